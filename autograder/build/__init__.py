@@ -1,0 +1,1 @@
+"""From the annotated source of a lab to its notebooks."""

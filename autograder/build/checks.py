@@ -1,0 +1,97 @@
+"""The checks of a check cell, read from its syntax tree: a label, a weight and a hint must not need a run to be known."""
+
+from __future__ import annotations
+
+import ast
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+from autograder.build.regions import HIDDEN, Region
+from autograder.course import Check
+from autograder.errors import SourceError
+
+OPTIONS: dict[str, tuple[type, ...]] = {"hint": (str,), "weight": (int, float), "guard": (bool,), "required": (bool,)}
+EXAMPLE = 'with check("the result is finite", hint="What is exp(1000)?"):'
+
+
+def is_check(node: ast.AST) -> bool:
+    """Whether this is a statement `with check(...):`."""
+    return isinstance(node, ast.With) and any(_calls(item.context_expr, "check") for item in node.items)
+
+
+def read_checks(tree: ast.Module, regions: list[Region], path: Path, first_line: int) -> tuple[Check, ...]:
+    """Every `with check(...)` of the cell in its order. Only the top level may hold them, each label once."""
+    checks: list[Check] = []
+    top_level = [node for node in tree.body if isinstance(node, ast.With) and is_check(node)]
+    allowed = {id(item.context_expr) for node in top_level for item in node.items}
+    for node in ast.walk(tree):
+        if _calls(node, "check") and id(node) not in allowed:
+            raise SourceError(
+                path,
+                first_line + _line(node) - 1,
+                "a check that is not a statement of its own at the top level",
+                f"write {EXAMPLE!r}, and put loops inside it",
+            )
+    for node in top_level:
+        line = first_line + node.lineno - 1
+        check = _read(node, path, line, hidden=any(r.what == HIDDEN and node.lineno - 1 in r for r in regions))
+        if any(check.label == other.label for other in checks):
+            raise SourceError(path, line, f"two checks are labelled {check.label!r}", "give each its own label")
+        checks.append(check)
+    if not checks:
+        raise SourceError(path, first_line, "a check cell without a check", f"write {EXAMPLE!r}")
+    return tuple(checks)
+
+
+def _read(node: ast.With, path: Path, line: int, hidden: bool) -> Check:
+    call = node.items[0].context_expr
+    assert isinstance(call, ast.Call)
+    if len(node.items) > 1 or len(call.args) != 1:
+        raise SourceError(path, line, "a check takes one label and nothing else in its `with`", f"write {EXAMPLE!r}")
+    label = _literal(call.args[0])
+    if not isinstance(label, str) or not label.strip() or "|" in label or '"' in label:
+        raise SourceError(path, line, "a check's label must be plain text in quotes, without | and \"", EXAMPLE)
+    options: dict[str, Any] = {}
+    for keyword in call.keywords:
+        types = OPTIONS.get(keyword.arg or "")
+        value = _literal(keyword.value)
+        if types is None:
+            raise SourceError(path, line, f"check has no option {keyword.arg!r}", f"it has {', '.join(OPTIONS)}")
+        if not isinstance(value, types) or (keyword.arg == "weight" and value <= 0):
+            raise SourceError(path, line, f"{keyword.arg} of a check must be written out as it is", EXAMPLE)
+        options[str(keyword.arg)] = value
+    return Check(label=label, hidden=hidden, misconceptions=tuple(_misconceptions(node, path, line)), **options)
+
+
+def _misconceptions(node: ast.With, path: Path, line: int) -> Iterator[str]:
+    for call in ast.walk(node):
+        if not (isinstance(call, ast.Call) and _calls(call, "explain")):
+            continue
+        table = call.args[2] if len(call.args) > 2 else None
+        if not isinstance(table, ast.Dict):
+            raise SourceError(
+                path, line + call.lineno - node.lineno, "explain needs its misconceptions", "explain(got, want, {...})"
+            )
+        for key in table.keys:
+            message = _literal(key)
+            if not isinstance(message, str):
+                raise SourceError(
+                    path, line, "a misconception's message must be plain text in quotes", '{"...": wrong}'
+                )
+            yield message
+
+
+def _literal(node: ast.AST | None) -> Any:
+    try:
+        return ast.literal_eval(node) if isinstance(node, ast.expr) else None
+    except ValueError:
+        return None
+
+
+def _calls(node: ast.AST, name: str) -> bool:
+    return isinstance(node, ast.Call) and isinstance(node.func, ast.Name) and node.func.id == name
+
+
+def _line(node: ast.AST) -> int:
+    return int(getattr(node, "lineno", 1))

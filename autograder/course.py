@@ -1,0 +1,128 @@
+"""The model of a course: what the builder reads from `labs/` and everything else works on."""
+
+from __future__ import annotations
+
+from enum import StrEnum
+from pathlib import Path
+
+from pydantic import BaseModel, ConfigDict
+
+
+class Model(BaseModel):
+    """Immutable data; a wrong field name is an error."""
+
+    model_config = ConfigDict(frozen=True, extra="forbid")
+
+
+class Kind(StrEnum):
+    """What a cell of a lab is for."""
+
+    PROSE = "prose"
+    GIVEN = "given"  # read-only course code
+    SCRATCH = "scratch"  # code that a student may change, worth nothing
+    EXERCISE = "exercise"
+    CHECK = "check"
+    QUESTION = "question"  # answered in words, graded by hand
+
+
+class Cell(Model):
+    """One cell. `line` is the line of its header in lab.py; `source` is without the header."""
+
+    kind: Kind
+    id: str
+    source: str
+    line: int
+    name: str = ""  # of the exercise or question
+    points: float = 0.0
+
+
+class Check(Model):
+    """One labelled test inside a check cell. `misconceptions` are the messages that its `explain` calls can give."""
+
+    label: str
+    weight: float = 1.0
+    guard: bool = False
+    required: bool = False
+    hint: str = ""
+    hidden: bool = False
+    misconceptions: tuple[str, ...] = ()
+
+
+class Exercise(Model):
+    """One thing that a student writes. `parameters` are those of the function or class that it defines."""
+
+    name: str
+    cell_id: str
+    check_id: str
+    points: float
+    checks: tuple[Check, ...]
+    parameters: tuple[str, ...] = ()
+
+    @property
+    def visible_points(self) -> float:
+        """Points that the visible checks can show: their share of the cell's weight."""
+        total = sum(c.weight for c in self.checks)
+        return round(self.points * sum(c.weight for c in self.checks if not c.hidden) / total, 4)
+
+
+class Lab(Model):
+    """One assignment. `name` is its folder in labs/ and its name in nbgrader."""
+
+    name: str
+    title: str
+    minutes: int
+    path: Path
+    cells: tuple[Cell, ...]
+    exercises: tuple[Exercise, ...]
+
+    @property
+    def questions(self) -> tuple[Cell, ...]:
+        return tuple(c for c in self.cells if c.kind is Kind.QUESTION)
+
+    @property
+    def points(self) -> float:
+        return sum(c.points for c in self.cells)
+
+    def cell(self, cell_id: str) -> Cell:
+        return next(c for c in self.cells if c.id == cell_id)
+
+    def exercise(self, name: str) -> Exercise:
+        return next(e for e in self.exercises if e.name == name)
+
+
+class Answer(Model):
+    """A right or wrong solution of an exercise, kept with the lab.
+
+    fails: labels of exactly the checks that fail. raises: the type name of the exception by which they may fail;
+    empty where an exception would prove nothing. generated: made by gradlab, not written by the author.
+    """
+
+    exercise: str
+    right: bool
+    label: str
+    source: str
+    path: Path
+    line: int
+    fails: tuple[str, ...] = ()
+    raises: str = ""
+    generated: bool = False
+
+
+class LabEntry(Model):
+    """A lab as course.toml lists it. `needs` are the labs to do before it."""
+
+    name: str
+    title: str
+    minutes: int
+    needs: tuple[str, ...] = ()
+
+
+class Course(Model):
+    """The manifest: the labs in their order."""
+
+    title: str
+    root: Path
+    labs: tuple[LabEntry, ...]
+
+    def entry(self, name: str) -> LabEntry:
+        return next(e for e in self.labs if e.name == name)

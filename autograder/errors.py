@@ -1,0 +1,17 @@
+"""Errors that a person can act on. The command line prints them without a traceback."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+
+class GradlabError(Exception):
+    """Something that whoever runs gradlab can put right; the message says how."""
+
+
+class SourceError(GradlabError):
+    """A mistake in a lab's source: where it is, what is wrong, and what to write instead."""
+
+    def __init__(self, path: Path | str, line: int, problem: str, fix: str) -> None:
+        super().__init__(f"{path}:{line}: {problem}\n    fix: {fix}")
+        self.path, self.line, self.problem, self.fix = Path(path), line, problem, fix

@@ -1,0 +1,1 @@
+"""Runs check cells and says what each check saw."""

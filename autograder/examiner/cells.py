@@ -1,0 +1,27 @@
+"""Executes the cells of a lab in a namespace, and the check cells with every outcome kept."""
+
+from __future__ import annotations
+
+import linecache
+from typing import Any
+
+from labkit.check import recording
+from labkit.outcome import Outcome
+
+
+def new_namespace() -> dict[str, Any]:
+    """What a notebook's cells find before the first one ran."""
+    return {"__name__": "__main__", "display": lambda *_args, **_kwargs: None}
+
+
+def run_cell(source: str, namespace: dict[str, Any], file: str) -> None:
+    """Execute a cell. `file` names it in tracebacks, from where its lines can be read back."""
+    linecache.cache[file] = (len(source), None, source.splitlines(keepends=True), file)
+    exec(compile(source, file, "exec"), namespace)
+
+
+def run_check_cell(source: str, namespace: dict[str, Any], file: str) -> list[Outcome]:
+    """The outcomes of the checks of a cell. An exception outside its checks is an error of the course, and raised."""
+    with recording() as outcomes:
+        run_cell(source, namespace, file)
+    return outcomes

@@ -1,0 +1,75 @@
+"""Runs a function in a fork of this process and brings its result back as JSON."""
+
+from __future__ import annotations
+
+import contextlib
+import json
+import os
+import select
+import signal
+import time
+from collections.abc import Callable
+from typing import Any
+
+import torch
+
+
+class ForkFailed(Exception):
+    """The fork died, or did not answer in time."""
+
+
+def in_fork(work: Callable[[], Any], seconds: float = 60.0) -> Any:
+    """What `work()` returns, run in a fork: nothing that it does to memory, names or global state stays.
+
+    The result must be JSON. Output of the fork goes nowhere. Raises ForkFailed where it raises, dies or is too slow.
+    """
+    reading, writing = os.pipe()
+    child = os.fork()
+    if child == 0:
+        _child(work, reading, writing)
+    os.close(writing)
+    try:
+        return _answer(reading, child, seconds)
+    finally:
+        os.close(reading)
+        with contextlib.suppress(ProcessLookupError):
+            os.kill(child, signal.SIGKILL)
+        os.waitpid(child, 0)
+
+
+def _child(work: Callable[[], Any], reading: int, writing: int) -> None:
+    status = 1
+    try:
+        torch.set_num_threads(1)  # a fork that starts OpenMP threads of its own hangs
+        os.close(reading)
+        nowhere = os.open(os.devnull, os.O_RDWR)
+        for stream in (0, 1, 2):
+            os.dup2(nowhere, stream)
+        try:
+            answer = {"result": work()}
+        except BaseException as error:
+            answer = {"error": f"{type(error).__name__}: {error}"}
+        with os.fdopen(writing, "w", encoding="utf-8") as pipe:
+            json.dump(answer, pipe)
+        status = 0
+    finally:
+        os._exit(status)
+
+
+def _answer(reading: int, child: int, seconds: float) -> Any:
+    deadline = time.monotonic() + seconds
+    chunks = []
+    while True:
+        ready, _, _ = select.select([reading], [], [], max(deadline - time.monotonic(), 0))
+        if not ready:
+            raise ForkFailed(f"no answer within {seconds:g} s")
+        chunk = os.read(reading, 1 << 16)
+        if not chunk:
+            break
+        chunks.append(chunk)
+    if not chunks:
+        raise ForkFailed("the process died")
+    answer = json.loads(b"".join(chunks))
+    if "error" in answer:
+        raise ForkFailed(answer["error"])
+    return answer["result"]

@@ -1,0 +1,80 @@
+"""Proves one lab: tries every answer, written and generated, and gathers what is wrong with its checks."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+
+import torch
+
+from autograder.course import Exercise, Lab
+from autograder.prove.answers import read_answers
+from autograder.prove.judge import judge_answer, judge_blank, judge_coverage, judge_generated, judge_reference
+from autograder.prove.mutate import mutants
+from autograder.prove.trial import Bench, benches, blank_points
+
+
+@dataclass
+class Proof:
+    """What was tried, and every problem found. `survivors` are mutants with full marks: (exercise, description)."""
+
+    lab: str
+    right: int = 0
+    wrong: int = 0
+    generated: int = 0
+    mutants: int = 0
+    survivors: list[tuple[str, str]] = field(default_factory=list)
+    problems: list[str] = field(default_factory=list)
+
+
+def prove_lab(lab: Lab, mutate: bool = False) -> Proof:
+    """Try everything in forks of this process, which runs the lab's own cells. Uses one thread from here on."""
+    torch.set_num_threads(1)
+    proof = Proof(lab.name)
+    answers, reasons = read_answers(lab)
+    blank = blank_points(lab)
+    for bench in benches(lab):
+        exercise = bench.exercise
+        own = [a for a in answers if a.exercise == exercise.name]
+        reference = bench.try_source(lab.cell(exercise.cell_id).source)
+        if problems := list(judge_reference(lab, exercise, reference)):
+            proof.problems += problems
+            continue
+        trials = [bench.try_source(a.source) for a in own]
+        for answer, trial in zip(own, trials, strict=True):
+            proof.problems += judge_answer(answer, exercise, trial)
+        generated = bench.try_generated()
+        for label, trial in generated.items():
+            proof.problems += judge_generated(lab, exercise, label, trial)
+        proof.problems += judge_blank(lab, exercise, blank[exercise.name], bench.try_blank())
+        proof.problems += judge_coverage(lab, exercise, own, trials, bench.constant_parameters())
+        proof.right += sum(a.right for a in own)
+        proof.wrong += sum(not a.right for a in own)
+        proof.generated += len(generated)
+        if mutate:
+            _mutate(lab, exercise, bench, reasons, proof)
+    return proof
+
+
+def _mutate(lab: Lab, exercise: Exercise, bench: Bench, reasons: dict[tuple[str, str], str], proof: Proof) -> None:
+    made = mutants(lab.cell(exercise.cell_id).source)
+    proof.mutants += len(made)
+    alive = [d for d, source in made.items() if _earns_all(bench, source)]
+    for description in alive:
+        if (exercise.name, description) in reasons:
+            proof.survivors.append((exercise.name, description))
+        else:
+            proof.problems.append(
+                f"{lab.path}/lab.py:{lab.cell(exercise.cell_id).line}: a mutant of {exercise.name} gets full marks: "
+                f"{description}\n    fix: add a check that it fails, or write why it is equivalent in answers.py: "
+                f'# %% equivalent: {exercise.name} "{description}"'
+            )
+    for name, description in reasons:
+        if name == exercise.name and description not in alive:
+            proof.problems.append(
+                f"{lab.path}/answers.py:1: {name} has no surviving mutant {description!r}\n    fix: take its reason out"
+            )
+
+
+def _earns_all(bench: Bench, source: str) -> bool:
+    trial = bench.try_source(source)
+    return not trial.failure and not trial.failed

@@ -1,0 +1,139 @@
+"""Mutants of a reference solution: each is the solution with one edit of its syntax tree."""
+
+from __future__ import annotations
+
+import ast
+import copy
+from collections.abc import Callable, Iterator
+
+OPERATORS: dict[type[ast.AST], type[ast.AST]] = {
+    ast.Add: ast.Sub,
+    ast.Sub: ast.Add,
+    ast.Mult: ast.Div,
+    ast.Div: ast.Mult,
+    ast.FloorDiv: ast.Mult,
+    ast.Mod: ast.FloorDiv,
+    ast.Pow: ast.Mult,
+    ast.MatMult: ast.Mult,
+    ast.Lt: ast.LtE,
+    ast.LtE: ast.Lt,
+    ast.Gt: ast.GtE,
+    ast.GtE: ast.Gt,
+    ast.Eq: ast.NotEq,
+    ast.NotEq: ast.Eq,
+    ast.Is: ast.IsNot,
+    ast.IsNot: ast.Is,
+    ast.In: ast.NotIn,
+    ast.NotIn: ast.In,
+    ast.And: ast.Or,
+    ast.Or: ast.And,
+    ast.BitAnd: ast.BitOr,
+    ast.BitOr: ast.BitAnd,
+}
+Edit = tuple[str, Callable[[], None]]
+
+
+def mutants(source: str) -> dict[str, str]:
+    """Description -> source of each mutant. Docstrings, annotations and imports are left alone."""
+    found: dict[str, str] = {}
+    count = sum(1 for _ in _edits(ast.parse(source)))
+    for number in range(count):
+        tree = ast.parse(source)
+        description, edit = next(e for n, e in enumerate(_edits(tree)) if n == number)
+        before = ast.unparse(tree)
+        edit()
+        after = ast.unparse(ast.fix_missing_locations(tree))
+        if after != before:
+            found.setdefault(_described(description, before, after), after)
+    return found
+
+
+def _described(what: str, before: str, after: str) -> str:
+    """What the edit did, and the line that it changed, so that a person can find it. No quotes: it goes in a header."""
+    old, new = before.splitlines(), after.splitlines()
+    changed = next((n for n, (a, b) in enumerate(zip(old, new, strict=False)) if a != b), min(len(old), len(new)) - 1)
+    line = new[changed].strip() if len(new) == len(old) else old[changed].strip()
+    return f"{what}: {line}".replace('"', "'")
+
+
+def _edits(tree: ast.Module) -> Iterator[Edit]:
+    for node in _code(tree):
+        yield from _operator_edits(node)
+        if isinstance(node, ast.Constant):
+            yield from _constant_edits(node)
+        elif isinstance(node, ast.UnaryOp):
+            yield "sign or not taken away", lambda node=node: _become(node, node.operand)
+        elif isinstance(node, ast.If | ast.IfExp | ast.While):
+            yield "condition negated", lambda node=node: setattr(node, "test", ast.UnaryOp(ast.Not(), node.test))
+        elif isinstance(node, ast.Call):
+            yield from _call_edits(node)
+        for body in (getattr(node, "body", None), getattr(node, "orelse", None)):
+            if isinstance(body, list):
+                yield from _statement_edits(body)
+
+
+def _operator_edits(node: ast.AST) -> Iterator[Edit]:
+    if isinstance(node, ast.BinOp | ast.AugAssign | ast.BoolOp) and type(node.op) in OPERATORS:
+        new = OPERATORS[type(node.op)]
+        yield f"{type(node.op).__name__} to {new.__name__}", lambda: setattr(node, "op", new())
+    if isinstance(node, ast.Compare):
+        for i, op in enumerate(node.ops):
+            if type(op) in OPERATORS:
+                new = OPERATORS[type(op)]
+                yield f"{type(op).__name__} to {new.__name__}", lambda i=i, new=new: node.ops.__setitem__(i, new())
+
+
+def _constant_edits(node: ast.Constant) -> Iterator[Edit]:
+    value = node.value
+    if isinstance(value, bool):
+        yield f"{value} to {not value}", lambda: setattr(node, "value", not value)
+    elif isinstance(value, int | float):
+        yield f"{value} to {value + 1}", lambda: setattr(node, "value", value + 1)
+    elif isinstance(value, str) and value:
+        yield f"text {value!r} changed", lambda: setattr(node, "value", value + "x")
+
+
+def _call_edits(call: ast.Call) -> Iterator[Edit]:
+    for i, keyword in enumerate(call.keywords):
+        yield f"argument {keyword.arg} dropped", lambda i=i: call.keywords.pop(i)
+    if len(call.args) >= 2:
+        yield "first two arguments swapped", lambda: call.args.insert(0, call.args.pop(1))
+    if isinstance(call.func, ast.Attribute):
+        inner = call.func.value
+        yield f"call of {call.func.attr} left out", lambda: _become(call, inner)
+
+
+def _statement_edits(body: list[ast.stmt]) -> Iterator[Edit]:
+    for i, statement in enumerate(body):
+        if isinstance(statement, ast.Expr | ast.Assign | ast.AugAssign | ast.If | ast.For | ast.With | ast.Return):
+            if not _is_docstring(statement):
+                yield "statement left out", lambda i=i: body.__setitem__(i, ast.Pass())
+        if isinstance(statement, ast.With):
+            yield "with taken away", lambda i=i: body.__setitem__(slice(i, i + 1), body[i].body)  # type: ignore[attr-defined]
+
+
+def _code(tree: ast.AST) -> Iterator[ast.AST]:
+    """The nodes that run: no annotations, docstrings or imports."""
+    waiting = [tree]
+    while waiting:
+        node = waiting.pop(0)
+        yield node
+        for name, value in ast.iter_fields(node):
+            if name in ("annotation", "returns", "decorator_list"):
+                continue
+            children = value if isinstance(value, list) else [value]
+            for child in children:
+                skip = isinstance(child, ast.Import | ast.ImportFrom) or _is_docstring(child)
+                if isinstance(child, ast.AST) and not skip:
+                    waiting.append(child)
+
+
+def _is_docstring(node: object) -> bool:
+    return isinstance(node, ast.Expr) and isinstance(node.value, ast.Constant) and isinstance(node.value.value, str)
+
+
+def _become(node: ast.AST, other: ast.AST) -> None:
+    """Turn a node into another in place: whoever points at it now points at the other."""
+    other = copy.deepcopy(other)
+    node.__class__ = other.__class__  # type: ignore[assignment]
+    node.__dict__ = other.__dict__

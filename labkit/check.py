@@ -1,0 +1,113 @@
+"""`with check("label"):` runs one test, and never lets it stop the tests after it.
+
+Whatever a check raises becomes its outcome: the cell goes on, and its last line, `check.score(...)`, shows every
+outcome at once. Warnings and stderr of the code under test become notes, so that a right answer that warns stays right.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import io
+import sys
+import warnings
+from collections.abc import Iterator
+from types import FrameType, TracebackType
+
+from labkit.blame import describe_exception
+from labkit.compare import Mismatch
+from labkit.outcome import Outcome, earned
+from labkit.verdict import Verdict
+
+# Outcomes by label, for each cell that is running: a second run of a cell replaces the outcomes of the first.
+_by_cell: dict[str, dict[str, Outcome]] = {}
+_recordings: list[list[Outcome]] = []
+
+
+class check:  # noqa: N801 - reads as a statement in a lab: with check("..."):
+    """One labelled test.
+
+    label: what holds where the test passes, as the student reads it.
+    hint: a question that leads on, shown where the test fails.
+    weight: its part of the cell's points, relative to the other checks of the cell.
+    guard: pays only where the exercise's other checks do not all fail.
+    required: where it fails, nothing else in the cell pays.
+    """
+
+    def __init__(
+        self, label: str, *, hint: str = "", weight: float = 1.0, guard: bool = False, required: bool = False
+    ) -> None:
+        if weight <= 0:
+            raise ValueError(f"check {label!r}: weight must be above 0, got {weight}")
+        self.outcome = Outcome(label, float(weight), guard, required, hint)
+        self._cell = _caller(sys._getframe(1))
+        self._stack = contextlib.ExitStack()
+
+    def __enter__(self) -> check:
+        self._warned = self._stack.enter_context(warnings.catch_warnings(record=True))
+        warnings.simplefilter("always")
+        self._stderr = self._stack.enter_context(contextlib.redirect_stderr(io.StringIO()))
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> bool:
+        self._stack.close()
+        if isinstance(error, KeyboardInterrupt | GeneratorExit):
+            return False
+        outcome = self.outcome
+        outcome.passed = error is None
+        if isinstance(error, Mismatch):
+            outcome.seen, outcome.expected = error.seen, error.expected
+            outcome.misconception = error.misconception
+        elif error is not None:
+            outcome.seen, outcome.error, outcome.blame = describe_exception(error, trace, self._cell)
+        outcome.notes = [f"{w.category.__name__}: {w.message}" for w in self._warned]
+        if text := self._stderr.getvalue().strip():
+            outcome.notes.append(text)
+        _keep(outcome, self._cell)
+        return True
+
+    @staticmethod
+    def score(*, points: float, visible: float, checks: int) -> Verdict:
+        """The verdict on the checks of the calling cell: a table, and as plain text the points.
+
+        points: what the cell is worth. visible: the points that its visible checks can show.
+        checks: how many checks the cell has with the hidden ones. The builder writes this call.
+        """
+        outcomes = list(_by_cell.pop(_caller(sys._getframe(1)), {}).values())
+        return Verdict(
+            outcomes=outcomes,
+            points=points,
+            visible=visible,
+            hidden_present=len(outcomes) >= checks,
+            earned=earned(outcomes, points),
+        )
+
+
+@contextlib.contextmanager
+def recording() -> Iterator[list[Outcome]]:
+    """Outcomes of the checks that run inside go to the list that it gives, and nowhere else."""
+    outcomes: list[Outcome] = []
+    _recordings.append(outcomes)
+    try:
+        yield outcomes
+    finally:
+        _recordings.pop()
+
+
+def _caller(frame: FrameType) -> str:
+    return frame.f_code.co_filename
+
+
+def _keep(outcome: Outcome, cell: str) -> None:
+    if _recordings:
+        _recordings[-1].append(outcome)
+        return
+    _by_cell.setdefault(cell, {})[outcome.label] = outcome
+    if not _in_a_shell():
+        print(f"{'pass' if outcome.passed else 'FAIL'}  {outcome.label}", *filter(None, [outcome.seen]), sep="\n      ")
+
+
+def _in_a_shell() -> bool:
+    ipython = sys.modules.get("IPython")
+    return ipython is not None and ipython.get_ipython() is not None

@@ -1,0 +1,169 @@
+"""Comparing a student's result with what a check wants, and saying what was seen of it.
+
+One table of tolerances serves every lab. Messages describe the student's own value; the wanted one is kept apart, so
+that whoever shows the message decides whether it may be seen.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+import numpy as np
+import torch
+from torch import Tensor
+
+# (rtol, atol): wide enough for another order of summation, narrow enough that a wrong formula fails.
+TOLERANCES: dict[torch.dtype, tuple[float, float]] = {
+    torch.float64: (1e-7, 1e-8),
+    torch.complex128: (1e-7, 1e-8),
+    torch.float32: (2e-5, 1e-5),
+    torch.complex64: (2e-5, 1e-5),
+    torch.bfloat16: (2e-2, 1e-2),
+    torch.float16: (2e-3, 1e-3),
+}
+CUDA_FACTOR = 5.0  # other kernels, other orders of summation
+
+
+class Mismatch(AssertionError):
+    """A result that differs from the wanted one. `seen` speaks of the student's value, `expected` of the wanted one."""
+
+    def __init__(self, seen: str, expected: str = "", misconception: str = "") -> None:
+        super().__init__(misconception or seen)
+        self.seen, self.expected, self.misconception = seen, expected, misconception
+
+
+def assert_close(
+    got: Any,
+    want: Any,
+    *,
+    rtol: float | None = None,
+    atol: float | None = None,
+    check_dtype: bool = True,
+    name: str = "your result",
+) -> None:
+    """Raise Mismatch unless `got` equals `want`: type, shape, dtype, device and values.
+
+    want: a Tensor, an ndarray, a number, a string, None, or lists, tuples and dicts of these.
+    rtol, atol: relative and absolute tolerance; the table's for the dtype of `want` where not given.
+    check_dtype: False compares values only, after casting `got` to the dtype of `want`. NaN equals NaN.
+    """
+    if isinstance(want, Tensor):
+        _tensors_close(got, want, rtol, atol, check_dtype, name)
+    elif isinstance(want, np.ndarray):
+        if not isinstance(got, np.ndarray):
+            raise Mismatch(f"{name} is {describe(got)}", f"a NumPy array of shape {want.shape}")
+        if check_dtype and got.dtype != want.dtype:
+            raise Mismatch(f"{name} has dtype {got.dtype}", f"dtype {want.dtype}")
+        _tensors_close(torch.tensor(got), torch.tensor(want), rtol, atol, check_dtype, name)
+    elif isinstance(want, Mapping):
+        if not isinstance(got, Mapping):
+            raise Mismatch(f"{name} is {describe(got)}", "a dict")
+        if set(got) != set(want):
+            raise Mismatch(f"{name} has the keys {_keys(got)}", f"the keys {_keys(want)}")
+        for key in want:
+            assert_close(got[key], want[key], rtol=rtol, atol=atol, check_dtype=check_dtype, name=f"{name}[{key!r}]")
+    elif isinstance(want, list | tuple):
+        if not isinstance(got, Sequence) or isinstance(got, str):
+            raise Mismatch(f"{name} is {describe(got)}", f"{len(want)} items")
+        if len(got) != len(want):
+            raise Mismatch(f"{name} has {len(got)} items", f"{len(want)} items")
+        for i, (g, w) in enumerate(zip(got, want, strict=True)):
+            assert_close(g, w, rtol=rtol, atol=atol, check_dtype=check_dtype, name=f"{name}[{i}]")
+    elif isinstance(want, float):
+        _numbers_close(got, want, rtol, atol, name)
+    elif isinstance(got, Tensor | np.ndarray) or isinstance(want, bool) != isinstance(got, bool) or got != want:
+        raise Mismatch(f"{name} is {describe(got)}", describe(want))
+
+
+def explain(got: Any, want: Any, misconceptions: Mapping[str, Any], **options: Any) -> None:
+    """assert_close, but where `got` equals what a known misconception gives, say that misconception.
+
+    misconceptions: message -> the value that somebody gets who believes it. A value of None is left out. About a
+    gradient, compare the values first in the same check: a gradient of the wrong function explains nothing.
+    """
+    try:
+        assert_close(got, want, **options)
+    except Mismatch as mismatch:
+        for message, wrong in misconceptions.items():
+            if wrong is not None and _is_close(got, wrong, options):
+                raise Mismatch(mismatch.seen, mismatch.expected, message) from None
+        raise
+
+
+def describe(value: Any) -> str:
+    """A short description of a value of the student's: what it is, and its shape, dtype and device where it has them."""
+    if isinstance(value, Tensor):
+        where = "" if value.device.type == "cpu" else f" on {value.device.type}"
+        return f"a tensor of shape {tuple(value.shape)}, {str(value.dtype).removeprefix('torch.')}{where}"
+    if isinstance(value, np.ndarray):
+        return f"a NumPy array of shape {value.shape}, {value.dtype}"
+    if value is None or isinstance(value, bool | int | float | torch.dtype):
+        return repr(value)
+    text = repr(value) if isinstance(value, str | list | tuple | dict | set) else ""
+    return text if 0 < len(text) <= 80 else f"a {type(value).__name__}"
+
+
+def _tensors_close(
+    got: Any, want: Tensor, rtol: float | None, atol: float | None, check_dtype: bool, name: str
+) -> None:
+    wanted = describe(want)
+    if not isinstance(got, Tensor):
+        raise Mismatch(f"{name} is {describe(got)}", wanted)
+    if got.shape != want.shape:
+        raise Mismatch(f"{name} has shape {tuple(got.shape)}", f"shape {tuple(want.shape)}")
+    if check_dtype and got.dtype != want.dtype:
+        raise Mismatch(f"{name} has dtype {_dtype(got)}", f"dtype {_dtype(want)}")
+    if got.device.type != want.device.type:
+        raise Mismatch(f"{name} is on {got.device.type}", f"on {want.device.type}")
+    got, want = got.detach().resolve_conj().resolve_neg(), want.detach()
+    if not check_dtype:
+        got = got.to(want.dtype)
+    table = TOLERANCES.get(want.dtype, (0.0, 0.0))
+    factor = CUDA_FACTOR if want.is_cuda else 1.0
+    same = torch.isclose(
+        got,
+        want,
+        rtol=table[0] * factor if rtol is None else rtol,
+        atol=table[1] * factor if atol is None else atol,
+        equal_nan=want.dtype.is_floating_point or want.dtype.is_complex,
+    )
+    if bool(same.all()):
+        return
+    index = tuple(int(i) for i in (~same).nonzero()[0])
+    place = f" at index {index}" if index else ""
+    many = int((~same).sum())
+    count = f"; {many} of {same.numel()} values differ" if same.numel() > 1 else ""
+    raise Mismatch(f"{name} is {_number(got[index])}{place}{count}", f"{_number(want[index])}{place}")
+
+
+def _numbers_close(got: Any, want: float, rtol: float | None, atol: float | None, name: str) -> None:
+    if isinstance(got, bool) or not isinstance(got, int | float):
+        raise Mismatch(f"{name} is {describe(got)}", "a number")
+    relative = TOLERANCES[torch.float32][0] if rtol is None else rtol
+    absolute = TOLERANCES[torch.float32][1] if atol is None else atol
+    both_nan = math.isnan(got) and math.isnan(want)
+    if not both_nan and not math.isclose(got, want, rel_tol=relative, abs_tol=absolute):
+        raise Mismatch(f"{name} is {got:.6g}", f"{want:.6g}")
+
+
+def _is_close(got: Any, wrong: Any, options: Mapping[str, Any]) -> bool:
+    try:
+        assert_close(got, wrong, **options)
+    except AssertionError:
+        return False
+    return True
+
+
+def _dtype(t: Tensor) -> str:
+    return str(t.dtype).removeprefix("torch.")
+
+
+def _number(t: Tensor) -> str:
+    value = t.item()
+    return f"{value:.6g}" if isinstance(value, float | complex) else repr(value)
+
+
+def _keys(mapping: Mapping[Any, Any]) -> str:
+    return ", ".join(sorted(repr(k) for k in mapping)) or "(none)"

@@ -1,0 +1,31 @@
+"""Hints that a student opens one at a time, when wanted."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from html import escape
+from typing import Any
+
+
+@dataclass
+class Hints:
+    """Folded hints: in a notebook each opens by a click, without one only the first is shown."""
+
+    hints: tuple[str, ...]
+
+    def __repr__(self) -> str:
+        more = f" ({len(self.hints) - 1} more: call hint with a notebook open)" if len(self.hints) > 1 else ""
+        return f"hint 1: {self.hints[0]}{more}"
+
+    def _repr_mimebundle_(self, **_: Any) -> dict[str, str]:
+        folded = ""
+        for number, text in reversed(list(enumerate(self.hints, start=1))):
+            folded = f"<details><summary>Hint {number}</summary><p>{escape(text)}</p>{folded}</details>"
+        return {"text/plain": repr(self), "text/html": folded}
+
+
+def hint(*hints: str) -> Hints:
+    """Hints for the exercise that follows, from a nudge to nearly the answer. Each unfolds inside the one before."""
+    if not hints:
+        raise ValueError("hint() needs at least one hint")
+    return Hints(hints)

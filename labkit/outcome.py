@@ -1,0 +1,57 @@
+"""What one check saw, and what a cell's checks are worth together."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import asdict, dataclass, field
+from typing import Any
+
+
+@dataclass
+class Outcome:
+    """The verdict of one check.
+
+    `seen` and `error` speak of the student's own result. `expected` is shown only beside a check that the
+    student can read. `blame` says whose exception it was: "student", "check" (an error of the test itself) or "".
+    """
+
+    label: str
+    weight: float = 1.0
+    guard: bool = False
+    required: bool = False
+    hint: str = ""
+    passed: bool = False
+    seen: str = ""
+    expected: str = ""
+    misconception: str = ""
+    error: str = ""
+    blame: str = ""
+    notes: list[str] = field(default_factory=list)
+
+    def as_dict(self) -> dict[str, Any]:
+        return asdict(self)
+
+
+def paying(outcomes: Sequence[Outcome]) -> list[Outcome]:
+    """The checks whose weight is paid.
+
+    A required check that fails voids the whole cell: it says that the result has not even the right form.
+    A guard pays only where the other checks do not all fail: leaving the input unchanged is worth nothing alone.
+    """
+    if any(o.required and not o.passed for o in outcomes):
+        return []
+    others = [o for o in outcomes if not o.guard]
+    if others and not any(o.passed for o in others):
+        return []
+    return [o for o in outcomes if o.passed]
+
+
+def share(outcomes: Sequence[Outcome]) -> float:
+    """The part of a cell's points that these outcomes earn, between 0 and 1."""
+    total = sum(o.weight for o in outcomes)
+    return sum(o.weight for o in paying(outcomes)) / total if total else 0.0
+
+
+def earned(outcomes: Sequence[Outcome], points: float) -> float:
+    """Points earned, rounded to four places so that thirds add up to the same mark everywhere."""
+    return round(points * share(outcomes), 4)

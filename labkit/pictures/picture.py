@@ -1,0 +1,60 @@
+"""A picture as a value that a notebook displays. One that cannot be drawn says so in words, and raises nothing."""
+
+from __future__ import annotations
+
+import functools
+import io
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any, ParamSpec
+
+if TYPE_CHECKING:
+    from matplotlib.figure import Figure
+
+P = ParamSpec("P")
+
+
+@dataclass
+class Picture:
+    """words: what a reader without pictures gets. svg or png: the drawing; neither where drawing failed."""
+
+    words: str
+    svg: str = ""
+    png: bytes = b""
+
+    def __repr__(self) -> str:
+        return self.words
+
+    def _repr_mimebundle_(self, **_: Any) -> dict[str, Any]:
+        bundle: dict[str, Any] = {"text/plain": self.words}
+        if self.svg:
+            bundle["image/svg+xml"] = self.svg
+        if self.png:
+            bundle["image/png"] = self.png
+        return bundle
+
+
+def never_fails(draw: Callable[P, Picture]) -> Callable[P, Picture]:
+    """Turn an exception while drawing into a Picture that says what went wrong: a picture must not hide a verdict."""
+
+    @functools.wraps(draw)
+    def drawn(*args: P.args, **kwargs: P.kwargs) -> Picture:
+        try:
+            return draw(*args, **kwargs)
+        except Exception as error:
+            return Picture(f"(no picture: {type(error).__name__}: {error})")
+
+    return drawn
+
+
+def new_figure(width: float, height: float) -> Figure:
+    """A figure that belongs to nobody: pyplot, and with it the student's own plots, are left alone. Inches."""
+    from matplotlib.figure import Figure
+
+    return Figure(figsize=(width, height), dpi=110, layout="constrained")
+
+
+def png_of(figure: Figure) -> bytes:
+    buffer = io.BytesIO()
+    figure.savefig(buffer, format="png", metadata={"Software": None})
+    return buffer.getvalue()
