@@ -8,12 +8,14 @@ from typing import Annotated
 
 import typer
 from rich.console import Console
+from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeElapsedColumn
 
 from autograder.errors import GradlabError
 
 app = typer.Typer(add_completion=False, no_args_is_help=True, pretty_exceptions_enable=False, help=__doc__)
 CoursePath = Annotated[Path, typer.Option("--course", help="The course's folder: the one that holds labs/.")]
 LabNames = Annotated[list[str] | None, typer.Argument(help="Labs by name; all of them where none is named.")]
+LabName = Annotated[str, typer.Argument(help="The lab's name, as in labs/course.toml.")]
 out = Console(highlight=False, soft_wrap=True)
 err = Console(stderr=True, highlight=False, soft_wrap=True)
 
@@ -67,6 +69,98 @@ def prove(
             f"{problems} problems: the checks are not proved. Put them right and run gradlab prove again"
         )
     out.print("Every check is proved. Next: gradlab demo, or release the labs with nbgrader")
+
+
+@app.command()
+def grade(
+    lab: LabName,
+    course: CoursePath = Path("."),
+    student: Annotated[str, typer.Option(help="Grade only this student's submission.")] = "",
+) -> None:
+    """Grade the submissions of a lab into nbgrader's gradebook."""
+    from autograder.runner.grade import grade_lab, submitted_students
+    from autograder.runner.nbgrader_api import open_course
+
+    api = open_course(course)
+    total = 1 if student else len(submitted_students(course, lab))
+    failures = 0
+    with progress() as bar:
+        task = bar.add_task(f"grading {lab}", total=total)
+        for graded in grade_lab(api, course.resolve(), lab, student):
+            bar.advance(task)
+            if graded.failure:
+                failures += 1
+                err.print(f"{graded.student}: {graded.failure}", markup=False)
+    out.print(f"{total - failures} of {total} submissions graded. Next: gradlab feedback {lab}, gradlab report {lab}")
+    if failures:
+        raise GradlabError(f"{failures} submissions could not be graded; the reasons stand above")
+
+
+@app.command()
+def feedback(lab: LabName, course: CoursePath = Path(".")) -> None:
+    """Write a feedback page for each graded submission."""
+    from autograder.runner.nbgrader_api import must, open_course
+
+    api = open_course(course)
+    must(api.generate_feedback(lab, force=True), f"writing feedback for {lab}")
+    pages = sorted((course / "feedback").glob(f"*/{lab}/*.html"))
+    if not pages:
+        raise GradlabError(f"no graded submission of {lab}: run gradlab grade {lab} first")
+    out.print(f"{len(pages)} feedback pages in {course / 'feedback'}. Next: nbgrader release_feedback {lab}")
+
+
+@app.command()
+def report(lab: LabName, course: CoursePath = Path(".")) -> None:
+    """Write a page with the marks of a class, and where points were lost."""
+    from autograder.results.gradebook import read_results
+    from autograder.results.report import write_report
+    from autograder.runner.nbgrader_api import open_course
+
+    api = open_course(course)
+    path = course / "results" / f"{lab}.html"
+    write_report(read_results(api.coursedir.db_url, course.resolve(), lab), lab, path)
+    out.print(f"wrote {path}. Next: open it in a browser, or gradlab export")
+
+
+@app.command()
+def export(course: CoursePath = Path(".")) -> None:
+    """Write every mark of every lab to results/marks.csv."""
+    from autograder.build.course import read_course
+    from autograder.results.export import write_csv
+    from autograder.runner.nbgrader_api import open_course
+
+    api = open_course(course)
+    path = course / "results" / "marks.csv"
+    rows = write_csv(api.coursedir.db_url, course.resolve(), [e.name for e in read_course(course).labs], path)
+    out.print(f"wrote {rows} marks to {path}")
+
+
+@app.command()
+def new(lab: LabName, course: CoursePath = Path(".")) -> None:
+    """Start a lab: a lab.py and an answers.py that build and prove, to be replaced piece by piece."""
+    from autograder.build.new import new_lab
+
+    path = new_lab(course, lab)
+    out.print(f"wrote {path}/lab.py and answers.py, and listed {lab} in labs/course.toml. Next: gradlab prove {lab}")
+
+
+@app.command()
+def demo(
+    folder: Annotated[
+        Path, typer.Option(help="Where the demo's course is put; an earlier demo there is replaced.")
+    ] = Path("demo"),
+    course: CoursePath = Path("."),
+) -> None:
+    """Show the main job on real notebooks: prove, grade a small class, write feedback and a report."""
+    from autograder.demo import run_demo
+
+    run_demo(course, folder, out)
+
+
+def progress() -> Progress:
+    """A progress bar on a terminal, and nothing that moves elsewhere."""
+    columns = (TextColumn("{task.description}"), BarColumn(), MofNCompleteColumn(), TimeElapsedColumn())
+    return Progress(*columns, console=err, disable=not err.is_terminal)
 
 
 def main() -> None:

@@ -93,7 +93,7 @@ def explain(got: Any, want: Any, misconceptions: Mapping[str, Any], **options: A
 
 
 def describe(value: Any) -> str:
-    """A short description of a value of the student's: what it is, and its shape, dtype and device where it has them."""
+    """A short description of a value: what it is, and its shape, dtype and device where it has them."""
     if isinstance(value, Tensor):
         where = "" if value.device.type == "cpu" else f" on {value.device.type}"
         return f"a tensor of shape {tuple(value.shape)}, {str(value.dtype).removeprefix('torch.')}{where}"

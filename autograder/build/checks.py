@@ -1,4 +1,4 @@
-"""The checks of a check cell, read from its syntax tree: a label, a weight and a hint must not need a run to be known."""
+"""The checks of a check cell, read from its syntax tree: labels, weights and hints are known without a run."""
 
 from __future__ import annotations
 
@@ -58,7 +58,7 @@ def _read(node: ast.With, path: Path, line: int, hidden: bool) -> Check:
         value = _literal(keyword.value)
         if types is None:
             raise SourceError(path, line, f"check has no option {keyword.arg!r}", f"it has {', '.join(OPTIONS)}")
-        if not isinstance(value, types) or (keyword.arg == "weight" and value <= 0):
+        if not isinstance(value, types) or (isinstance(value, int | float) and keyword.arg == "weight" and value <= 0):
             raise SourceError(path, line, f"{keyword.arg} of a check must be written out as it is", EXAMPLE)
         options[str(keyword.arg)] = value
     return Check(label=label, hidden=hidden, misconceptions=tuple(_misconceptions(node, path, line)), **options)

@@ -35,7 +35,8 @@ class HardCoded:
     """What a student could write who only wants the visible checks to pass: their results, by order of the calls."""
 
     def __init__(self, reference: Function, visible_calls: int) -> None:
-        self.reference, self.visible_calls, self.seen = reference, visible_calls, []
+        self.reference, self.visible_calls = reference, visible_calls
+        self.seen: list[Any] = []
         self.applied = visible_calls > 0
 
     def __call__(self, *args: Any, **kwargs: Any) -> Any:

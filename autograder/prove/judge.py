@@ -55,8 +55,8 @@ def judge_blank(lab: Lab, exercise: Exercise, points: float, trial: Trial) -> It
     where = f"{lab.path}/lab.py:{lab.cell(exercise.check_id).line}: checks of {exercise.name}"
     if trial.failure:
         yield f"{where}: the check cell stops on the empty notebook: {trial.failure}"
-    elif max(points, trial.points) > 0:
-        yield f"{where}: the empty notebook earns {max(points, trial.points):g}\n    fix: call the exercise in each check"
+    elif (most := max(points, trial.points)) > 0:
+        yield f"{where}: the empty notebook earns {most:g}\n    fix: call the exercise in each check"
 
 
 def judge_coverage(
@@ -68,7 +68,8 @@ def judge_coverage(
         count = sum(a.right == right for a in answers)
         if count < least:
             word = "right" if right else "wrong"
-            yield f"{lab.path}/answers.py:1: {exercise.name} has {count} {word} answers\n    fix: write at least {least}"
+            where = f"{lab.path}/answers.py:1"
+            yield f"{where}: {exercise.name} has {count} {word} answers\n    fix: write at least {least}"
     reached = {o.misconception for trial in trials for o in trial.outcomes if o.misconception}
     check_line = lab.cell(exercise.check_id).line
     for check in exercise.checks:

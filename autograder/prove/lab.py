@@ -15,7 +15,8 @@ from autograder.prove.trial import Bench, benches, blank_points
 
 @dataclass
 class Proof:
-    """What was tried, and every problem found. `survivors` are mutants with full marks: (exercise, description)."""
+    """What was tried, and every problem found. `marks` are the points of each answer by (exercise, label);
+    `survivors` are mutants with full marks: (exercise, description)."""
 
     lab: str
     right: int = 0
@@ -24,6 +25,7 @@ class Proof:
     mutants: int = 0
     survivors: list[tuple[str, str]] = field(default_factory=list)
     problems: list[str] = field(default_factory=list)
+    marks: dict[tuple[str, str], float] = field(default_factory=dict)
 
 
 def prove_lab(lab: Lab, mutate: bool = False) -> Proof:
@@ -42,6 +44,7 @@ def prove_lab(lab: Lab, mutate: bool = False) -> Proof:
         trials = [bench.try_source(a.source) for a in own]
         for answer, trial in zip(own, trials, strict=True):
             proof.problems += judge_answer(answer, exercise, trial)
+            proof.marks[exercise.name, answer.label] = trial.points
         generated = bench.try_generated()
         for label, trial in generated.items():
             proof.problems += judge_generated(lab, exercise, label, trial)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import ast
 import copy
+import functools
 from collections.abc import Callable, Iterator
 
 OPERATORS: dict[type[ast.AST], type[ast.AST]] = {
@@ -30,7 +31,7 @@ OPERATORS: dict[type[ast.AST], type[ast.AST]] = {
     ast.BitAnd: ast.BitOr,
     ast.BitOr: ast.BitAnd,
 }
-Edit = tuple[str, Callable[[], None]]
+Edit = tuple[str, Callable[[], object]]
 
 
 def mutants(source: str) -> dict[str, str]:
@@ -62,9 +63,9 @@ def _edits(tree: ast.Module) -> Iterator[Edit]:
         if isinstance(node, ast.Constant):
             yield from _constant_edits(node)
         elif isinstance(node, ast.UnaryOp):
-            yield "sign or not taken away", lambda node=node: _become(node, node.operand)
+            yield "sign or not taken away", functools.partial(_become, node, node.operand)
         elif isinstance(node, ast.If | ast.IfExp | ast.While):
-            yield "condition negated", lambda node=node: setattr(node, "test", ast.UnaryOp(ast.Not(), node.test))
+            yield "condition negated", functools.partial(setattr, node, "test", ast.UnaryOp(ast.Not(), node.test))
         elif isinstance(node, ast.Call):
             yield from _call_edits(node)
         for body in (getattr(node, "body", None), getattr(node, "orelse", None)):
@@ -80,7 +81,7 @@ def _operator_edits(node: ast.AST) -> Iterator[Edit]:
         for i, op in enumerate(node.ops):
             if type(op) in OPERATORS:
                 new = OPERATORS[type(op)]
-                yield f"{type(op).__name__} to {new.__name__}", lambda i=i, new=new: node.ops.__setitem__(i, new())
+                yield f"{type(op).__name__} to {new.__name__}", functools.partial(node.ops.__setitem__, i, new())
 
 
 def _constant_edits(node: ast.Constant) -> Iterator[Edit]:
@@ -95,7 +96,7 @@ def _constant_edits(node: ast.Constant) -> Iterator[Edit]:
 
 def _call_edits(call: ast.Call) -> Iterator[Edit]:
     for i, keyword in enumerate(call.keywords):
-        yield f"argument {keyword.arg} dropped", lambda i=i: call.keywords.pop(i)
+        yield f"argument {keyword.arg} dropped", functools.partial(call.keywords.pop, i)
     if len(call.args) >= 2:
         yield "first two arguments swapped", lambda: call.args.insert(0, call.args.pop(1))
     if isinstance(call.func, ast.Attribute):
@@ -107,9 +108,13 @@ def _statement_edits(body: list[ast.stmt]) -> Iterator[Edit]:
     for i, statement in enumerate(body):
         if isinstance(statement, ast.Expr | ast.Assign | ast.AugAssign | ast.If | ast.For | ast.With | ast.Return):
             if not _is_docstring(statement):
-                yield "statement left out", lambda i=i: body.__setitem__(i, ast.Pass())
+                yield "statement left out", functools.partial(_replace, body, i, [ast.Pass()])
         if isinstance(statement, ast.With):
-            yield "with taken away", lambda i=i: body.__setitem__(slice(i, i + 1), body[i].body)  # type: ignore[attr-defined]
+            yield "with taken away", functools.partial(_replace, body, i, statement.body)
+
+
+def _replace(body: list[ast.stmt], i: int, new: list[ast.stmt]) -> None:
+    body[i : i + 1] = new
 
 
 def _code(tree: ast.AST) -> Iterator[ast.AST]:

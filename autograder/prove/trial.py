@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import ast
 import contextlib
+import functools
 import hashlib
 import inspect
 import io
@@ -63,7 +64,7 @@ class Bench:
         reference = self.lab.cell(self.exercise.cell_id).source
         trials = {}
         for label, spoil in spoilers().items():
-            trials[label] = self._try(self._replacing(reference, lambda f, spoil=spoil: Spoiled(f, spoil)))
+            trials[label] = self._try(self._replacing(reference, functools.partial(Spoiled, spoil=spoil)))
         if self.exercise.parameters:
             calls = self._visible_calls(reference)
             trials[HARD_CODED] = self._try(self._replacing(reference, lambda f: HardCoded(f, calls)))

@@ -72,7 +72,7 @@ def _with_torchviz(output: Tensor, names: Mapping[str, Tensor]) -> str:
 def _with_networkx(labels: Mapping[int, str], edges: list[tuple[int, int]]) -> bytes:
     import networkx as nx
 
-    graph = nx.MultiDiGraph()
+    graph: Any = nx.MultiDiGraph()
     graph.add_nodes_from(labels)
     graph.add_edges_from(edges)
     for layer, nodes in enumerate(nx.topological_generations(graph)):

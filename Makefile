@@ -1,0 +1,48 @@
+# Each target makes the .venv that it needs by itself.
+.DEFAULT_GOAL := help
+PYTHON ?= python3
+BIN := .venv/bin
+STAMP := .venv/.installed
+
+.PHONY: help setup demo lab test nightly lint bench build clean
+
+help: ## show this list
+	@grep -E '^[a-z]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 10
+
+setup: $(STAMP) ## make .venv, and install the system packages where that is allowed
+
+$(STAMP): pyproject.toml scripts/system_packages.sh
+	$(PYTHON) -m venv .venv
+	$(BIN)/pip install --quiet "torch>=2.11,<2.14"
+	$(BIN)/pip install --quiet --editable ".[test]"
+	bash scripts/system_packages.sh
+	@touch $@
+
+build: $(STAMP) ## make source/, release/ and solutions/ from labs/
+	$(BIN)/gradlab build
+
+demo: $(STAMP) ## show the main job: build, prove, grade a class, write feedback and a report
+	$(BIN)/gradlab demo
+
+lab: $(STAMP) ## open JupyterLab on the released labs
+	$(BIN)/jupyter lab --notebook-dir release
+
+test: $(STAMP) ## run all tests (at most 15 minutes on two cores)
+	$(BIN)/pytest -n 2 --dist loadfile
+
+nightly: $(STAMP) ## what takes longer: mutants of every reference solution, more fuzzing
+	$(BIN)/gradlab prove --mutate
+	HYPOTHESIS_PROFILE=nightly $(BIN)/pytest tests/build
+
+lint: $(STAMP) ## ruff, and mypy on packages and labs
+	$(BIN)/ruff check .
+	$(BIN)/ruff format --check .
+	$(BIN)/mypy
+	@for lab in labs/*/lab.py; do $(BIN)/mypy --config-file scripts/mypy_labs.ini $$lab || exit 1; done
+
+bench: $(STAMP) ## measure, and print the figures as ratios
+	$(BIN)/python -m benchmarks
+
+clean: ## remove what was made here, the .venv too
+	rm -rf .venv build dist *.egg-info demo artifacts .pytest_cache .mypy_cache .ruff_cache .hypothesis
+	find . -name __pycache__ -prune -exec rm -rf {} +

@@ -1,0 +1,104 @@
+"""Runs the demo from an empty folder to a report, and compares every mark with the one it should be."""
+
+from __future__ import annotations
+
+import shutil
+from pathlib import Path
+
+from rich.console import Console
+from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeElapsedColumn
+from rich.table import Table
+
+from autograder.build.course import build, read_course, read_labs
+from autograder.course import Lab
+from autograder.demo.students import Submission, make_class
+from autograder.errors import GradlabError
+from autograder.prove.answers import read_answers
+from autograder.prove.lab import Proof, prove_lab
+from autograder.results.gradebook import read_results
+from autograder.results.report import write_report
+from autograder.results.schema import SubmissionResult
+from autograder.runner.grade import grade_lab
+from autograder.runner.nbgrader_api import must, open_course
+
+PROVED = 2  # labs that the demo proves
+MARKER = ".gradlab-demo"
+
+
+def run_demo(course: Path, folder: Path, out: Console) -> None:
+    """Build a course in `folder`, prove its first labs, and grade a class on the first. Raises where a mark is off."""
+    folder = folder.resolve()
+    labs = _fresh_course(course, folder)
+    out.print(f"built {len(labs)} labs in {folder}")
+    proofs = {lab.name: _prove(lab, out) for lab in labs[:PROVED]}
+    lab = labs[0]
+    answers, _ = read_answers(lab)
+    members = list(make_class(lab, answers, proofs[lab.name].marks))
+    for member in members:
+        place = folder / "submitted" / member.student / lab.name
+        place.mkdir(parents=True)
+        (place / f"{lab.name}.ipynb").write_bytes(member.file)
+    results = _grade(folder, lab, len(members), out)
+    off = _show(members, results, lab, out)
+    if off:
+        raise GradlabError(f"these marks are not what they should be: {', '.join(off)}. Please report this")
+    out.print(f"Every mark is what it should be.\n\nreport:   {folder / 'results' / f'{lab.name}.html'}")
+    out.print(f"feedback: {folder / 'feedback' / 'wrong_1' / lab.name / f'{lab.name}.html'}, and one for each student")
+    out.print("\nNext: make lab opens the released labs in JupyterLab as a student sees them;")
+    out.print(f"      cd {folder} and gradlab grade {lab.name} grades this class again;")
+    out.print("      README.md says how to release a lab to a class of your own.")
+
+
+def _fresh_course(course: Path, folder: Path) -> list[Lab]:
+    if folder.exists():
+        if not (folder / MARKER).exists() and any(folder.iterdir()):
+            raise GradlabError(f"{folder} holds something else than a demo: name another folder with --folder")
+        shutil.rmtree(folder)
+    folder.mkdir(parents=True)
+    (folder / MARKER).touch()
+    read_course(course)
+    ignore = shutil.ignore_patterns("__pycache__", ".*")
+    shutil.copytree(course / "labs", folder / "labs", ignore=ignore)
+    shutil.copy(course / "nbgrader_config.py", folder)
+    copied = read_course(folder)
+    build(copied)
+    return list(read_labs(copied))
+
+
+def _prove(lab: Lab, out: Console) -> Proof:
+    with out.status(f"proving {lab.name}"):
+        proof = prove_lab(lab)
+    out.print(f"proved {lab.name}: {proof.right} right, {proof.wrong} wrong, {proof.generated} generated answers")
+    if proof.problems:
+        raise GradlabError("\n".join(proof.problems))
+    return proof
+
+
+def _grade(folder: Path, lab: Lab, count: int, out: Console) -> dict[str, SubmissionResult]:
+    api = open_course(folder)
+    columns = (TextColumn("{task.description}"), BarColumn(), MofNCompleteColumn(), TimeElapsedColumn())
+    with Progress(*columns, console=out, disable=not out.is_terminal) as bar:
+        task = bar.add_task(f"grading {count} submissions of {lab.name}", total=count)
+        for graded in grade_lab(api, folder, lab.name):
+            bar.advance(task)
+            if not out.is_terminal:
+                out.print(f"graded {graded.student} {graded.failure}".rstrip())
+    must(api.generate_feedback(lab.name, force=True), "writing feedback")
+    results = read_results(api.coursedir.db_url, folder, lab.name)
+    write_report(results, lab.name, folder / "results" / f"{lab.name}.html")
+    return {r.student: r for r in results}
+
+
+def _show(members: list[Submission], results: dict[str, SubmissionResult], lab: Lab, out: Console) -> list[str]:
+    """Print the table of marks, and give the students whose mark is not the one it should be."""
+    by_hand = sum(c.points for c in lab.questions)
+    table = Table("student", "points", "should be", title=f"{lab.name}, {lab.points:g} points, {by_hand:g} by hand")
+    off = []
+    for member in members:
+        result = results.get(member.student)
+        points = f"{result.points:g}" if result else "none"
+        if result is None or abs(result.points - member.points) > 1e-6:
+            off.append(member.student)
+        table.add_row(member.student, points, f"{member.points:g}")
+    out.print(table)
+    return off

@@ -1,0 +1,118 @@
+"""The demo's class: what each student hands in, and the points that it must get."""
+
+from __future__ import annotations
+
+import copy
+import json
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+
+from nbformat import NotebookNode
+
+from autograder.build.notebooks import release_notebook
+from autograder.build.regions import without_markers
+from autograder.course import Answer, Lab
+
+Marks = Mapping[tuple[str, str], float]  # (exercise, label of the answer) -> points
+
+
+@dataclass(frozen=True)
+class Submission:
+    """student: a name that says what is in it. file: the bytes handed in. points: what it must get."""
+
+    student: str
+    file: bytes
+    points: float
+
+
+def make_class(lab: Lab, answers: Sequence[Answer], marks: Marks) -> Iterator[Submission]:
+    """Right, partly right, wrong, blank, damaged and tampered submissions. Points are without those given by hand."""
+    right = reference(lab)
+    auto = sum(e.points for e in lab.exercises)
+    yield _submission("all_right", filled(lab, right), auto)
+    yield _submission("all_right_and_warns", filled(lab, _warning(lab, right)), auto)
+    for number, chosen in enumerate(_rounds(lab, answers, right=True), start=1):
+        yield _answered(f"right_in_another_form_{number}", lab, right, chosen, marks)
+    for number, chosen in enumerate(_rounds(lab, answers, right=False), start=1):
+        yield _answered(f"wrong_{number}", lab, right, chosen, marks)
+    first = {e.name for e in lab.exercises[: len(lab.exercises) // 2]}
+    half = sum(e.points for e in lab.exercises if e.name in first)
+    yield _submission("half_done", filled(lab, {k: v for k, v in right.items() if k in first}), half)
+    yield _submission("blank", release_notebook(lab), 0)
+    yield Submission("not_a_notebook", b"this is not JSON {", 0)
+    yield _submission("deleted_cells", _deleted(lab, right), auto - lab.exercises[0].points)
+    yield _submission("duplicated_cells", _duplicated(lab, right), auto)
+    yield _submission("rewrote_the_checks", _tampered(lab), 0)
+
+
+def filled(lab: Lab, solutions: Mapping[str, str]) -> NotebookNode:
+    """The released notebook with these exercises written: name -> source of the cell."""
+    notebook = copy.deepcopy(release_notebook(lab))
+    for cell in notebook.cells:
+        name = _grade_id(cell).removeprefix("exercise-")
+        if _grade_id(cell) != name and name in solutions:
+            cell.source = solutions[name]
+    return notebook
+
+
+def reference(lab: Lab) -> dict[str, str]:
+    return {e.name: without_markers(lab.cell(e.cell_id).source) for e in lab.exercises}
+
+
+def _rounds(lab: Lab, answers: Sequence[Answer], right: bool) -> Iterator[list[Answer]]:
+    """Lists of answers, at most one an exercise, that together hold every right, or every wrong, answer."""
+    columns = [[a for a in answers if a.exercise == e.name and a.right == right] for e in lab.exercises]
+    for number in range(max(len(column) for column in columns)):
+        yield [column[number] for column in columns if number < len(column)]
+
+
+def _answered(student: str, lab: Lab, right: Mapping[str, str], chosen: Sequence[Answer], marks: Marks) -> Submission:
+    """The chosen answers, and the reference for every other exercise."""
+    solutions = {**right, **{a.exercise: a.source for a in chosen}}
+    picked = {a.exercise: a.label for a in chosen}
+    points = sum(marks[e.name, picked[e.name]] if e.name in picked else e.points for e in lab.exercises)
+    return _submission(student, filled(lab, solutions), points)
+
+
+def _warning(lab: Lab, right: Mapping[str, str]) -> dict[str, str]:
+    """The reference, each cell of which writes to stderr, and whose functions warn where they are called."""
+    name = lab.exercises[0].name
+    noisy = (
+        f"{right[name]}\n\nimport functools, sys, warnings\n_quiet = {name}\n\n@functools.wraps(_quiet)\n"
+        f"def {name}(*args, **kwargs):\n    warnings.warn('a warning is no wrong answer')\n"
+        "    print('neither is this', file=sys.stderr)\n    return _quiet(*args, **kwargs)\n"
+    )
+    return {**right, name: noisy}
+
+
+def _deleted(lab: Lab, right: Mapping[str, str]) -> NotebookNode:
+    """All right, but the first exercise's cell, the last check and a given cell are gone."""
+    notebook = filled(lab, right)
+    gone = {lab.exercises[0].cell_id, lab.exercises[-1].check_id, lab.cells[0].id}
+    notebook.cells = [c for c in notebook.cells if c.id not in gone]
+    return notebook
+
+
+def _duplicated(lab: Lab, right: Mapping[str, str]) -> NotebookNode:
+    """All right, and the first exercise and its check pasted once more at the end, with the same ids."""
+    notebook = filled(lab, right)
+    first = {lab.exercises[0].cell_id, lab.exercises[0].check_id}
+    notebook.cells += [copy.deepcopy(c) for c in notebook.cells if c.id in first]
+    return notebook
+
+
+def _tampered(lab: Lab) -> NotebookNode:
+    """Nothing written, and every check cell replaced by one that claims all of its points."""
+    notebook = copy.deepcopy(release_notebook(lab))
+    for cell in notebook.cells:
+        if _grade_id(cell).startswith("check-"):
+            cell.source = f"{cell.metadata.nbgrader.points}"
+    return notebook
+
+
+def _submission(student: str, notebook: NotebookNode, points: float) -> Submission:
+    return Submission(student, json.dumps(notebook, indent=1).encode(), round(points, 4))
+
+
+def _grade_id(cell: NotebookNode) -> str:
+    return str(cell.metadata.get("nbgrader", {}).get("grade_id", ""))

@@ -1,0 +1,79 @@
+"""Reads results from nbgrader's gradebook and the autograded notebooks beside it."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import nbformat
+from nbgrader.api import Gradebook, MissingEntry
+
+from autograder.errors import GradlabError
+from autograder.results.schema import CheckResult, ExerciseResult, SubmissionResult
+from autograder.submission.repair import notes_of
+from labkit.verdict import MIME
+
+
+def read_results(db_url: str, course: Path, lab: str) -> list[SubmissionResult]:
+    """The results of every graded submission of a lab, by student. Raises GradlabError where the lab is unknown."""
+    with Gradebook(db_url) as gradebook:
+        try:
+            submissions = gradebook.assignment_submissions(lab)
+            gradebook.find_assignment(lab)
+        except MissingEntry:
+            raise GradlabError(f"the gradebook knows no lab {lab!r}: run gradlab grade {lab} first") from None
+        return sorted((_result(s, course, lab) for s in submissions), key=lambda r: r.student)
+
+
+def _result(submission: Any, course: Path, lab: str) -> SubmissionResult:
+    student = submission.student_id
+    penalty = submission.late_submission_penalty or 0.0
+    notebook = _autograded(course / "autograded" / student / lab / f"{lab}.ipynb")
+    verdicts = _verdicts(notebook) if notebook else {}
+    grades = [grade for submitted in submission.notebooks for grade in submitted.grades]
+    exercises = [_exercise(grade, verdicts.get(grade.name, [])) for grade in grades]
+    order = [c.metadata.get("nbgrader", {}).get("grade_id") for c in notebook.cells] if notebook else []
+    exercises.sort(key=lambda e: order.index(_cell_id(e)) if _cell_id(e) in order else len(order))
+    return SubmissionResult(
+        student=student,
+        lab=lab,
+        points=round(max(submission.score - penalty, 0), 4),
+        worth=submission.max_score,
+        penalty=round(penalty, 4),
+        needs_manual_grade=submission.needs_manual_grade,
+        exercises=tuple(exercises),
+        notes=tuple(notes_of(notebook)) if notebook else (),
+    )
+
+
+def _exercise(grade: Any, checks: list[dict[str, Any]]) -> ExerciseResult:
+    by_hand = grade.name.startswith("question-")
+    points = grade.manual_score if grade.manual_score is not None else grade.auto_score
+    return ExerciseResult(
+        name=grade.name.split("-", 1)[1],
+        points=None if points is None or (by_hand and grade.needs_manual_grade) else points + (grade.extra_credit or 0),
+        worth=grade.max_score,
+        by_hand=by_hand,
+        checks=tuple(
+            CheckResult(label=c["label"], passed=c["passed"], seen=c["misconception"] or c["seen"], hint=c["hint"])
+            for c in checks
+        ),
+    )
+
+
+def _cell_id(exercise: ExerciseResult) -> str:
+    return f"{'question' if exercise.by_hand else 'check'}-{exercise.name}"
+
+
+def _autograded(path: Path) -> Any:
+    return nbformat.read(path, as_version=4) if path.exists() else None
+
+
+def _verdicts(notebook: Any) -> dict[str, list[dict[str, Any]]]:
+    """grade_id -> the checks of the verdict that the cell displayed."""
+    found = {}
+    for cell in notebook.cells:
+        for output in cell.get("outputs", []):
+            if MIME in output.get("data", {}):
+                found[cell.metadata["nbgrader"]["grade_id"]] = output["data"][MIME]["checks"]
+    return found

@@ -1,0 +1,40 @@
+"""The result of one submission, as feedback, reports and exports read it."""
+
+from __future__ import annotations
+
+from autograder.course import Model
+
+
+class CheckResult(Model):
+    """One check. `seen` is what the student may read of it where it failed: a message about the own result."""
+
+    label: str
+    passed: bool
+    seen: str = ""
+    hint: str = ""
+
+
+class ExerciseResult(Model):
+    """One graded cell. `points` is None where somebody has yet to grade it by hand."""
+
+    name: str
+    points: float | None
+    worth: float
+    by_hand: bool = False
+    checks: tuple[CheckResult, ...] = ()
+
+
+class SubmissionResult(Model):
+    """One submission. `penalty` is nbgrader's for lateness, already taken from `points`."""
+
+    student: str
+    lab: str
+    points: float
+    worth: float
+    penalty: float = 0.0
+    needs_manual_grade: bool = False
+    exercises: tuple[ExerciseResult, ...] = ()
+    notes: tuple[str, ...] = ()
+
+    def points_of(self, name: str) -> float | None:
+        return next((e.points for e in self.exercises if e.name == name), None)

@@ -1,0 +1,52 @@
+"""nbgrader as a library, with the configuration of a course's folder."""
+
+from __future__ import annotations
+
+import logging
+import os
+import sys
+import warnings
+from pathlib import Path
+from typing import Any
+
+from autograder.errors import GradlabError
+
+
+def open_course(course: Path) -> Any:
+    """nbgrader's API object for the course in this folder, which holds its nbgrader_config.py."""
+    course = course.resolve()
+    if not (course / "nbgrader_config.py").exists():
+        raise GradlabError(
+            f"{course} has no nbgrader_config.py: run gradlab in the course's folder, or name it: --course"
+        )
+    _alembic_on_path()
+    _quiet()
+    from nbgrader.apps import NbGraderAPI
+    from nbgrader.coursedir import CourseDirectory
+    from traitlets.config.loader import PyFileConfigLoader
+
+    config = PyFileConfigLoader("nbgrader_config.py", path=str(course)).load_config()
+    config.CourseDirectory.root = str(course)
+    api = NbGraderAPI(coursedir=CourseDirectory(config=config), config=config)
+    api.log.setLevel(logging.CRITICAL)
+    return api
+
+
+def must(result: dict[str, Any], doing: str) -> None:
+    """Raise GradlabError with nbgrader's own words where one of its operations did not succeed."""
+    if not result["success"]:
+        words = (result.get("error") or result.get("log") or "no reason given").strip()
+        raise GradlabError(f"nbgrader failed while {doing}:\n{words}")
+
+
+def _quiet() -> None:
+    """nbgrader's own database code warns on every new submission; nothing there is for whoever runs gradlab."""
+    warnings.filterwarnings("ignore", category=Warning, module=r"nbgrader\.api")
+    warnings.filterwarnings("ignore", message="Non-unique cell id")
+
+
+def _alembic_on_path() -> None:
+    """nbgrader starts `alembic` by name on a new database: it stands beside this interpreter."""
+    here = str(Path(sys.executable).parent)
+    if here not in os.environ.get("PATH", "").split(os.pathsep):
+        os.environ["PATH"] = here + os.pathsep + os.environ.get("PATH", "")
