@@ -36,12 +36,12 @@ def build(
         if files := stale(read):
             listed = "\n".join(f"  {f}" for f in files)
             raise GradlabError(f"stale, missing or stray:\n{listed}\n    fix: run gradlab build and commit the result")
-        out.print(f"{len(read.labs)} labs are up to date. Next: gradlab prove")
+        out.print(f"{_count(len(read.labs), 'lab')} up to date. Next: gradlab prove")
         return
     changed = build_all(read)
     for path in changed:
         out.print(f"{'wrote' if path.exists() else 'removed'} {path}")
-    out.print(f"{len(read.labs)} labs built, {len(changed)} files changed. Next: gradlab prove")
+    out.print(f"{_count(len(read.labs), 'lab')} built, {_count(len(changed), 'file')} changed. Next: gradlab prove")
 
 
 @app.command()
@@ -60,7 +60,7 @@ def prove(
         line = f"{lab.name}: {proof.right} right, {proof.wrong} wrong and {proof.generated} generated answers tried"
         if mutate:
             line += f", {proof.mutants} mutants ({len(proof.survivors)} equivalent)"
-        out.print(f"{line}, {len(proof.problems)} problems")
+        out.print(f"{line}, {_count(len(proof.problems), 'problem')}")
         for problem in proof.problems:
             err.print(problem, markup=False)
         problems += len(proof.problems)
@@ -161,6 +161,10 @@ def progress() -> Progress:
     """A progress bar on a terminal, and nothing that moves elsewhere."""
     columns = (TextColumn("{task.description}"), BarColumn(), MofNCompleteColumn(), TimeElapsedColumn())
     return Progress(*columns, console=err, disable=not err.is_terminal)
+
+
+def _count(number: int, noun: str) -> str:
+    return f"{number} {noun}" if number == 1 else f"{number} {noun}s"
 
 
 def main() -> None:

@@ -72,6 +72,8 @@ class KeepWarnings(NbGraderPreprocessor):  # type: ignore[misc]
 
 def configure(c: Any) -> None:
     """Set up nbgrader for a Gradlab course. Call it from nbgrader_config.py with `get_config()`."""
+    # release/ is committed: without this, nbgrader would see it and never put the lab into its gradebook.
+    c.GenerateAssignment.force = True
     c.Autograde.exporter_class = SubmissionExporter
     c.Autograde.autograde_preprocessors = [
         ExecuteAll,

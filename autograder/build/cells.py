@@ -35,7 +35,8 @@ def read_cells(text: str, path: Path) -> list[RawCell]:
     lines = text.splitlines()
     headers = [i for i, line in enumerate(lines) if HEADER.match(line)]
     before = lines[: headers[0]] if headers else lines
-    if code := next((i for i, line in enumerate(before) if line.strip() and not line.startswith("#")), None):
+    code = next((i for i, line in enumerate(before) if line.strip() and not line.startswith("#")), None)
+    if code is not None:
         raise SourceError(path, code + 1, "code before the first cell", "put a line '# %% given' above it")
     if not headers:
         raise SourceError(path, 1, "no cells", "start each cell with a line such as '# %% given'")

@@ -163,6 +163,7 @@ def _exercises(
             raise SourceError(
                 path, cell.line, f"no exercise {cell.name!r} above this check", f"write '# %% exercise: {cell.name}'"
             )
+        checks = read_checks(tree, regions[cell.id], path, first_lines[cell.id])
         _refuse_use_outside_checks(tree, set(written), path, first_lines[cell.id])
         exercises.append(
             Exercise(
@@ -170,7 +171,7 @@ def _exercises(
                 cell_id=exercise.id,
                 check_id=cell.id,
                 points=cell.points,
-                checks=read_checks(tree, regions[cell.id], path, first_lines[cell.id]),
+                checks=checks,
                 parameters=_parameters(exercise, path),
             )
         )

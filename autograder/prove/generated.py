@@ -7,28 +7,30 @@ tensor, say) proves nothing and is not counted.
 from __future__ import annotations
 
 import copy
+import functools
 from collections.abc import Callable
 from typing import Any
 
 import numpy as np
 import torch
 from torch import Tensor
-from torch.utils._pytree import tree_map
+from torch.utils._pytree import tree_flatten, tree_map, tree_unflatten
 
 Function = Callable[..., Any]
+# From a function and a call's arguments to a result, and whether it is another than the function's.
+Spoiler = Callable[[Function, tuple[Any, ...], dict[str, Any]], tuple[Any, bool]]
 
 
 class Spoiled:
-    """A function in place of the reference. `applied` says whether a result ever changed."""
+    """A function in place of the reference. `applied` says whether it ever did something else."""
 
-    def __init__(self, reference: Function, spoil: Callable[[Any, tuple[Any, ...]], Any]) -> None:
+    def __init__(self, reference: Function, spoil: Spoiler) -> None:
         self.reference, self.spoil, self.applied = reference, spoil, False
 
     def __call__(self, *args: Any, **kwargs: Any) -> Any:
-        result = self.reference(*args, **kwargs)
-        spoiled = self.spoil(result, (*args, *kwargs.values()))
-        self.applied = self.applied or spoiled is not result
-        return spoiled
+        result, changed = self.spoil(self.reference, args, kwargs)
+        self.applied = self.applied or changed
+        return result
 
 
 class HardCoded:
@@ -47,29 +49,32 @@ class HardCoded:
         return _copy(self.seen[0])
 
 
-def spoilers() -> dict[str, Callable[[Any, tuple[Any, ...]], Any]]:
-    """Description -> spoiler: from a result and the call's arguments to a wrong result."""
+def spoilers() -> dict[str, Spoiler]:
+    """Description -> spoiler: calls a function its own way, and says whether the result is another one."""
     return {
-        "the argument handed back": lambda result, args: args[0] if args else result,
-        "zeros": lambda result, _: _mapped(result, _zero),
-        "None": lambda *_: None,
-        "the result detached": lambda result, _: _mapped(result, _detached),
-        "the result cast to float64": lambda result, _: _mapped(result, _double),
-        "the result with one dimension more": lambda result, _: _mapped(result, _unsqueezed),
+        "the argument handed back": _hand_back,
+        "zeros": functools.partial(_mapped, _zero),
+        "None": lambda *_: (None, True),
+        "the result detached": functools.partial(_mapped, _detached),
+        "the result cast to float64": functools.partial(_mapped, _double),
+        "the result with one dimension more": functools.partial(_mapped, _unsqueezed),
     }
 
 
-def _mapped(result: Any, change: Callable[[Any], Any]) -> Any:
-    changed = False
+def _hand_back(function: Function, args: tuple[Any, ...], kwargs: dict[str, Any]) -> tuple[Any, bool]:
+    """The function is not called: what it would have done to its arguments does not happen either."""
+    values = [*args, *kwargs.values()]
+    return (values[0], True) if values else (function(), False)
 
-    def leaf(value: Any) -> Any:
-        nonlocal changed
-        new = change(value)
-        changed = changed or new is not value
-        return new
 
-    mapped = tree_map(leaf, result)
-    return mapped if changed else result
+def _mapped(
+    change: Callable[[Any], Any], function: Function, args: tuple[Any, ...], kwargs: dict[str, Any]
+) -> tuple[Any, bool]:
+    result = function(*args, **kwargs)
+    leaves, structure = tree_flatten(result)
+    changed = [change(leaf) for leaf in leaves]
+    other = any(new is not old for new, old in zip(changed, leaves, strict=True))
+    return (tree_unflatten(changed, structure), True) if other else (result, False)
 
 
 def _zero(value: Any) -> Any:

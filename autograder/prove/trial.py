@@ -121,7 +121,7 @@ class Bench:
             self._define(reference)
             function = self.namespace[self.exercise.name]
             if inspect.isclass(function):
-                return Spoiled(function, lambda result, _: result)
+                return Spoiled(function, lambda f, args, kwargs: (f(*args, **kwargs), False))
             self.namespace[self.exercise.name] = replaced = make(function)
             return replaced
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 import shutil
 import warnings
 from collections.abc import Mapping
@@ -13,6 +14,7 @@ from labkit.pictures.picture import Picture, never_fails, new_figure, png_of
 
 # A graph deeper than this cannot be read as a picture.
 MAX_NODES = 200
+EDGE = re.compile(r"^(?P<indent>\s*)(?P<a>\S+) -> (?P<b>\S+)(?P<rest>.*)$", re.DOTALL)
 
 
 @never_fails
@@ -37,6 +39,7 @@ def walk(output: Tensor, names: Mapping[str, Tensor]) -> tuple[dict[int, str], l
     """Nodes (identity -> label) and edges of the backward graph, each node once, from the output to the leaves."""
     known = {id(t): name for name, t in names.items()}
     labels: dict[int, str] = {}
+    alive = []  # an identity is a node's own only while the node lives
     edges: list[tuple[int, int]] = []
     waiting = [output.grad_fn]
     while waiting:
@@ -44,6 +47,7 @@ def walk(output: Tensor, names: Mapping[str, Tensor]) -> tuple[dict[int, str], l
         if node is None or id(node) in labels:
             continue
         labels[id(node)] = _label(node, known)
+        alive.append(node)
         for following, _ in node.next_functions:
             if following is not None:
                 edges.append((id(node), id(following)))
@@ -65,6 +69,8 @@ def _with_torchviz(output: Tensor, names: Mapping[str, Tensor]) -> str:
         from torchviz import make_dot
 
         drawing = make_dot(output, params=dict(names))
+    # torchviz points from the leaves to the output; backward walks the other way.
+    drawing.body = [EDGE.sub(r"\g<indent>\g<b> -> \g<a>\g<rest>", line) for line in drawing.body]
     svg: str = drawing.pipe(format="svg", encoding="utf-8")
     return svg
 

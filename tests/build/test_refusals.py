@@ -1,0 +1,185 @@
+"""Bad source is refused with the file, the line, and what to write."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from autograder.build.lab import read_lab_text
+from autograder.course import Lab, LabEntry
+from autograder.errors import SourceError
+
+ENTRY = LabEntry(name="x", title="X", minutes=1)
+GOOD = '''# %% given
+import torch
+
+from labkit import assert_close, check
+
+# %% [markdown]
+# # A lab
+
+# %% exercise: double
+def double(x):
+    """Twice x."""
+    ### BEGIN SOLUTION
+    return x * 2
+    ### END SOLUTION
+
+# %% check: double points=2
+with check("one becomes two"):
+    assert_close(double(1), 2)
+### BEGIN HIDDEN TESTS
+with check("three becomes six", weight=3):
+    assert_close(double(3), 6)
+### END HIDDEN TESTS
+
+# %% question: why [markdown] points=1
+# Why?
+#
+# ### BEGIN SOLUTION
+# Because.
+# ### END SOLUTION
+'''
+
+
+def read(text: str) -> Lab:
+    return read_lab_text(text, Path("labs/x/lab.py"), ENTRY)
+
+
+def refusal(text: str) -> SourceError:
+    with pytest.raises(SourceError) as caught:
+        read(text)
+    return caught.value
+
+
+def line_of(text: str, part: str) -> int:
+    return next(n for n, line in enumerate(text.splitlines(), start=1) if part in line)
+
+
+def test_a_good_lab_is_read_with_its_exercises_checks_and_points() -> None:
+    lab = read(GOOD)
+    exercise = lab.exercise("double")
+    assert lab.points == 3
+    assert [(c.label, c.weight, c.hidden) for c in exercise.checks] == [
+        ("one becomes two", 1, False),
+        ("three becomes six", 3, True),
+    ]
+    assert exercise.visible_points == 0.5
+    assert exercise.parameters == ("x",)
+    assert [q.name for q in lab.questions] == ["why"]
+
+
+def test_cell_ids_of_a_section_stay_when_another_section_grows() -> None:
+    more = GOOD.replace("# # A lab", "# # Before\n\n# %% given\nready = True\n\n# %% [markdown]\n# # A lab")
+    before, after = ([c.id for c in read(text).cells] for text in (GOOD, more))
+    assert set(before) <= set(after)
+
+
+@pytest.mark.parametrize(
+    ("old", "new", "problem", "at"),
+    [
+        ("    ### END SOLUTION\n", "", "not closed", "### BEGIN SOLUTION"),
+        ("### END HIDDEN TESTS", "", "not closed", "### BEGIN HIDDEN TESTS"),
+        ("    ### BEGIN SOLUTION\n", "", "closes nothing", "### END SOLUTION"),
+        ("### BEGIN HIDDEN TESTS", "### BEGIN SOLUTION", "closes nothing", "### END HIDDEN TESTS"),
+        ("    ### BEGIN SOLUTION", "    # BEGIN SOLUTION", "take this line for a marker", "# BEGIN SOLUTION"),
+        ("# %% check: double points=2", "# %% check: triple points=2", "no exercise 'triple'", "check: triple"),
+        ("points=2", "", "no points", "check: double"),
+        ("points=2", "points=0", "no points", "points=0"),
+        ("points=2", "points=nan", "no points", "points=nan"),
+        ("points=2", "marks=2", "no option 'marks'", "marks=2"),
+        ("# %% given", "# %% given: it", "no kind of cell", "given: it"),
+        ("# %% given", "# %% gven", "no kind of cell", "gven"),
+        ("# %% given", '# %% given a="', "cannot read", 'a="'),
+        ("    return x * 2", "    return y * 2", "'y' is not defined", "y * 2"),
+        ("    return x * 2", "    return x *", "not valid Python", "return x *"),
+        ("def double(x):", "def dubble(x):", "'double' is not defined", "double(1)"),
+        ('    assert_close(double(1), 2)', '    assert_close(dbl(1), 2)', "'dbl' is not defined", "dbl(1)"),
+        ('with check("one becomes two"):', 'got = double(1)\nwith check("one"):', "outside a check", "got ="),
+        ('with check("one becomes two"):', 'for i in [1]:\n  with check("one"):', "at the top level", "with check"),
+        ('check("three becomes six", weight=3)', 'check("one becomes two")', "two checks", 'check("one becomes two")'),
+        ('check("three becomes six", weight=3)', 'check("three", weight=0)', "written out", "weight=0"),
+        ('check("three becomes six", weight=3)', 'check("three", wait=1)', "no option 'wait'", "wait=1"),
+        ('check("three becomes six", weight=3)', "check(label)", "is not defined", "label"),
+        ('check("one becomes two")', "check('a' + 'b')", "plain text", "'a' + 'b'"),
+        ("import torch\n", "import torch\nx0 = torch.rand(3)\n", "no seed", "torch.rand"),
+        ("# %% [markdown]\n# # A", "# %% [markdown] points=2\n# # A", "no option 'points'", "[markdown] points"),
+        ("[markdown] points=1", "points=1", "wrong type", "question: why"),
+        ("# ### BEGIN SOLUTION\n# Because.\n# ### END SOLUTION\n", "", "no solution", "question: why"),
+    ],
+)  # fmt: skip
+def test_a_mistake_is_named_with_its_line_and_a_fix(old: str, new: str, problem: str, at: str) -> None:
+    assert old in GOOD
+    text = GOOD.replace(old, new, 1) if old != "### BEGIN HIDDEN TESTS" else GOOD.replace(old, new)
+    error = refusal(text)
+    assert problem in error.problem
+    assert error.fix
+    lines = [n for n, line in enumerate(text.splitlines(), start=1) if at in line]
+    assert error.line in lines
+
+
+def test_an_exercise_without_a_check_is_refused() -> None:
+    text = GOOD[: GOOD.index("# %% check")]
+    error = refusal(text)
+    assert "has no check" in error.problem
+    assert error.line == line_of(text, "exercise: double")
+
+
+def test_an_exercise_stands_once() -> None:
+    again = GOOD[GOOD.index("# %% exercise") : GOOD.index("# %% check")]
+    error = refusal(GOOD.replace("# %% question", again + "# %% question"))
+    assert "stands already at line" in error.problem
+
+
+def test_a_hidden_region_outside_a_check_cell_is_refused() -> None:
+    text = GOOD.replace("import torch\n", "import torch\n### BEGIN HIDDEN TESTS\nsecret = 1\n### END HIDDEN TESTS\n")
+    error = refusal(text)
+    assert "outside a check cell" in error.problem
+    assert error.line == line_of(text, "### BEGIN HIDDEN TESTS")
+
+
+def test_a_solution_region_in_prose_is_refused() -> None:
+    text = GOOD.replace("# # A lab", "# # A lab\n# ### BEGIN SOLUTION\n# secret\n# ### END SOLUTION")
+    assert "outside an exercise" in refusal(text).problem
+
+
+def test_what_only_the_solution_defines_is_undefined_for_the_student() -> None:
+    text = GOOD.replace("def double(x):", "def double(x):\n    return helper(x)\n").replace(
+        "    ### BEGIN SOLUTION\n    return x * 2",
+        "    ### BEGIN SOLUTION\n    return x * 2\n\ndef helper(x):\n    return x",
+    )
+    error = refusal(text)
+    assert "in the student's notebook" in error.problem
+
+
+def test_a_check_cell_must_not_set_a_name_that_another_cell_reads() -> None:
+    text = GOOD.replace('with check("one becomes two"):', 'torch = None\nwith check("one becomes two"):').replace(
+        "# %% question", "# %% given\nprint(torch)\n\n# %% question"
+    )
+    error = refusal(text)
+    assert "sets 'torch'" in error.problem
+    assert error.line == line_of(text, "check: double")
+
+
+def test_a_marker_like_line_is_refused_wherever_nbgrader_would_act_on_it() -> None:
+    for line in ("# END SOLUTION", "x = 'BEGIN HIDDEN TESTS'", "### BEGIN MARK SCHEME", "### AUTOTEST double(1)"):
+        text = GOOD.replace("import torch\n", f"import torch\n{line}\n")
+        assert refusal(text).line == line_of(text, line)
+
+
+def test_code_above_the_first_cell_is_refused() -> None:
+    assert refusal("import os\n" + GOOD).line == 1
+
+
+def test_a_cell_mark_inside_a_string_is_refused() -> None:
+    assert "# %%" in refusal(GOOD.replace("import torch\n", 'import torch\ntext = """\n# %% given\n"""\n')).problem
+
+
+def test_an_explain_without_its_table_is_refused() -> None:
+    text = GOOD.replace("    assert_close(double(1), 2)", "    explain(double(1), 2)").replace(
+        "import assert_close, check", "import assert_close, check, explain"
+    )
+    error = refusal(text)
+    assert "misconceptions" in error.problem
+    assert error.line == line_of(text, "explain(double")

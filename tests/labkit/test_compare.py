@@ -1,0 +1,114 @@
+"""Comparison says what was seen of the student's value, and keeps the wanted one apart."""
+
+from __future__ import annotations
+
+import math
+from typing import Any
+
+import numpy as np
+import pytest
+import torch
+from hypothesis import given
+from hypothesis import strategies as st
+from torch import Tensor
+
+from labkit.compare import TOLERANCES, Mismatch, assert_close, describe
+
+T = torch.tensor
+
+
+def mismatch(got: Any, want: Any, **options: Any) -> Mismatch:
+    with pytest.raises(Mismatch) as caught:
+        assert_close(got, want, **options)
+    return caught.value
+
+
+@pytest.mark.parametrize(
+    ("got", "want", "seen", "expected"),
+    [
+        (None, T(1.0), "your result is None", "a tensor of shape (), float32"),
+        (T([1.0, 2.0]), T([[1.0, 2.0]]), "your result has shape (2,)", "shape (1, 2)"),
+        (T([1.0], dtype=torch.float64), T([1.0]), "your result has dtype float64", "dtype float32"),
+        (T([[1, 2], [3, 9]]), T([[1, 2], [3, 4]]), "your result is 9 at index (1, 1); 1 of 4 values differ", "4 at index (1, 1)"),
+        (T(2.5), T(2.0), "your result is 2.5", "2"),
+        (1, 2, "your result is 1", "2"),
+        (True, 1, "your result is True", "1"),
+        (T(1), 1, "your result is a tensor of shape (), int64", "1"),
+        ("a", "b", "your result is 'a'", "'b'"),
+        ([1], [1, 2], "your result has 1 items", "2 items"),
+        ({"a": 1}, {"a": 2}, "your result['a'] is 1", "2"),
+        ({"a": 1}, {"b": 1}, "your result has the keys 'a'", "the keys 'b'"),
+        (T(1.0), {"b": 1}, "your result is a tensor of shape (), float32", "a dict"),
+        (np.zeros(2, np.float32), np.zeros(2), "your result has dtype float32", "dtype float64"),
+        (T([1.0]), np.zeros(1), "your result is a tensor of shape (1,), float32", "a NumPy array of shape (1,)"),
+        (0.5, 0.25, "your result is 0.5", "0.25"),
+        (T([math.nan]), T([0.0]), "your result is nan at index (0,)", "0 at index (0,)"),
+        (torch.float32, torch.float64, "your result is torch.float32", "torch.float64"),
+    ],
+)  # fmt: skip
+def test_what_is_seen_and_what_was_expected(got: Any, want: Any, seen: str, expected: str) -> None:
+    error = mismatch(got, want)
+    assert (error.seen, error.expected) == (seen, expected)
+
+
+@pytest.mark.parametrize(
+    ("got", "want"),
+    [
+        (T([math.nan, 1.0]), T([math.nan, 1.0])),
+        (T([1.0, 2.0])[::1].flip(0), T([2.0, 1.0])),
+        ((1, [T(1.0)]), [1, (T(1.0),)]),
+        (1, 1.0),
+        (math.nan, math.nan),
+        (np.float64(0.5), 0.5),
+        (T([1 + 2j]).conj(), T([1 - 2j])),
+        (torch.empty(0, 3), torch.empty(0, 3)),
+        (T([1.0], requires_grad=True), T([1.0])),
+        (T([True, False]), T([True, False])),
+        ({"b": None, "a": "x"}, {"a": "x", "b": None}),
+    ],
+)
+def test_equal_in_another_form(got: Any, want: Any) -> None:
+    assert_close(got, want)
+
+
+def test_values_only_where_the_dtype_does_not_matter() -> None:
+    assert_close(T([1, 2]), T([1.0, 2.0]), check_dtype=False)
+    mismatch(T([1, 3]), T([1.0, 2.0]), check_dtype=False)
+
+
+@pytest.mark.parametrize("dtype", list(TOLERANCES))
+def test_another_order_of_summation_is_within_tolerance_and_one_percent_is_not(dtype: torch.dtype) -> None:
+    x = torch.linspace(0.5, 1.5, 1000, dtype=torch.float64).to(dtype)
+    assert_close(x.flip(0).sum(), x.sum())
+    assert_close(
+        x.cumsum(0)[-1].to(torch.float64).to(dtype) if dtype in (torch.float64, torch.float32) else x.sum(), x.sum()
+    )
+    mismatch(x.sum() * 1.05, x.sum())
+
+
+@given(st.lists(st.floats(allow_nan=True, width=32), max_size=6))
+def test_a_tensor_always_equals_itself(values: list[float]) -> None:
+    assert_close(T(values), T(values))
+
+
+@given(
+    st.recursive(
+        st.none() | st.booleans() | st.integers() | st.text() | st.floats(),
+        lambda c: st.lists(c) | st.dictionaries(st.text(), c),
+    )
+)
+def test_whatever_a_student_returns_the_comparison_ends_in_a_verdict(value: Any) -> None:
+    for want in (T([1.0]), 1.5, {"a": 1}, [1], None, "text", np.zeros(2)):
+        try:
+            assert_close(value, want)
+        except Mismatch as error:
+            assert error.seen
+    assert describe(value)
+
+
+def test_a_subclass_that_lies_about_equality_is_still_compared_by_value() -> None:
+    class Liar(Tensor):
+        def __eq__(self, other: object) -> bool:  # type: ignore[override]
+            return True
+
+    mismatch([T([1.0]).as_subclass(Liar)], [T([2.0])])
