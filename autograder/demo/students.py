@@ -12,8 +12,7 @@ from nbformat import NotebookNode
 from autograder.build.notebooks import release_notebook
 from autograder.build.regions import without_markers
 from autograder.course import Answer, Lab
-
-Marks = Mapping[tuple[str, str], float]  # (exercise, label of the answer) -> points
+from autograder.prove.trial import notebook_points
 
 
 @dataclass(frozen=True)
@@ -25,16 +24,16 @@ class Submission:
     points: float
 
 
-def make_class(lab: Lab, answers: Sequence[Answer], marks: Marks) -> Iterator[Submission]:
+def make_class(lab: Lab, answers: Sequence[Answer]) -> Iterator[Submission]:
     """Right, partly right, wrong, blank, damaged and tampered submissions. Points are without those given by hand."""
     right = reference(lab)
     auto = sum(e.points for e in lab.exercises)
     yield _submission("all_right", filled(lab, right), auto)
     yield _submission("all_right_and_warns", filled(lab, _warning(lab, right)), auto)
     for number, chosen in enumerate(_rounds(lab, answers, right=True), start=1):
-        yield _answered(f"right_in_another_form_{number}", lab, right, chosen, marks)
+        yield _answered(f"right_in_another_form_{number}", lab, right, chosen)
     for number, chosen in enumerate(_rounds(lab, answers, right=False), start=1):
-        yield _answered(f"wrong_{number}", lab, right, chosen, marks)
+        yield _answered(f"wrong_{number}", lab, right, chosen)
     first = {e.name for e in lab.exercises[: len(lab.exercises) // 2]}
     half = sum(e.points for e in lab.exercises if e.name in first)
     yield _submission("half_done", filled(lab, {k: v for k, v in right.items() if k in first}), half)
@@ -66,12 +65,10 @@ def _rounds(lab: Lab, answers: Sequence[Answer], right: bool) -> Iterator[list[A
         yield [column[number] for column in columns if number < len(column)]
 
 
-def _answered(student: str, lab: Lab, right: Mapping[str, str], chosen: Sequence[Answer], marks: Marks) -> Submission:
-    """The chosen answers, and the reference for every other exercise."""
+def _answered(student: str, lab: Lab, right: Mapping[str, str], chosen: Sequence[Answer]) -> Submission:
+    """The chosen answers, and the reference for every other exercise; some exercises use what an earlier one defines."""
     solutions = {**right, **{a.exercise: a.source for a in chosen}}
-    picked = {a.exercise: a.label for a in chosen}
-    points = sum(marks[e.name, picked[e.name]] if e.name in picked else e.points for e in lab.exercises)
-    return _submission(student, filled(lab, solutions), points)
+    return _submission(student, filled(lab, solutions), sum(notebook_points(lab, solutions).values()))
 
 
 def _warning(lab: Lab, right: Mapping[str, str]) -> dict[str, str]:

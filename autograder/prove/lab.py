@@ -10,13 +10,12 @@ from autograder.course import Exercise, Lab
 from autograder.prove.answers import read_answers
 from autograder.prove.judge import judge_answer, judge_blank, judge_coverage, judge_generated, judge_reference
 from autograder.prove.mutate import mutants
-from autograder.prove.trial import Bench, benches, blank_points
+from autograder.prove.trial import Bench, benches, notebook_points
 
 
 @dataclass
 class Proof:
-    """What was tried, and every problem found. `marks` are the points of each answer by (exercise, label);
-    `survivors` are mutants with full marks: (exercise, description)."""
+    """What was tried, and every problem found. `survivors` are mutants with full marks: (exercise, description)."""
 
     lab: str
     right: int = 0
@@ -25,7 +24,6 @@ class Proof:
     mutants: int = 0
     survivors: list[tuple[str, str]] = field(default_factory=list)
     problems: list[str] = field(default_factory=list)
-    marks: dict[tuple[str, str], float] = field(default_factory=dict)
 
 
 def prove_lab(lab: Lab, mutate: bool = False) -> Proof:
@@ -33,7 +31,7 @@ def prove_lab(lab: Lab, mutate: bool = False) -> Proof:
     torch.set_num_threads(1)
     proof = Proof(lab.name)
     answers, reasons = read_answers(lab)
-    blank = blank_points(lab)
+    blank = notebook_points(lab, {})
     for bench in benches(lab):
         exercise = bench.exercise
         own = [a for a in answers if a.exercise == exercise.name]
@@ -44,7 +42,6 @@ def prove_lab(lab: Lab, mutate: bool = False) -> Proof:
         trials = [bench.try_source(a.source) for a in own]
         for answer, trial in zip(own, trials, strict=True):
             proof.problems += judge_answer(answer, exercise, trial)
-            proof.marks[exercise.name, answer.label] = trial.points
         generated = bench.try_generated()
         for label, trial in generated.items():
             proof.problems += judge_generated(lab, exercise, label, trial)

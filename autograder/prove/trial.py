@@ -8,7 +8,7 @@ import functools
 import hashlib
 import inspect
 import io
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
 from typing import Any
 
@@ -166,23 +166,23 @@ def benches(lab: Lab) -> Iterator[Bench]:
                 run_cell(cell.source, namespace, f"<{cell.id}>")
 
 
-def blank_points(lab: Lab) -> dict[str, float]:
-    """Exercise -> points of the notebook as a student receives it. Given cells may fail in it; checks must not pay."""
+def notebook_points(lab: Lab, solutions: Mapping[str, str]) -> dict[str, float]:
+    """Exercise -> points of a whole notebook with these exercises written (name -> source), the others left empty.
+
+    Given cells may fail in it, as one that shows the student's own result does before it is written.
+    """
 
     def work() -> dict[str, float]:
         namespace = new_namespace()
         points = {}
         for cell in lab.cells:
             if cell.kind is Kind.CHECK:
-                exercise = lab.exercise(cell.name)
                 outcomes = run_check_cell(cell.source, namespace, f"<{cell.id}>")
-                points[cell.name] = earned(outcomes, exercise.points)
+                points[cell.name] = earned(outcomes, lab.exercise(cell.name).points)
             elif cell.kind in (Kind.GIVEN, Kind.SCRATCH, Kind.EXERCISE):
-                source = stubbed(cell.source, find_regions(cell.source, lab.path, cell.line))
-                try:
-                    run_cell(source, namespace, f"<{cell.id}>")
-                except Exception:
-                    continue  # a cell that shows the student's own result cannot run yet
+                stub = stubbed(cell.source, find_regions(cell.source, lab.path, cell.line))
+                with contextlib.suppress(Exception):
+                    run_cell(solutions.get(cell.name, stub), namespace, f"<{cell.id}>")
         return points
 
     points: dict[str, float] = in_fork(work)

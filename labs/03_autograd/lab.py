@@ -207,8 +207,8 @@ print("leaf:", multiplication.next_functions[0][0].variable is a)
 # A node keeps what it needs for its own derivative. For `log` that is its input. People say that it stores a matrix
 # of all partial derivatives. It does not. You will see in a later section what it computes instead.
 #
-# `show_graph` draws all of it. Read the picture from the result to the leaves: that is the way `backward` goes. Where
-# Graphviz is installed, the arrowheads point the other way, the way that the values went.
+# `show_graph` draws all of it. Read the picture along its arrows, from the result to the leaves: that is the way
+# `backward` goes.
 
 # %% given
 W = torch.tensor([[1.0, 2.0, 3.0], [4.0, 5.0, 6.0]], requires_grad=True)
@@ -1139,7 +1139,7 @@ out = (2 * h).sum() + (3 * h).sum()
 out.backward()
 print("called", len(seen), "time, with", seen[0].tolist(), "  x.grad", x.grad.tolist())
 
-x.grad = None
+x = torch.tensor([1.0, 2.0], requires_grad=True)
 h = x * 10
 h.register_hook(lambda g: g.clamp(-1, 1))
 ((2 * h).sum() + (3 * h).sum()).backward()

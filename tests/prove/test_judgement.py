@@ -39,7 +39,6 @@ def test_the_template_of_a_new_lab_is_proved(folder: Path) -> None:
     assert (proof.right, proof.wrong) == (2, 4)
     assert proof.generated >= 6
     assert proof.mutants >= 3
-    assert proof.marks["sum_of_squares", "scratch space is free"] == 1.5
 
 
 @pytest.mark.parametrize(

@@ -1,0 +1,117 @@
+"""The command line: exit status 0 only when everything was done; errors without a traceback."""
+
+from __future__ import annotations
+
+import json
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+from nbgrader.api import Gradebook
+
+from autograder.build.course import read_course, read_labs
+from autograder.demo.students import filled, reference
+from tests.conftest import ROOT
+
+
+def gradlab(*arguments: str, status: int = 0, cwd: Path = ROOT) -> str:
+    command = [sys.executable, "-m", "autograder.cli", *arguments]
+    done = subprocess.run(command, cwd=cwd, capture_output=True, text=True, timeout=240)
+    output = done.stdout + done.stderr
+    assert done.returncode == status, output
+    assert "Traceback" not in output
+    return output
+
+
+def test_help_names_every_command() -> None:
+    output = gradlab("--help")
+    for command in ("build", "prove", "grade", "feedback", "report", "export", "new", "demo"):
+        assert command in output
+
+
+def test_build_check_names_the_stale_file_and_the_fix(small_course: Path) -> None:
+    gradlab("build", "--check", cwd=small_course)
+    lab = small_course / "labs" / "01_squares" / "lab.py"
+    lab.write_text(lab.read_text().replace("What is the sum", "What, then, is the sum"))
+    output = gradlab("build", "--check", status=1, cwd=small_course)
+    assert "release/01_squares/01_squares.ipynb" in output
+    assert "run gradlab build" in output
+
+
+def test_a_mistake_in_a_lab_is_printed_with_file_and_line(small_course: Path) -> None:
+    lab = small_course / "labs" / "01_squares" / "lab.py"
+    lab.write_text(lab.read_text().replace("    ### END SOLUTION\n", ""))
+    output = gradlab("build", status=1, cwd=small_course)
+    assert "labs/01_squares/lab.py:" in output
+    assert "fix: add '### END SOLUTION'" in output
+
+
+def test_a_folder_without_a_course_an_unknown_lab_and_no_submission_are_named(
+    tmp_path: Path, small_course: Path
+) -> None:
+    (tmp_path / "empty").mkdir()
+    assert "--course" in gradlab("build", status=1, cwd=tmp_path / "empty")
+    assert "it has 01_squares" in gradlab("prove", "02_circles", status=1, cwd=small_course)
+    assert "no lab '02_circles'" in gradlab("grade", "02_circles", status=1, cwd=small_course)
+    assert "collect them with" in gradlab("grade", "01_squares", status=1, cwd=small_course)
+    assert "gradlab grade" in gradlab("report", "01_squares", status=1, cwd=small_course)
+    assert "gradlab grade" in gradlab("export", status=1, cwd=small_course)
+    assert "exists already" in gradlab("new", "01_squares", status=1, cwd=small_course)
+    assert "cannot be a lab's name" in gradlab("new", "../x", status=1, cwd=small_course)
+
+
+def test_prove_fails_where_a_check_is_not_proved(small_course: Path) -> None:
+    assert "0 problems" in gradlab("prove", cwd=small_course)
+    answers = small_course / "labs" / "01_squares" / "answers.py"
+    answers.write_text(answers.read_text().replace("return x.pow(2).sum()", "return x.pow(3).sum()"))
+    output = gradlab("prove", status=1, cwd=small_course)
+    assert "answers.py:" in output
+    assert "1 problem" in output
+
+
+@pytest.mark.slow
+def test_grade_feedback_report_and_export_of_a_class_with_a_missing_and_a_broken_file(small_course: Path) -> None:
+    """Slow: a kernel for each submission."""
+    lab = next(read_labs(read_course(small_course)))
+    files = {
+        "ada": json.dumps(filled(lab, reference(lab))),
+        "ben": "not a notebook",
+        "cleo": json.dumps(filled(lab, {"sum_of_squares": "def sum_of_squares(x):\n    import os\n    os._exit(1)"})),
+        "dan": None,
+    }
+    for student, content in files.items():
+        folder = small_course / "submitted" / student / "01_squares"
+        folder.mkdir(parents=True)
+        if content is not None:
+            (folder / "01_squares.ipynb").write_text(content)
+    output = gradlab("grade", "01_squares", status=1, cwd=small_course)
+    assert "dan: no 01_squares.ipynb was handed in" in output
+    assert "3 of 4 submissions graded" in output
+    with Gradebook(f"sqlite:///{small_course}/gradebook.db") as book:
+        scores = {s.student_id: s.score for s in book.assignment_submissions("01_squares")}
+    assert scores == {"ada": 2, "ben": 0, "cleo": 0, "dan": 0}
+    assert "1 of 1 submissions graded" in gradlab("grade", "01_squares", "--student", "ada", cwd=small_course)
+    assert "3 feedback pages" in gradlab("feedback", "01_squares", cwd=small_course)
+    page = (small_course / "feedback" / "ben" / "01_squares" / "01_squares.html").read_text()
+    assert "Your file could not be graded" in page
+    gradlab("report", "01_squares", cwd=small_course)
+    report = (small_course / "results" / "01_squares.html").read_text()
+    assert all(f"<td>{student}</td>" in report for student in files)
+    gradlab("export", cwd=small_course)
+    rows = (small_course / "results" / "marks.csv").read_text().splitlines()
+    assert rows[0].startswith("student,lab,points")
+    assert "ada,01_squares,2.0,2.0,0.0,False" in rows
+
+
+@pytest.mark.slow
+@pytest.mark.timeout(600)
+def test_the_demo_runs_twice_and_every_mark_is_right(small_course: Path) -> None:
+    """Slow: two classes of more than twelve submissions, a kernel for each."""
+    for _ in range(2):
+        output = gradlab("demo", "--folder", "show", cwd=small_course)
+        assert "Every mark is what it should be" in output
+        assert output.count("│") > 3 * 12
+    assert (small_course / "show" / "results" / "01_squares.html").exists()
+    (small_course / "show" / ".gradlab-demo").unlink()
+    assert "something else than a demo" in gradlab("demo", "--folder", "show", status=1, cwd=small_course)
