@@ -66,7 +66,7 @@ def _rounds(lab: Lab, answers: Sequence[Answer], right: bool) -> Iterator[list[A
 
 
 def _answered(student: str, lab: Lab, right: Mapping[str, str], chosen: Sequence[Answer]) -> Submission:
-    """The chosen answers, and the reference for every other exercise; some exercises use what an earlier one defines."""
+    """The chosen answers, and the reference for the rest. Some exercises use what an earlier one defines."""
     solutions = {**right, **{a.exercise: a.source for a in chosen}}
     return _submission(student, filled(lab, solutions), sum(notebook_points(lab, solutions).values()))
 

@@ -1,0 +1,58 @@
+"""The rooms and who may enter which: imports run downwards, and labkit stands alone."""
+
+from __future__ import annotations
+
+import ast
+from pathlib import Path
+
+from tests.conftest import ROOT
+
+# A package may import those of its own level only within itself, and any of a lower level.
+LEVELS = {
+    "cli": 5,
+    "demo": 4,
+    "plugin": 3,
+    "prove": 2,
+    "runner": 2,
+    "results": 2,
+    "build": 1,
+    "submission": 1,
+    "examiner": 1,
+    "course": 0,
+    "errors": 0,
+}
+
+
+def imported(path: Path) -> set[str]:
+    names = set()
+    for node in ast.walk(ast.parse(path.read_text())):
+        if isinstance(node, ast.ImportFrom) and node.module:
+            names.add(node.module)
+        elif isinstance(node, ast.Import):
+            names |= {alias.name for alias in node.names}
+    return names
+
+
+def room(module: str) -> str:
+    return module.split(".")[1] if "." in module else ""
+
+
+def test_labkit_imports_nothing_of_autograder() -> None:
+    for path in (ROOT / "labkit").rglob("*.py"):
+        assert not any(name.split(".")[0] == "autograder" for name in imported(path)), path
+
+
+def test_imports_run_downwards() -> None:
+    for path in (ROOT / "autograder").rglob("*.py"):
+        own = path.relative_to(ROOT / "autograder").parts[0].removesuffix(".py")
+        for name in imported(path):
+            if name.startswith("autograder.") and own != "__init__":
+                other = room(name)
+                assert other == own or LEVELS[other] < LEVELS[own], f"{path} imports {name}"
+
+
+def test_autograder_knows_no_lab_by_name() -> None:
+    labs = [p.parent.name for p in (ROOT / "labs").glob("*/lab.py")]
+    for path in (ROOT / "autograder").rglob("*.py"):
+        text = path.read_text()
+        assert not any(lab in text for lab in labs), path
