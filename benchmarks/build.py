@@ -33,7 +33,8 @@ def run() -> str:
         f"Copies of the course's own labs, Python {platform.python_version()}, {os.cpu_count()} cores.\n\n"
         "| | seconds | against the stock command |\n|---|---|---|\n"
         f"| nbgrader generate_assignment, lab by lab (release/ only) | {stock:.2f} | 1 |\n"
-        f"| gradlab build, the whole command (source/, release/, solutions/) | {whole:.2f} | {stock / whole:.0f} times |\n"
+        f"| gradlab build, the whole command (source/, release/, solutions/) | {whole:.2f} "
+        f"| {stock / whole:.0f} times |\n"
         f"| the build inside it, without starting Python | {inside:.2f} | {stock / inside:.0f} times |\n"
     )
 

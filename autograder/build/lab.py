@@ -16,6 +16,7 @@ from autograder.errors import SourceError
 
 NAME = re.compile(r"[A-Za-z_]\w{0,59}$")
 OPTIONS = {Kind.CHECK: {"points"}, Kind.QUESTION: {"points"}}
+CODE = (Kind.GIVEN, Kind.SCRATCH, Kind.EXERCISE, Kind.CHECK)
 NAMED = {Kind.EXERCISE, Kind.CHECK, Kind.QUESTION}
 HEADERS = (
     "'# %% [markdown]', '# %% given', '# %% scratch', '# %% exercise: NAME', '# %% check: NAME points=N' "
@@ -43,8 +44,8 @@ def read_lab_text(text: str, path: Path, entry: LabEntry) -> Lab:
         regions[cell.id] = find_regions(cell.source, path, raw.first_line)
         first_lines[cell.id] = raw.first_line
         _refuse_misplaced(cell, regions[cell.id], path, raw.first_line)
-    refuse_undefined(text, path, "")
-    _refuse_undefined_after_stripping(text, cells, regions, first_lines, path)
+    refuse_undefined(text, path)
+    _refuse_undefined_for_students(cells, regions, path)
     exercises = _exercises(cells, regions, first_lines, path)
     _refuse_shared_names(cells, exercises, path)
     return Lab(
@@ -134,17 +135,22 @@ def _refuse_misplaced(cell: Cell, regions: list[Region], path: Path, first_line:
         )
 
 
-def _refuse_undefined_after_stripping(
-    text: str, cells: list[Cell], regions: dict[str, list[Region]], first_lines: dict[str, int], path: Path
-) -> None:
-    """A student's notebook has stubs for solutions: what a solution defined must not be needed by the course's code."""
-    lines = text.splitlines()
+def _refuse_undefined_for_students(cells: list[Cell], regions: dict[str, list[Region]], path: Path) -> None:
+    """A student's notebook has stubs for solutions: what only a solution defines must not be needed elsewhere."""
+    names = {c.id: names_of(c.source, path) for c in cells if c.kind in CODE}
     for cell in cells:
-        if cell.kind is Kind.EXERCISE:
-            start = first_lines[cell.id] - 1
-            stub = stubbed(cell.source, regions[cell.id]).split("\n")
-            lines[start : start + len(stub)] = stub
-    refuse_undefined("\n".join(lines) + "\n", path, " in the student's notebook, where the solution is cut out")
+        if cell.kind is not Kind.EXERCISE:
+            continue
+        lost = names[cell.id].binds - names_of(stubbed(cell.source, regions[cell.id]), path).binds
+        for other, used in names.items():
+            elsewhere = {n for c, found in names.items() if c != cell.id for n in found.binds}
+            if other != cell.id and (missing := (lost & used.reads) - elsewhere):
+                raise SourceError(
+                    path,
+                    next(c.line for c in cells if c.id == other),
+                    f"this cell needs {min(missing)!r}, which only the solution at line {cell.line} defines",
+                    "define it outside the solution, where the student's notebook keeps it",
+                )
 
 
 def _exercises(
@@ -212,7 +218,7 @@ def _refuse_use_outside_checks(tree: ast.Module, exercises: set[str], path: Path
 
 
 def _refuse_shared_names(cells: list[Cell], exercises: list[Exercise], path: Path) -> None:
-    code = [c for c in cells if c.kind in (Kind.GIVEN, Kind.SCRATCH, Kind.EXERCISE, Kind.CHECK)]
+    code = [c for c in cells if c.kind in CODE]
     names: dict[str, Names] = {c.id: names_of(c.source, path) for c in code}
     for check in code:
         if check.kind is not Kind.CHECK:

@@ -46,7 +46,7 @@ def names_of(source: str, path: Path) -> Names:
     return Names(frozenset(binds), frozenset(reads - binds))
 
 
-def refuse_undefined(text: str, path: Path, meaning: str) -> None:
+def refuse_undefined(text: str, path: Path) -> None:
     """Raise where a name is used before it is defined. `text` has the lines of the file at `path`."""
     try:
         tree = ast.parse(text)
@@ -60,7 +60,7 @@ def refuse_undefined(text: str, path: Path, meaning: str) -> None:
             raise SourceError(
                 path,
                 message.lineno,
-                f"the name {name!r} is not defined{meaning}",
+                f"the name {name!r} is not defined",
                 "define or import it in a cell above",
             )
 

@@ -6,7 +6,6 @@ import functools
 from typing import Any
 
 import nbformat
-from nbconvert.exporters import NotebookExporter
 from nbformat import NotebookNode
 
 from autograder.build.regions import HIDDEN, find_regions, without_markers, without_regions
@@ -45,8 +44,7 @@ def solution_notebook(lab: Lab) -> NotebookNode:
 
 def to_text(notebook: NotebookNode) -> str:
     """The file's text as nbgrader writes it, the same bytes every time."""
-    text, _ = NotebookExporter().from_notebook_node(notebook)
-    return str(text).rstrip("\n") + "\n"
+    return str(nbformat.v4.writes(notebook)) + "\n"
 
 
 def score_line(exercise: Exercise) -> str:
@@ -72,11 +70,14 @@ def _source_cell(cell: Cell, lab: Lab) -> NotebookNode:
     if cell.kind is Kind.CHECK:
         exercise = lab.exercise(cell.name)
         text = "\n".join([worth_line(exercise), text, score_line(exercise)])
-    make = nbformat.v4.new_markdown_cell if cell.kind in (Kind.PROSE, Kind.QUESTION) else nbformat.v4.new_code_cell
-    node: NotebookNode = make(text, id=_short(cell.id))
-    flags = nbgrader_flags(cell)
-    if flags:
-        node.metadata["nbgrader"] = NotebookNode(flags)
+    fields: dict[str, Any] = {"id": _short(cell.id), "metadata": {}, "source": text}
+    if flags := nbgrader_flags(cell):
+        fields["metadata"]["nbgrader"] = flags
+    if cell.kind in (Kind.PROSE, Kind.QUESTION):
+        fields["cell_type"] = "markdown"
+    else:
+        fields |= {"cell_type": "code", "execution_count": None, "outputs": []}
+    node: NotebookNode = nbformat.from_dict(fields)
     return node
 
 
@@ -111,9 +112,12 @@ def _notebook(cells: list[NotebookNode]) -> NotebookNode:
 
 @functools.cache
 def _stripping() -> tuple[Any, ...]:
-    """nbgrader's preprocessors of `generate_assignment`, in its order, without the one that writes its database."""
+    """nbgrader's preprocessors of `generate_assignment` in its order, without those that change no cell.
+
+    Left out are the one that writes its database and the one that validates metadata, which the builder wrote itself.
+    """
     from nbgrader.converters import GenerateAssignment
-    from nbgrader.preprocessors import SaveCells
+    from nbgrader.preprocessors import CheckCellMetadata, SaveCells
 
     classes = GenerateAssignment.class_traits()["preprocessors"].default_args[0]
-    return tuple(c() for c in classes if c is not SaveCells)
+    return tuple(c() for c in classes if c not in (SaveCells, CheckCellMetadata))

@@ -145,12 +145,13 @@ def test_a_solution_region_in_prose_is_refused() -> None:
 
 
 def test_what_only_the_solution_defines_is_undefined_for_the_student() -> None:
-    text = GOOD.replace("def double(x):", "def double(x):\n    return helper(x)\n").replace(
-        "    ### BEGIN SOLUTION\n    return x * 2",
-        "    ### BEGIN SOLUTION\n    return x * 2\n\ndef helper(x):\n    return x",
-    )
+    text = GOOD.replace(
+        "    ### BEGIN SOLUTION\n    return x * 2\n    ### END SOLUTION",
+        "    return helper(x)\n\n### BEGIN SOLUTION\ndef helper(x):\n    return x * 2\n### END SOLUTION",
+    ).replace("    assert_close(double(3), 6)", "    assert_close(helper(3), 6)")
     error = refusal(text)
-    assert "in the student's notebook" in error.problem
+    assert "'helper', which only the solution" in error.problem
+    assert error.line == line_of(text, "check: double")
 
 
 def test_a_check_cell_must_not_set_a_name_that_another_cell_reads() -> None:
