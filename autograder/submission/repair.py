@@ -29,20 +29,23 @@ class Repaired:
 def repair(submitted: NotebookNode, course: NotebookNode) -> Repaired:
     """submitted: as read_submission gives it. course: the lab's source notebook, with its hidden tests."""
     own = {_identity(cell): cell for cell in course.cells}
-    notes: list[str] = []
-    answers, added = _sort(submitted, own, notes)
-    _adopt_definitions(own, answers, added, notes)
+    found = _Found()
+    answers, added = _sort(submitted, own, found)
+    _adopt_definitions(own, answers, added, found)
     cells = list(added.get("", []))
     for identity, cell in own.items():
         if not _is_answer(cell):
             cells.append(copy.deepcopy(cell))
+            if identity not in found.seen:
+                found.deleted.append(identity)
         elif identity in answers:
             cells.append(_with_source(cell, answers[identity]))
         elif not _is_prose(cell):
             cells.append(as_released(cell))
-            notes.append(f"The cell {identity!r} was missing. It was put back, empty.")
+            found.missing.append(identity)
         cells += added.get(identity, [])
     notebook: NotebookNode = nbformat.v4.new_notebook(cells=cells, metadata=copy.deepcopy(course.metadata))
+    notes = found.notes()
     return Repaired(with_notes(notebook, notes), notes)
 
 
@@ -79,8 +82,30 @@ def as_released(cell: NotebookNode) -> NotebookNode:
     return stub
 
 
+@dataclass
+class _Found:
+    """What had to be put right, by the cells' identities."""
+
+    seen: set[str] = field(default_factory=set)
+    deleted: list[str] = field(default_factory=list)
+    changed: list[str] = field(default_factory=list)
+    missing: list[str] = field(default_factory=list)
+    repeated: list[str] = field(default_factory=list)
+    adopted: list[str] = field(default_factory=list)
+
+    def notes(self) -> list[str]:
+        kinds = [
+            (self.changed, "Course cells that were changed were put back as they were"),
+            (self.deleted, "Course cells that were missing were put back"),
+            (self.missing, "Cells of yours that were missing were put back, empty"),
+            (self.repeated, "Cells that stood more than once were all run, so the last version counts"),
+            (self.adopted, "Cells that were missing were found again by the name that they define"),
+        ]
+        return [f"{words}: {', '.join(dict.fromkeys(cells))}." for cells, words in kinds if cells]
+
+
 def _sort(
-    submitted: NotebookNode, own: dict[str, NotebookNode], notes: list[str]
+    submitted: NotebookNode, own: dict[str, NotebookNode], found: _Found
 ) -> tuple[dict[str, str], dict[str, list[NotebookNode]]]:
     """(identity -> the student's text, identity -> the cells that the student added after it)."""
     by_text = {text: identity for identity, cell in own.items() for text in _versions(cell)}
@@ -98,16 +123,17 @@ def _sort(
             added.setdefault(place, []).append(_plain(cell.cell_type, cell.source))
             continue
         place = identity
+        found.seen.add(identity)
         if _is_answer(own[identity]):
             versions.setdefault(identity, []).append(cell.source)
         elif text not in _versions(own[identity]):
-            notes.append(f"The cell {identity!r} belongs to the course. It was changed, and was put back.")
+            found.changed.append(identity)
     answers = {}
     for identity, texts in versions.items():
         answers[identity], later = _distinct(texts, own[identity])
         added.setdefault(identity, [])[:0] = [_plain(own[identity].cell_type, text) for text in later]
         if later and not _is_prose(own[identity]):
-            notes.append(f"The cell {identity!r} stood more than once. All versions were run, so the last one counts.")
+            found.repeated.append(identity)
     return answers, added
 
 
@@ -119,19 +145,19 @@ def _distinct(texts: list[str], cell: NotebookNode) -> tuple[str, list[str]]:
 
 
 def _adopt_definitions(
-    own: dict[str, NotebookNode], answers: dict[str, str], added: dict[str, list[NotebookNode]], notes: list[str]
+    own: dict[str, NotebookNode], answers: dict[str, str], added: dict[str, list[NotebookNode]], found: _Found
 ) -> None:
     """Where an exercise's cell is gone and exactly one added cell defines its name, that cell is the answer."""
     for identity, cell in own.items():
         name = identity.removeprefix("exercise-")
         if identity in answers or not _is_answer(cell) or name == identity:
             continue
-        found = [(place, c) for place, cells in added.items() for c in cells if name in _defined(c)]
-        if len(found) == 1:
-            place, answer = found[0]
+        definitions = [(place, c) for place, cells in added.items() for c in cells if name in _defined(c)]
+        if len(definitions) == 1:
+            place, answer = definitions[0]
             added[place] = [c for c in added[place] if c is not answer]
             answers[identity] = answer.source
-            notes.append(f"The cell {identity!r} was missing. A cell that defines {name} was taken for it.")
+            found.adopted.append(identity)
 
 
 def _defined(cell: NotebookNode) -> set[str]:

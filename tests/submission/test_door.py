@@ -71,6 +71,7 @@ def test_a_deleted_exercise_comes_back_empty_and_deleted_checks_and_given_cells_
     assert "BEGIN HIDDEN TESTS" in cell_of(repaired.notebook, CHECK).source
     assert "import torch" in cell_of(repaired.notebook, lab.cells[0].id).source
     assert any(EXERCISE in note for note in repaired.notes)
+    assert any(CHECK in note and lab.cells[0].id in note for note in repaired.notes)
 
 
 def test_a_changed_check_or_given_cell_is_put_back_and_told(lab: Lab, tmp_path: Path) -> None:
@@ -99,7 +100,7 @@ def test_a_pasted_copy_counts_once_and_of_two_versions_the_last(lab: Lab, tmp_pa
         sources.index("def sum_of_squares(x):\n    return x"),
     )
     assert first < second < [c.id for c in repaired.notebook.cells].index(CHECK)
-    assert any("last one counts" in note for note in repaired.notes)
+    assert any("last version counts" in note for note in repaired.notes)
 
 
 def test_an_untouched_copy_does_not_undo_the_answer(lab: Lab, tmp_path: Path) -> None:
@@ -147,7 +148,7 @@ def test_the_answer_in_a_cell_of_its_own_is_found_where_the_exercise_was_deleted
 
     repaired = handed_in(lab, tmp_path / "n.ipynb", edit)
     assert cell_of(repaired.notebook, EXERCISE).source == reference(lab)["sum_of_squares"]
-    assert any("was taken for it" in note for note in repaired.notes)
+    assert any("found again" in note for note in repaired.notes)
 
 
 def test_a_notebook_that_lost_all_ids_and_metadata_is_matched_by_its_text(lab: Lab, tmp_path: Path) -> None:
