@@ -80,6 +80,13 @@ def test_given_and_check_cells_are_locked_and_exercises_are_not(labs: list[Lab])
             assert cells[cell.id].metadata.get("editable", True) is not locked
 
 
+def test_the_source_of_hints_is_folded(labs: list[Lab]) -> None:
+    for lab in labs:
+        for cell in release_notebook(lab).cells:
+            is_hint = cell.source.lstrip().startswith("hint(")
+            assert cell.metadata.get("jupyter", {}).get("source_hidden", False) == is_hint
+
+
 def test_two_builds_in_two_processes_give_the_same_bytes(small_course: Path) -> None:
     before = {p: p.read_bytes() for p in sorted(small_course.glob("*/*/*.ipynb"))}
     for path in before:
