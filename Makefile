@@ -24,8 +24,9 @@ build: $(STAMP) ## make source/, release/ and solutions/ from labs/
 demo: $(STAMP) ## show the main job: build, prove, grade a class, write feedback and a report
 	$(BIN)/gradlab demo
 
-lab: $(STAMP) ## open JupyterLab on the released labs
-	$(BIN)/jupyter lab --notebook-dir release
+lab: $(STAMP) ## open JupyterLab on copies of the released labs, in work/
+	@mkdir -p work && cp -rn release/. work/
+	$(BIN)/jupyter lab --notebook-dir work
 
 test: $(STAMP) ## run all tests (at most 15 minutes on two cores)
 	$(BIN)/pytest -n 2 --dist loadfile

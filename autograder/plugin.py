@@ -8,17 +8,8 @@ from typing import Any
 import nbformat
 from nbclient.exceptions import DeadKernelError
 from nbconvert.exporters import NotebookExporter
-from nbconvert.preprocessors import ClearMetadataPreprocessor
 from nbformat import NotebookNode
-from nbgrader.preprocessors import (
-    AssignLatePenalties,
-    CheckCellMetadata,
-    Execute,
-    IgnorePattern,
-    LimitOutput,
-    NbGraderPreprocessor,
-    SaveAutoGrades,
-)
+from nbgrader.preprocessors import Execute, NbGraderPreprocessor
 from nbgrader.utils import is_grade
 
 from autograder.submission.read import Refused, read_submission
@@ -71,19 +62,22 @@ class KeepWarnings(NbGraderPreprocessor):  # type: ignore[misc]
 
 
 def configure(c: Any) -> None:
-    """Set up nbgrader for a Gradlab course. Call it from nbgrader_config.py with `get_config()`."""
+    """Set up nbgrader for a Gradlab course. Call it from nbgrader_config.py with `get_config()`.
+
+    Classes are named by their paths: the formgrader passes its configuration on as JSON.
+    """
     # release/ is committed: without this, nbgrader would see it and never put the lab into its gradebook.
     c.GenerateAssignment.force = True
-    c.Autograde.exporter_class = SubmissionExporter
+    c.Autograde.exporter_class = "autograder.plugin.SubmissionExporter"
     c.Autograde.autograde_preprocessors = [
-        ExecuteAll,
-        KeepWarnings,
-        IgnorePattern,
-        ClearMetadataPreprocessor,
-        LimitOutput,
-        SaveAutoGrades,
-        AssignLatePenalties,
-        CheckCellMetadata,
+        "autograder.plugin.ExecuteAll",
+        "autograder.plugin.KeepWarnings",
+        "nbgrader.preprocessors.IgnorePattern",
+        "nbconvert.preprocessors.ClearMetadataPreprocessor",
+        "nbgrader.preprocessors.LimitOutput",
+        "nbgrader.preprocessors.SaveAutoGrades",
+        "nbgrader.preprocessors.AssignLatePenalties",
+        "nbgrader.preprocessors.CheckCellMetadata",
     ]
     c.ExecuteAll.timeout = 120
     c.ExecuteAll.extra_arguments = ["--HistoryManager.hist_file=:memory:", "--log-level=40"]

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import contextlib
 import io
+import os
 import sys
 import warnings
 from collections.abc import Iterator
@@ -75,13 +76,16 @@ class check:  # noqa: N801 - reads as a statement in a lab: with check("..."):
         checks: how many checks the cell has with the hidden ones. The builder writes this call.
         """
         outcomes = list(_by_cell.pop(_caller(sys._getframe(1)), {}).values())
-        return Verdict(
+        verdict = Verdict(
             outcomes=outcomes,
             points=points,
             visible=visible,
             hidden_present=len(outcomes) >= checks,
             earned=earned(outcomes, points),
         )
+        if os.environ.get("NBGRADER_EXECUTION") == "validate" and verdict.earned < points:
+            print(verdict, file=sys.stderr)  # nbgrader's Validate button shows stderr, not the table
+        return verdict
 
 
 @contextlib.contextmanager

@@ -18,10 +18,15 @@ class Hints:
         return f"hint 1: {self.hints[0]}{more}"
 
     def _repr_mimebundle_(self, **_: Any) -> dict[str, str]:
-        folded = ""
-        for number, text in reversed(list(enumerate(self.hints, start=1))):
-            folded = f"<details><summary>Hint {number}</summary><p>{escape(text)}</p>{folded}</details>"
-        return {"text/plain": repr(self), "text/html": folded}
+        return {"text/plain": repr(self), "text/markdown": folded(self.hints)}
+
+
+def folded(hints: tuple[str, ...]) -> str:
+    """The hints as Markdown with HTML's <details>: each opens by a click, inside the one before."""
+    text = ""
+    for number, one in reversed(list(enumerate(hints, start=1))):
+        text = f"<details><summary>Hint {number}</summary>\n\n{escape(one, quote=False)}\n\n{text}</details>\n"
+    return text.rstrip("\n")
 
 
 def hint(*hints: str) -> Hints:

@@ -83,15 +83,23 @@ def as_text(verdict: Verdict) -> str:
     return "\n".join([*lines, summary(verdict)])
 
 
+# JupyterLab's own colours, light or dark. The second ones stand where there is no JupyterLab, as in feedback.
+COLOURS = {True: "var(--jp-success-color1, #1a7f37)", False: "var(--jp-error-color1, #b42318)"}
+
+
 def as_html(verdict: Verdict) -> str:
     rows = []
     for outcome in verdict.outcomes:
-        word, colour = ("pass", "#1a7f37") if outcome.passed else ("fail", "#b42318")
         under = "".join(
             f'<div style="opacity:.8;white-space:pre-wrap">{escape(line)}</div>' for line in details(outcome, verdict)
         )
-        rows.append(
-            f'<tr><td style="text-align:left;vertical-align:top;color:{colour};font-weight:600">{word}</td>'
-            f'<td style="text-align:left">{escape(outcome.label)}{under}</td></tr>'
-        )
-    return f'<table class="gradlab-verdict"><tbody>{"".join(rows)}</tbody></table><p>{escape(summary(verdict))}</p>'
+        word = f'<b style="color:{COLOURS[outcome.passed]}">{"pass" if outcome.passed else "fail"}</b>'
+        rows.append(_row(word, escape(outcome.label) + under))
+    rows.append(_row("", f"<b>{escape(summary(verdict))}</b>"))
+    return f'<table class="gradlab-verdict"><tbody>{"".join(rows)}</tbody></table>'
+
+
+def _row(word: str, text: str) -> str:
+    """No stripes: JupyterLab gives every second row of a table another ground."""
+    cell = '<td style="text-align:left;vertical-align:top">'
+    return f'<tr style="background:none">{cell}{word}</td>{cell}{text}</td></tr>'

@@ -9,10 +9,12 @@ from pathlib import Path
 
 from autograder.build.cells import RawCell, read_cells
 from autograder.build.checks import is_check, read_checks
+from autograder.build.hints import read_hints
 from autograder.build.names import Names, names_of, refuse_undefined, refuse_unseeded
 from autograder.build.regions import HIDDEN, SOLUTION, Region, find_regions, stubbed
 from autograder.course import Cell, Exercise, Kind, Lab, LabEntry
 from autograder.errors import SourceError
+from labkit.hint import folded
 
 NAME = re.compile(r"[A-Za-z_]\w{0,59}$")
 OPTIONS = {Kind.CHECK: {"points"}, Kind.QUESTION: {"points"}}
@@ -60,6 +62,9 @@ def read_lab_text(text: str, path: Path, entry: LabEntry) -> Lab:
 
 def _cell(raw: RawCell, path: Path, before: list[Cell]) -> Cell:
     kind, name = _kind(raw, path)
+    if kind is Kind.GIVEN and (hints := read_hints(raw.source)):
+        # As code, the hints could be read before they are wanted, and would need a run.
+        return Cell(kind=Kind.PROSE, id=_next_id(raw, before), source=folded(hints), line=raw.line)
     for option in raw.options:
         if option not in OPTIONS.get(kind, set()):
             raise SourceError(path, raw.line, f"a {kind} cell has no option {option!r}", f"write one of {HEADERS}")

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import ast
 import functools
 from typing import Any
 
@@ -62,14 +61,6 @@ def worth_line(exercise: Exercise) -> str:
     return f"# {exercise.name}, {_points(exercise.points)}: the checks below show {exercise.visible_points:g}{rest}."
 
 
-def is_hint(source: str) -> bool:
-    """Whether a cell is nothing but a call of labkit's hint()."""
-    match ast.parse(source).body:
-        case [ast.Expr(value=ast.Call(func=ast.Name(id="hint")))]:
-            return True
-    return False
-
-
 def _points(points: float) -> str:
     return f"{points:g} point" if points == 1 else f"{points:g} points"
 
@@ -82,8 +73,6 @@ def _source_cell(cell: Cell, lab: Lab) -> NotebookNode:
     fields: dict[str, Any] = {"id": _short(cell.id), "metadata": {}, "source": text}
     if flags := nbgrader_flags(cell):
         fields["metadata"]["nbgrader"] = flags
-    if cell.kind is Kind.GIVEN and is_hint(cell.source):
-        fields["metadata"]["jupyter"] = {"source_hidden": True}  # else the hints are read before they are wanted
     if cell.kind in (Kind.PROSE, Kind.QUESTION):
         fields["cell_type"] = "markdown"
     else:

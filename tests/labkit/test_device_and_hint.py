@@ -27,7 +27,7 @@ def test_the_environment_decides_and_a_missing_device_is_named_at_once(monkeypat
 
 
 def test_hints_unfold_inside_one_another() -> None:
-    html = hint("first <b>", "second")._repr_mimebundle_()["text/html"]
+    html = hint("first <b>", "second")._repr_mimebundle_()["text/markdown"]
     assert html.index("Hint 1") < html.index("first &lt;b&gt;") < html.index("Hint 2") < html.index("second")
     assert html.count("<details>") == html.count("</details>") == 2
 

@@ -1,0 +1,18 @@
+"""A given cell that is nothing but `hint("...", "...")`: its texts, which the notebook shows folded."""
+
+from __future__ import annotations
+
+import ast
+
+
+def read_hints(source: str) -> tuple[str, ...]:
+    """The hints of such a cell; none where the cell is something else."""
+    try:
+        body = ast.parse(source).body
+    except (SyntaxError, ValueError):
+        return ()
+    match body:
+        case [ast.Expr(value=ast.Call(func=ast.Name(id="hint"), args=args, keywords=[]))]:
+            texts = tuple(a.value for a in args if isinstance(a, ast.Constant) and isinstance(a.value, str))
+            return texts if len(texts) == len(args) else ()
+    return ()

@@ -1,0 +1,90 @@
+"""What a person sees and does on JupyterLab's and nbgrader's pages."""
+
+from __future__ import annotations
+
+import re
+
+from lab_server import LabServer
+from playwright.sync_api import Locator, Page, expect
+
+
+class NotebookPage:
+    """A notebook that is open in JupyterLab, with its kernel ready."""
+
+    def __init__(self, page: Page, server: LabServer, path: str) -> None:
+        self.page = page
+        page.goto(server.address(f"lab/tree/{path}"))
+        # The toolbar's circle says idle before there is a kernel, and a cell that is run then is lost.
+        expect(page.locator("#jp-main-statusbar").get_by_text("| Idle")).to_be_visible()
+
+    def cell(self, text: str) -> Locator:
+        """The one cell that holds this text."""
+        return self.page.locator(".jp-Notebook .jp-Cell").filter(has_text=text)
+
+    def run(self, text: str) -> Locator:
+        """Run the cell with Shift+Enter, wait for its end, and give what it shows."""
+        cell = self.cell(text)
+        prompt = cell.locator(".jp-InputPrompt")
+        before = re.sub(r"\D", "", prompt.inner_text()) or "none"
+        cell.locator(".cm-content").click()
+        self.page.keyboard.press("Shift+Enter")
+        expect(prompt).to_have_text(re.compile(rf"^\[(?!{before}\])\d+\]:"))
+        return cell.locator(".jp-OutputArea")
+
+    def rewrite_last_line(self, text: str, line: str) -> None:
+        """Go to the end of the cell and type `line` in place of what stands there, behind its indent."""
+        self.cell(text).locator(".cm-content").click()
+        for keys in ("ControlOrMeta+End", "Shift+Home"):
+            self.page.keyboard.press(keys)
+        self.page.keyboard.type(line)
+
+    def save(self) -> None:
+        self.page.keyboard.press("ControlOrMeta+S")
+        expect(self.page.locator(".lm-TabBar-tab.jp-mod-current.jp-mod-dirty")).to_have_count(0)
+
+    def validate(self) -> Locator:
+        """Click nbgrader's Validate and give the dialog that it ends with."""
+        self.page.get_by_role("button", name="Validate").click()
+        dialog = self.page.get_by_role("dialog").filter(has_text="Validation")
+        expect(dialog).to_be_visible()
+        return dialog
+
+    def close(self, dialog: Locator) -> None:
+        dialog.get_by_role("button", name="Ok").click()
+        expect(dialog).to_have_count(0)
+
+
+class Formgrader:
+    """nbgrader's formgrader, opened from JupyterLab's menu, as it stands in its tab."""
+
+    def __init__(self, page: Page, server: LabServer) -> None:
+        page.goto(server.address("lab"))
+        page.get_by_role("menuitem", name="Nbgrader").click()
+        page.get_by_role("menuitem", name="Formgrader", exact=True).click()
+        frame = page.locator("iframe").element_handle().content_frame()
+        assert frame is not None
+        self.frame = frame
+
+    def follow(self, link: str, to: str) -> None:
+        """Click a link of this text, and wait until its page is there."""
+        self.frame.get_by_role("link", name=link, exact=True).click()
+        self.frame.wait_for_url(re.compile(rf"/formgrader/{to}$"))
+
+    def cell(self, text: str) -> Locator:
+        """The cells of tables that hold exactly this text."""
+        return self.frame.locator("td").filter(has_text=re.compile(rf"^\s*{re.escape(text)}\s*$"))
+
+    def row(self, text: str) -> Locator:
+        """The row of the page's table that has a cell with exactly this text."""
+        return self.frame.locator("#main-table tr").filter(has=self.cell(text))
+
+    def click_icon(self, row: str, column: str) -> Locator:
+        """Click the icon in a row, wait for the dialog that says how it went, and give that dialog."""
+        self.row(row).locator(f"td.{column} a").click()
+        dialog = self.frame.get_by_role("dialog")
+        expect(dialog).to_be_visible()
+        return dialog
+
+    def close(self, dialog: Locator) -> None:
+        dialog.get_by_role("button", name="OK").click()
+        expect(dialog).to_have_count(0)

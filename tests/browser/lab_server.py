@@ -1,0 +1,103 @@
+"""A real JupyterLab server for a test: its own home, settings and port, ended by its process id."""
+
+from __future__ import annotations
+
+import contextlib
+import json
+import os
+import secrets
+import subprocess
+import sys
+import time
+import urllib.request
+from collections.abc import Iterator
+from dataclasses import dataclass
+from pathlib import Path
+
+STARTS_WITHIN = 120  # seconds; 3 to 6 on two idle cores
+ENDS_WITHIN = 30
+DIRECT = urllib.request.build_opener(urllib.request.ProxyHandler({}))  # whatever proxy the environment names
+
+# What would make a page differ from one run to the next: a question about news, cells that are not in the page.
+SETTINGS = {
+    "@jupyterlab/apputils-extension:notification": {"checkForUpdates": False, "fetchNews": "false"},
+    "@jupyterlab/notebook-extension:tracker": {"windowingMode": "none"},
+}
+
+
+@dataclass(frozen=True)
+class LabServer:
+    """folder: what the server shows, and where it was started. log: all that it printed."""
+
+    url: str
+    token: str
+    folder: Path
+    log: Path
+
+    def address(self, path: str) -> str:
+        """The address of a page; the token in it logs the browser in."""
+        return f"{self.url}{path}?token={self.token}"
+
+
+@contextlib.contextmanager
+def lab_server(folder: Path, home: Path) -> Iterator[LabServer]:
+    """JupyterLab on `folder`. Everything that it keeps for its user goes under `home`."""
+    token, log = secrets.token_hex(16), home / "server.log"
+    settings = home / "config" / "labconfig"
+    settings.mkdir(parents=True)
+    (settings / "default_setting_overrides.json").write_text(json.dumps(SETTINGS))
+    command = [sys.executable, "-m", "jupyterlab", "--no-browser", "--allow-root"]
+    # Where that port is taken, the server takes another: its address is read from what it tells.
+    options = [f"--ServerApp.root_dir={folder}", "--ServerApp.ip=127.0.0.1", f"--ServerApp.port={_port()}"]
+    with log.open("wb") as printed:
+        process = subprocess.Popen(
+            [*command, *options, f"--IdentityProvider.token={token}"],
+            cwd=folder,  # nbgrader_config.py is read from there
+            env=_environment(home),
+            stdin=subprocess.DEVNULL,
+            stdout=printed,
+            stderr=subprocess.STDOUT,
+        )
+        try:
+            yield LabServer(_wait_for(process, home / "runtime", log), token, folder, log)
+        finally:
+            process.terminate()  # the server ends its kernels first
+            try:
+                process.wait(ENDS_WITHIN)
+            except subprocess.TimeoutExpired:
+                process.kill()
+                process.wait()
+
+
+def _environment(home: Path) -> dict[str, str]:
+    """This process's environment without its user's Jupyter settings; `alembic` is found beside this interpreter."""
+    own = {k: v for k, v in os.environ.items() if not k.startswith(("JUPYTER", "IPYTHON", "XDG_"))}
+    own["PATH"] = str(Path(sys.executable).parent) + os.pathsep + own.get("PATH", os.defpath)
+    own["HOME"] = str(home)
+    for kind in ("config", "data", "runtime"):
+        own[f"JUPYTER_{kind.upper()}_DIR"] = str(home / kind)
+    return own
+
+
+def _wait_for(process: subprocess.Popen[bytes], runtime: Path, log: Path) -> str:
+    """The server's address, once it answers there."""
+    deadline = time.monotonic() + STARTS_WITHIN
+    while time.monotonic() < deadline:
+        with contextlib.suppress(subprocess.TimeoutExpired):
+            code = process.wait(0.1)
+            raise RuntimeError(f"JupyterLab ended with status {code}:\n{_tail(log)}")
+        told = runtime / f"jpserver-{process.pid}.json"
+        # Half written, or not yet listening: asked again.
+        with contextlib.suppress(OSError, json.JSONDecodeError):
+            url = str(json.loads(told.read_text())["url"])
+            DIRECT.open(f"{url}login", timeout=10).close()
+            return url
+    raise RuntimeError(f"JupyterLab did not answer within {STARTS_WITHIN} seconds:\n{_tail(log)}")
+
+
+def _port() -> int:
+    return 20000 + secrets.randbelow(10000)
+
+
+def _tail(log: Path) -> str:
+    return "\n".join(log.read_text(errors="replace").splitlines()[-40:])

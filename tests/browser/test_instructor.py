@@ -1,0 +1,73 @@
+"""An instructor releases and autogrades a lab by nbgrader's own pages, and sees the marks that Gradlab gives."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+from lab_pages import Formgrader
+from lab_server import LabServer, lab_server
+from nbgrader.api import Gradebook
+from playwright.sync_api import Page, expect
+
+from autograder.build.course import read_course, read_labs
+from autograder.demo.students import filled
+
+pytestmark = [pytest.mark.browser, pytest.mark.slow]
+
+LAB = "01_squares"
+# Right but for its side effect: one of the four checks fails, so it gets 1.5 of 2 points.
+SPOILS_ITS_ARGUMENT = "def sum_of_squares(x):\n    return x.mul_(x).sum()\n"
+
+
+@pytest.fixture
+def instructor(small_course: Path, tmp_path_factory: pytest.TempPathFactory) -> Iterator[LabServer]:
+    """An instructor's JupyterLab on a course's folder, where two students handed the lab in."""
+    (lab,) = read_labs(read_course(small_course))
+    for student in ("ada", "grace"):
+        folder = small_course / "submitted" / student / LAB
+        folder.mkdir(parents=True)
+        notebook = filled(lab, {"sum_of_squares": SPOILS_ITS_ARGUMENT})
+        (folder / f"{LAB}.ipynb").write_text(json.dumps(notebook), encoding="utf-8")
+    with lab_server(small_course, tmp_path_factory.mktemp("home")) as server:
+        yield server
+
+
+def test_the_formgrader_releases_and_autogrades_with_gradlabs_marks(instructor: LabServer, page: Page) -> None:
+    """Slow: starts JupyterLab, and nbgrader runs a submission in a kernel that imports torch."""
+    built = instructor.folder / "release" / LAB / f"{LAB}.ipynb"
+    as_built = built.read_bytes()
+    formgrader = Formgrader(page, instructor)
+
+    dialog = formgrader.click_icon(LAB, "assign")
+    expect(dialog).to_contain_text(f"Successfully created the student version of '{LAB}':")
+    formgrader.close(dialog)
+    assert built.read_bytes() == as_built, "nbgrader's release differs from the one that gradlab build wrote"
+
+    formgrader.follow("2", to=f"manage_submissions/{LAB}")  # the number of submissions
+    ada = formgrader.row("ada")
+    expect(ada.locator("td.status")).to_have_text("needs autograding")
+    dialog = formgrader.click_icon("ada", "autograde")
+    expect(dialog).to_contain_text(f"Successfully autograded '{LAB}' for student 'ada'.")
+    formgrader.close(dialog)
+    expect(ada.locator("td.status")).to_have_text("graded")
+    expect(ada.locator("td.score")).to_have_text("1.5 / 2")
+    expect(formgrader.row("grace").locator("td.status")).to_have_text("needs autograding")
+
+    with Gradebook(f"sqlite:///{instructor.folder / 'gradebook.db'}") as gradebook:
+        submission = gradebook.find_submission(LAB, "ada")
+        assert (submission.score, submission.max_score, submission.needs_manual_grade) == (1.5, 2, False)
+
+    # The page on which a person grades by hand shows each check, hidden ones too, and the points it gave.
+    formgrader.follow("Manual Grading", to="gradebook")
+    formgrader.follow(LAB, to=f"gradebook/{LAB}")
+    formgrader.follow(LAB, to=f"gradebook/{LAB}/{LAB}")  # the lab's only notebook
+    formgrader.follow("Submission #1", to=r"submissions/\w+/?")
+    checks = formgrader.frame.locator(".gradlab-verdict").get_by_role("row")
+    passed, failed = (checks.filter(has=formgrader.cell(word)) for word in ("pass", "fail"))
+    expect(passed).to_have_count(3)
+    expect(failed).to_have_count(1)
+    expect(failed).to_contain_text("x keeps its values")
+    expect(formgrader.frame.locator("input.score")).to_have_attribute("placeholder", "1.5")
