@@ -99,11 +99,12 @@ def grade(
 @app.command()
 def feedback(lab: LabName, course: CoursePath = Path(".")) -> None:
     """Write a feedback page for each graded submission."""
-    from autograder.runner.nbgrader_api import must, open_course
+    from autograder.results.feedback import write_feedback
+    from autograder.results.gradebook import read_results
+    from autograder.runner.nbgrader_api import open_course
 
     api = open_course(course)
-    must(api.generate_feedback(lab, force=True), f"writing feedback for {lab}")
-    pages = sorted((course / "feedback").glob(f"*/{lab}/*.html"))
+    pages = write_feedback(read_results(api.coursedir.db_url, course.resolve(), lab), course.resolve(), lab)
     if not pages:
         raise GradlabError(f"no graded submission of {lab}: run gradlab grade {lab} first")
     out.print(f"{len(pages)} feedback pages in {course / 'feedback'}. Next: nbgrader release_feedback {lab}")

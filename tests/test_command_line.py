@@ -85,16 +85,19 @@ def test_grade_feedback_report_and_export_of_a_class_with_a_missing_and_a_broken
         folder.mkdir(parents=True)
         if content is not None:
             (folder / "01_squares.ipynb").write_text(content)
-    output = gradlab("grade", "01_squares", status=1, cwd=small_course)
-    assert "dan: no 01_squares.ipynb was handed in" in output
-    assert "3 of 4 submissions graded" in output
+    (small_course / "submitted" / "eve" / "01_squares").mkdir(parents=True)
+    (small_course / "submitted" / "eve" / "01_squares" / "my answers.ipynb").write_text(str(files["ada"]))
+    assert "5 of 5 submissions graded" in gradlab("grade", "01_squares", cwd=small_course)
     with Gradebook(f"sqlite:///{small_course}/gradebook.db") as book:
         scores = {s.student_id: s.score for s in book.assignment_submissions("01_squares")}
-    assert scores == {"ada": 2, "ben": 0, "cleo": 0, "dan": 0}
+    assert scores == {"ada": 2, "ben": 0, "cleo": 0, "dan": 0, "eve": 2}
     assert "1 of 1 submissions graded" in gradlab("grade", "01_squares", "--student", "ada", cwd=small_course)
-    assert "3 feedback pages" in gradlab("feedback", "01_squares", cwd=small_course)
-    page = (small_course / "feedback" / "ben" / "01_squares" / "01_squares.html").read_text()
-    assert "Your file could not be graded" in page
+    assert "5 feedback pages" in gradlab("feedback", "01_squares", cwd=small_course)
+    pages = {s: (small_course / "feedback" / s / "01_squares" / "01_squares.html").read_text() for s in files}
+    assert "it is not JSON" in pages["ben"]
+    assert "No notebook named 01_squares.ipynb was handed in" in pages["dan"]
+    assert "could not run" in pages["cleo"]
+    assert not any("vector_norm" in page for page in pages.values()), "a line of a hidden check"
     gradlab("report", "01_squares", cwd=small_course)
     report = (small_course / "results" / "01_squares.html").read_text()
     assert all(f"<td>{student}</td>" in report for student in files)
@@ -102,6 +105,25 @@ def test_grade_feedback_report_and_export_of_a_class_with_a_missing_and_a_broken
     rows = (small_course / "results" / "marks.csv").read_text().splitlines()
     assert rows[0].startswith("student,lab,points")
     assert "ada,01_squares,2.0,2.0,0.0,False" in rows
+
+
+@pytest.mark.slow
+def test_trouble_of_the_course_leaves_marks_alone_and_is_named(small_course: Path) -> None:
+    """Slow: a kernel for each grading."""
+    lab = next(read_labs(read_course(small_course)))
+    folder = small_course / "submitted" / "ada" / "01_squares"
+    folder.mkdir(parents=True)
+    (folder / "01_squares.ipynb").write_text(json.dumps(filled(lab, reference(lab))))
+    gradlab("grade", "01_squares", cwd=small_course)
+    with (small_course / "nbgrader_config.py").open("a") as config:
+        config.write('\nc.AssignLatePenalties.plugin_class = "nowhere.Late"\n')
+    output = gradlab("grade", "01_squares", status=1, cwd=small_course)
+    assert "ModuleNotFoundError: No module named 'nowhere'" in output
+    assert "its mark was not touched" in output
+    with Gradebook(f"sqlite:///{small_course}/gradebook.db") as book:
+        assert book.find_submission("01_squares", "ada").score == 2
+    (small_course / "nowhere.py").write_text("from nbgrader.plugins import LateSubmissionPlugin as Late\n")
+    gradlab("grade", "01_squares", cwd=small_course)
 
 
 @pytest.mark.slow

@@ -98,12 +98,14 @@ def _kind(raw: RawCell, path: Path) -> tuple[Kind, str]:
 
 
 def _points(raw: RawCell, path: Path) -> float:
+    if "points" not in raw.options:
+        raise SourceError(path, raw.line, "this cell has no points", "add points=3 to its header")
     try:
-        points = float(raw.options.get("points", ""))
+        points = float(raw.options["points"])
     except ValueError:
         points = 0.0
     if not 0 < points <= 1000:
-        raise SourceError(path, raw.line, "this cell has no points", "add points=3 (above 0) to its header")
+        raise SourceError(path, raw.line, "points must be a number above 0", "write points=3")
     return points
 
 

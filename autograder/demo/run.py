@@ -15,11 +15,12 @@ from autograder.demo.students import Submission, make_class
 from autograder.errors import GradlabError
 from autograder.prove.answers import read_answers
 from autograder.prove.lab import prove_lab
+from autograder.results.feedback import write_feedback
 from autograder.results.gradebook import read_results
 from autograder.results.report import write_report
 from autograder.results.schema import SubmissionResult
 from autograder.runner.grade import grade_lab
-from autograder.runner.nbgrader_api import must, open_course
+from autograder.runner.nbgrader_api import open_course
 
 PROVED = 2  # labs that the demo proves
 MARKER = ".gradlab-demo"
@@ -46,7 +47,8 @@ def run_demo(course: Path, folder: Path, out: Console) -> None:
     out.print(f"Every mark is what it should be.\n\nreport:   {folder / 'results' / f'{lab.name}.html'}")
     out.print(f"feedback: {folder / 'feedback' / 'wrong_1' / lab.name / f'{lab.name}.html'}, and one for each student")
     out.print("\nNext: make lab opens the released labs in JupyterLab as a student sees them;")
-    out.print(f"      cd {folder} and gradlab grade {lab.name} grades this class again;")
+    out.print("      . .venv/bin/activate puts gradlab and nbgrader on your path, and then")
+    out.print(f"      gradlab grade {lab.name} --course {folder} grades this class again;")
     out.print("      README.md says how to release a lab to a class of your own.")
 
 
@@ -83,8 +85,8 @@ def _grade(folder: Path, lab: Lab, count: int, out: Console) -> dict[str, Submis
             bar.advance(task)
             if not out.is_terminal:
                 out.print(f"graded {graded.student} {graded.failure}".rstrip())
-    must(api.generate_feedback(lab.name, force=True), "writing feedback")
     results = read_results(api.coursedir.db_url, folder, lab.name)
+    write_feedback(results, folder, lab.name)
     write_report(results, lab.name, folder / "results" / f"{lab.name}.html")
     return {r.student: r for r in results}
 

@@ -92,7 +92,7 @@ def _must_pass(where: str, exercise: Exercise, trial: Trial) -> Iterator[str]:
     elif trial.failed:
         yield (
             f"{where}: it gets {trial.points:g} of {exercise.points:g} points\n{_table(trial)}\n"
-            "    fix: loosen the check that rejects it, or correct the answer"
+            "    fix: correct the check that rejects it, or the answer"
         )
 
 

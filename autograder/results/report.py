@@ -5,9 +5,8 @@ from __future__ import annotations
 from collections import Counter
 from pathlib import Path
 
-from jinja2 import Environment, PackageLoader, select_autoescape
-
 from autograder.errors import GradlabError
+from autograder.results.pages import render
 from autograder.results.schema import SubmissionResult
 
 
@@ -16,13 +15,8 @@ def write_report(results: list[SubmissionResult], lab: str, path: Path) -> None:
     if not results:
         raise GradlabError(f"no graded submission of {lab}: run gradlab grade {lab} first")
     path.parent.mkdir(parents=True, exist_ok=True)
-    environment = Environment(
-        loader=PackageLoader("autograder.results"),
-        autoescape=select_autoescape(default=True, default_for_string=True),
-        trim_blocks=True,
-        lstrip_blocks=True,
-    )
-    page = environment.get_template("report.html.j2").render(
+    page = render(
+        "report.html.j2",
         lab=lab,
         results=results,
         columns=columns(results),

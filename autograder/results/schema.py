@@ -10,17 +10,19 @@ class CheckResult(Model):
 
     label: str
     passed: bool
+    hidden: bool = False
     seen: str = ""
     hint: str = ""
 
 
 class ExerciseResult(Model):
-    """One graded cell. `points` is None where somebody has yet to grade it by hand."""
+    """One graded cell. `points` is None where somebody has yet to grade it by hand. `comment` is that person's."""
 
     name: str
     points: float | None
     worth: float
     by_hand: bool = False
+    comment: str = ""
     checks: tuple[CheckResult, ...] = ()
 
 

@@ -2,12 +2,11 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
-
-from nbgrader.api import Gradebook, MissingEntry
 
 from autograder.errors import GradlabError
 from autograder.runner.nbgrader_api import must
@@ -15,7 +14,7 @@ from autograder.runner.nbgrader_api import must
 
 @dataclass(frozen=True)
 class Graded:
-    """A submission that was graded, or the reason why it could not be."""
+    """A submission that was graded, or what kept the course from grading it."""
 
     student: str
     failure: str = ""
@@ -47,27 +46,29 @@ def grade_lab(api: Any, course: Path, lab: str, student: str = "") -> Iterator[G
 
 
 def _grade_one(api: Any, course: Path, lab: str, student: str) -> Graded:
-    notebook = course / "submitted" / student / lab / f"{lab}.ipynb"
-    if not notebook.exists() and not notebook.is_symlink():
-        _score_nothing(api, lab, student)
-        return Graded(student, f"no {lab}.ipynb was handed in: it counts as empty")
+    place_notebook(course / "submitted" / student / lab, lab)
     result = api.autograde(lab, student, force=True, create=True)
     if result["success"]:
         return Graded(student)
-    _score_nothing(api, lab, student)
-    words = (result.get("error") or result.get("log") or "no reason given").strip().splitlines()
-    return Graded(student, f"grading failed, so it counts as empty until it is graded again: {words[-1]}")
+    # A submission cannot bring nbgrader to fail: this is the course's own trouble. Marks given before stay.
+    log = course / "results" / f"{lab}-{student}.log"
+    log.parent.mkdir(exist_ok=True)
+    log.write_text(f"{result.get('log', '')}\n{result.get('error', '')}", encoding="utf-8")
+    return Graded(student, f"{cause(result)}\n    its mark was not touched; the whole log is {log}")
 
 
-def _score_nothing(api: Any, lab: str, student: str) -> None:
-    """Every submission ends with a score: what could not be graded has none of the points, and is seen by a person."""
-    with Gradebook(api.coursedir.db_url, api.coursedir.course_id) as gradebook:
-        gradebook.update_or_create_student(student)
-        try:
-            submission = gradebook.find_submission(lab, student)
-        except MissingEntry:
-            submission = gradebook.add_submission(lab, student)
-        for notebook in submission.notebooks:
-            for grade in notebook.grades:
-                grade.auto_score, grade.needs_manual_grade = 0, True
-        gradebook.db.commit()
+def place_notebook(folder: Path, lab: str) -> None:
+    """See to it that LAB.ipynb is there: the only other notebook in its place, or an empty file, which is refused."""
+    wanted = folder / f"{lab}.ipynb"
+    if wanted.exists() or wanted.is_symlink():
+        return
+    others = [p for p in folder.glob("*.ipynb") if p.is_file() and not p.is_symlink()]
+    wanted.write_bytes(others[0].read_bytes() if len(others) == 1 else b"")
+
+
+def cause(result: dict[str, Any]) -> str:
+    """The exception that nbgrader logged, in its last line; nbgrader's own summary only points at the log."""
+    lines = f"{result.get('log', '')}\n{result.get('error', '')}".splitlines()
+    errors = [text for text in map(str.strip, lines) if re.match(r"[\w.]*(Error|Exception|Exit)\b.*: ", text)]
+    named = [text for text in errors if "traceback for details" not in text]
+    return (named or errors or ["nbgrader gave no reason"])[0]

@@ -25,10 +25,14 @@ def open_course(course: Path) -> Any:
     from nbgrader.coursedir import CourseDirectory
     from traitlets.config.loader import PyFileConfigLoader
 
+    if str(course) not in sys.path:
+        sys.path.insert(0, str(course))  # plugins that the configuration names, as nbgrader itself finds them
     config = PyFileConfigLoader("nbgrader_config.py", path=str(course)).load_config()
     config.CourseDirectory.root = str(course)
     api = NbGraderAPI(coursedir=CourseDirectory(config=config), config=config)
-    api.log.setLevel(logging.CRITICAL)
+    api.log.propagate = False
+    api.log.handlers = []  # nothing on the terminal; what an operation logs comes back with its result
+    api.log.setLevel(logging.INFO)
     return api
 
 

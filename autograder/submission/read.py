@@ -24,6 +24,8 @@ def read_submission(path: Path) -> NotebookNode:
     """
     if path.is_symlink() or not path.is_file():
         raise Refused("The file is a link or no plain file. Hand in the notebook itself.")
+    if path.stat().st_size == 0:
+        raise Refused(f"No notebook named {path.name} was handed in. Hand it in again under this name.")
     if path.stat().st_size > MAX_BYTES:
         raise Refused(
             f"The file is over {MAX_BYTES // 1_000_000} MB. Clear the outputs (Edit, Clear Outputs of All Cells), "

@@ -22,8 +22,15 @@ from labkit import assert_close, check, explain, hint, show_graph
 # - find the line that cuts a gradient off, and repair it;
 # - look at a gradient on its way back, and change it.
 #
-# How to work: most sections ask you to predict something. Write your prediction down before you run the cell. A wrong
-# prediction is the part that you will remember. All numbers in the text were measured with PyTorch 2.13 on a CPU.
+# You need lab 1. This one takes about 90 minutes. After vector-Jacobian products is a good place for a break. All
+# numbers in the text were measured with PyTorch 2.13 on a CPU.
+#
+# Most sections ask you to predict something. Write your prediction down before you run the cell. A wrong prediction is
+# the part that you will remember.
+#
+# The lab is worth 32 points. Each exercise has a few checks that you see at once, and more that run after you hand in.
+# Those that you see hold about a fifth of the points. So a green table is a start and no proof. Read the docstring for
+# the cases that the visible checks leave out. The last question, worth 2 points, is read by a person.
 
 # %% [markdown]
 # ## One derivative, three ways
@@ -49,9 +56,10 @@ for step in (1e-1, 1e-3, 1e-5, 1e-7, 1e-9, 1e-11, 1e-13):
     print(f"h = {step:.0e}   slope = {slope:.10f}   error = {abs(slope - 15):.0e}")
 
 # %% [markdown]
-# The best is in the middle, at `1e-5`. With a large `h` the curve bends between the two points. With a tiny `h` the
-# two values agree in nearly all of their digits. The subtraction throws these digits away, and what is left is
-# rounding error, divided by a tiny number. A finite difference is a good test of a gradient. It is never exact.
+# Look down the column of errors. The smallest is in the middle, at `1e-5`. With a large `h` the curve bends between the
+# two points. With a tiny `h` the two values agree in nearly all of their digits. The subtraction throws these digits
+# away, and what is left is rounding error, divided by a tiny number. A finite difference is a good test of a gradient.
+# It is never exact.
 #
 # The third way is autograd. Mark the input with `requires_grad=True`, compute, and call `backward()` on the result.
 # The derivative appears in `x.grad`.
@@ -101,9 +109,23 @@ def value_and_slope(coefficients: list[float], x: Tensor) -> tuple[Tensor, Tenso
 
 
 # %% check: value_and_slope points=2
-with check("the polynomial above has value 9 and slope 15 at 2", required=True):
-    want = (torch.tensor(9.0), torch.tensor(15.0))
-    assert_close(value_and_slope([1.0, 2.0, -5.0, 3.0], torch.tensor(2.0)), want)
+with check("the polynomial above: values 9 and 33, slopes 15 and 34 at 2 and 3", weight=2, required=True):
+    t = torch.tensor([2.0, 3.0])
+    want = (torch.tensor([9.0, 33.0]), torch.tensor([15.0, 34.0]))
+    explain(
+        value_and_slope([1.0, 2.0, -5.0, 3.0], t),
+        want,
+        {
+            "the coefficients were read with the lowest power first": (
+                torch.tensor([9.0, 43.0]),
+                torch.tensor([18.0, 53.0]),
+            ),
+            "value was changed before slope used it: the product rule needs the old value": (
+                want[0],
+                torch.tensor([39.0, 135.0]),
+            ),
+        },
+    )
 ### BEGIN HIDDEN TESTS
 with check(
     "other polynomials, shapes and float64 as well",
@@ -117,6 +139,8 @@ with check(
     t = torch.tensor([[-1.5, 0.25, 2.0]])
     want = (4 * t - 6, torch.full_like(t, 4.0))
     assert_close(value_and_slope([4.0, -6.0], t), want)
+    want = (torch.tensor(6.5), torch.tensor(-7.0))
+    assert_close(value_and_slope([2.0, -1.0, 0.5], torch.tensor(-1.5)), want)
 with check("at x = 0 both are finite", hint="Is there a power of x in your code that x = 0 does not like?"):
     t = torch.tensor([0.0, 1.0])
     want = (torch.tensor([5.0, 6.0]), torch.tensor([-2.0, 4.0]))
@@ -127,6 +151,7 @@ with check("a constant has slope zero, in x's shape and dtype", hint="What do yo
     assert_close(value_and_slope([2.5], t), want)
 with check(
     "the gradient of value, by autograd, is slope",
+    weight=2,
     required=True,
     hint="Does a Python number or a new torch.tensor stand between x and your value?",
 ):
@@ -173,17 +198,17 @@ for text, result in results.items():
     print(f"{text:15}  requires_grad {result.requires_grad!s:5}  grad_fn {result.grad_fn}")
 
 # %% [markdown]
-# One of the four. The rule has two parts. An operation is recorded if at least one of its inputs requires grad, and
-# if it has a derivative. A comparison gives booleans and has none. And `marked` was made by nobody's operation, so it
-# has no `grad_fn`, although it requires grad.
+# How many did you name? Only `plain * marked` has one. The rule has two parts. An operation is recorded if at least one
+# of its inputs requires grad, and if it has a derivative. A comparison gives booleans and has none. And `marked` was
+# made by nobody's operation, so it has no `grad_fn`, although it requires grad.
 #
 # ### The graph as it really is
 #
 # The record is a graph. Many drawings of it show tensors as boxes and operations as arrows. PyTorch's graph is the
 # other way round. Its *nodes* are backward functions, one for each recorded operation. `grad_fn` is the node that
 # belongs to a tensor. Its *edges* say where a node sends the gradients that it computes: `next_functions` holds one
-# pair for each input of the operation. The first part of a pair is the next node, the second says which output of
-# that operation is meant.
+# pair for each tensor that went into the operation. A plain number may have a pair too. The first part of a pair is
+# the next node, the second says which output of that operation is meant.
 #
 # The next cell computes `log(2 * a + 1)` and walks along its graph. The number 1 is an input of the addition. What
 # will stand in its place?
@@ -208,7 +233,9 @@ print("leaf:", multiplication.next_functions[0][0].variable is a)
 # of all partial derivatives. It does not. You will see in a later section what it computes instead.
 #
 # `show_graph` draws all of it. Read the picture along its arrows, from the result to the leaves: that is the way
-# `backward` goes.
+# `backward` goes. The grey boxes are the nodes. Two kinds of boxes are no nodes and are drawn in addition: green is the
+# result, blue are the tensors at the leaves. (Without Graphviz you see the nodes alone. There, a leaf's name stands for
+# its `AccumulateGrad`.)
 
 # %% given
 W = torch.tensor([[1.0, 2.0, 3.0], [4.0, 5.0, 6.0]], requires_grad=True)
@@ -218,8 +245,9 @@ loss = (W @ v + b).square().sum()
 show_graph(loss, {"W": W, "b": b, "v": v})
 
 # %% [markdown]
-# Where is `v`? It takes part in the computation, and a node keeps its values. But no gradient is sent to it, so it
-# has no node of its own.
+# `square` was recorded as a power, so its node is `PowBackward0`. `MvBackward0` belongs to the product of a matrix and
+# a vector. Where is `v`? It takes part in the computation, and `MvBackward0` keeps its values. But no gradient is sent
+# to it, so it has no node of its own.
 #
 # Change the expression in the next cell. Can you make a graph in which two ways lead to the same node?
 
@@ -254,8 +282,9 @@ inner.square().sum().backward()
 print("inner after retain_grad:", inner.grad)
 
 # %% [markdown]
-# Only the leaf. The gradients of `inner` and `y` were computed on the way, passed on, and dropped. Keeping them all
-# would cost memory that few people need. `retain_grad()` asks for one of them, and must be called before `backward`.
+# Compare with your prediction. Only the leaf has one. The gradients of `inner` and `y` were computed on the way, passed
+# on, and dropped. Keeping them all would cost memory that few people need. `retain_grad()` asks for one of them, and
+# must be called before `backward`.
 #
 # This matters when you make the parameters of a model. Parameters are the tensors that training changes, and training
 # reads their `.grad`. They must be leaves. Here are three ways to start with small weights. In which of them will
@@ -270,12 +299,12 @@ for text, tensor in {"w1": w1, "w2": w2, "w3": w3}.items():
     print(text, "is_leaf", tensor.is_leaf, " requires_grad", tensor.requires_grad)
 
 # %% [markdown]
-# Only in the second. `w1` is the result of a recorded multiplication. The leaf is the tensor before it, and nobody
-# has a name for that one. `w3` looks like `w2`, but its input required grad. So the product was recorded, and
-# `requires_grad_()` had nothing left to do. It says nothing about it.
+# You want a leaf that requires grad. Only `w2` is one. `w1` is the result of a recorded multiplication. The leaf is the
+# tensor before it, and nobody has a name for that one. `w3` looks like `w2`, but its input required grad. So the
+# product was recorded, and `requires_grad_()` had nothing left to do. It says nothing about it.
 #
 # One more word: `t.detach()` gives a tensor with the values of `t` and without its history. It shares its memory with
-# `t`. Lab 04 is about it; here you may need it once.
+# `t`. Lab 4 is about it; here you may need it once.
 #
 # ### Your turn
 # Make the parameters of a model from a dictionary of starting values. Integer and boolean tensors cannot require
@@ -310,7 +339,7 @@ def trainable(values: dict[str, Tensor], scale: float) -> dict[str, Tensor]:
 
 
 # %% check: trainable points=3
-with check("a float32 tensor gives a leaf that requires grad, with scaled values", required=True):
+with check("a float32 tensor gives a leaf that requires grad, with scaled values", weight=3, required=True):
     t = torch.tensor([[1.0, -2.0, 3.0]])
     want = {"weight": torch.tensor([[0.5, -1.0, 1.5]])}
     got = trainable({"weight": t}, 0.5)
@@ -320,6 +349,7 @@ with check("a float32 tensor gives a leaf that requires grad, with scaled values
 ### BEGIN HIDDEN TESTS
 with check(
     "several tensors, other shapes and float64",
+    weight=2,
     required=True,
     hint="Do the names, the dtype and the shape come from the starting values?",
 ):
@@ -348,7 +378,11 @@ with check(
     (got["w"] * weight).sum().backward()
     assert_close(got["w"].grad, weight, name=".grad of your result")
     assert t.grad is None, "the gradient went on to the starting value"
-with check("integer and boolean tensors come back unscaled and without grad", hint="Which dtypes can require grad?"):
+with check(
+    "integer and boolean tensors come back unscaled and without grad",
+    weight=2,
+    hint="Which dtypes can require grad?",
+):
     t = {"steps": torch.tensor([2, 3]), "mask": torch.tensor([[True], [False]]), "w": torch.tensor([2.0])}
     want = {"steps": torch.tensor([2, 3]), "mask": torch.tensor([[True], [False]]), "w": torch.tensor([0.5])}
     got = trainable(t, 0.25)
@@ -376,8 +410,19 @@ with check(
 ### END HIDDEN TESTS
 
 # %% [markdown]
-# `torch.nn.Parameter(t)` does much of this for you: it is a leaf that requires grad, whatever `t` was. Does it copy?
-# Try it with a tensor that you change in place afterwards.
+# `torch.nn.Parameter(t)` does much of this for you. It is a leaf that requires grad for any floating-point `t`, also
+# for one with a history. Does it copy? In the next cell its tensor is changed in place afterwards. Predict what is
+# printed.
+
+# %% scratch
+origin = torch.tensor([1.0, 2.0])
+parameter = torch.nn.Parameter(origin)
+origin.mul_(5)
+print(parameter)
+
+# %% [markdown]
+# It does not copy: it shares its memory with `origin`, as a detached tensor does. What would you write instead, to
+# get a parameter that nobody else can change?
 
 # %% [markdown]
 # ## A matrix expression by hand
@@ -452,16 +497,37 @@ def manual_grads(W: Tensor, b: Tensor, X: Tensor, Y: Tensor) -> dict[str, Tensor
 
 
 # %% check: manual_grads points=3
-with check("the example above, as a batch of one", required=True):
-    t = (torch.tensor([[0.5, 1.5]]), torch.tensor([0.1]), torch.tensor([[1.0, 2.0]]), torch.tensor([[5.0]]))
-    want = {"W": torch.tensor([[-2.8, -5.6]]), "b": torch.tensor([-2.8]), "X": torch.tensor([[-1.4, -4.2]])}
+with check("the example above, and two more samples", weight=3, required=True):
+    t = (
+        torch.tensor([[0.5, 1.5]]),
+        torch.tensor([0.1]),
+        torch.tensor([[1.0, 2.0], [3.0, -1.0], [0.0, 2.0]]),
+        torch.tensor([[5.0], [1.1], [2.6]]),
+    )
+    slopes = torch.tensor([[-2.8], [-2.0], [1.0]])  # by each residual
+    want = {
+        "W": torch.tensor([[-8.8, -1.6]]),
+        "b": torch.tensor([-3.8]),
+        "X": torch.tensor([[-1.4, -4.2], [-1.0, -3.0], [0.5, 1.5]]),
+    }
     with torch.no_grad():
         got = manual_grads(*t)
-    assert_close(got, want)
+    explain(
+        got,
+        want,
+        {
+            "the 2 from the square is missing": {k: g / 2 for k, g in want.items()},
+            "this is the gradient of the mean over the samples, and the loss is their sum": {
+                k: g / 3 for k, g in want.items()
+            },
+            "the gradient of W is transposed: it must have the shape of W": {**want, "W": want["W"].T},
+            "each sample adds to the gradient of b: one row for each of them is left": {**want, "b": slopes},
+        },
+    )
 ### BEGIN HIDDEN TESTS
 with check(
     "five samples, three inputs and two outputs",
-    weight=3,
+    weight=4,
     required=True,
     hint="What does a second sample add to the gradients of W and b? Does a factor depend on the batch size?",
 ):
@@ -476,7 +542,7 @@ with check(
         got,
         want,
         {
-            "the slope of a square has a factor of 2": {k: g / 2 for k, g in want.items()},
+            "the 2 from the square is missing": {k: g / 2 for k, g in want.items()},
             "this is the gradient of the mean over the samples, and the loss is their sum": {
                 k: g / 5 for k, g in want.items()
             },
@@ -487,7 +553,7 @@ with check(
             },
         },
     )
-with check("float32 with a transposed X", hint="Does your code rely on how the numbers lie in memory?"):
+with check("float32 with a transposed X", weight=2, hint="Does your code rely on how the numbers lie in memory?"):
     t = torch.tensor([[1.0, -2.0, 0.5, 3.0], [0.0, 1.5, -1.0, 2.0]]).T
     matrix, shift, goals = (
         torch.tensor([[1.0, 2.0], [0.5, -1.0], [2.0, 0.0]]),
@@ -550,10 +616,11 @@ attempt("shape (3,), ones         ", lambda: (x**2).backward(torch.ones(3)))
 attempt("shape (3,), [1, 0, -10]  ", lambda: (x**2).backward(torch.tensor([1.0, 0.0, -10.0])))
 
 # %% [markdown]
-# Only the first fails. "Scalar" means one element here, and its shape does not matter. The argument of `backward` is
-# a vector `v` with one number for each output, and of the output's shape. Call the Jacobian `J`. Then `backward(v)`
-# computes `v @ J`: the rows of the Jacobian, each times its number in `v`, added up. This is a *vector-Jacobian
-# product*. With ones it is the gradient of the sum of the outputs. For a scalar result, `backward()` puts in a 1.
+# Two of the calls have no argument, and only the first of them fails. "Scalar" means one element here, and its shape
+# does not matter. The argument of `backward` is a vector `v` with one number for each output, and of the output's
+# shape. Call the Jacobian `J`. Then `backward(v)` computes `v @ J`: the rows of the Jacobian, each times its number in
+# `v`, added up. This is a *vector-Jacobian product*. With ones it is the gradient of the sum of the outputs. For a
+# scalar result, `backward()` puts in a 1.
 #
 # You can also read `v` as "how much does one unit of each output count for what comes after?". That is exactly what
 # arrives at a node from behind: the *upstream gradient*. Each node gets such a `v`, computes its own vector-Jacobian
@@ -565,7 +632,7 @@ attempt("shape (3,), [1, 0, -10]  ", lambda: (x**2).backward(torch.tensor([1.0, 
 # %% given
 big = torch.linspace(-1, 1, 2000, requires_grad=True)
 node = big.exp().grad_fn
-kept = node._saved_result  # what exp keeps for backward
+kept = node._saved_result  # what exp keeps for backward; the underscore says: for looking only
 print("kept:", tuple(kept.shape), " the Jacobian would be", (2000, 2000))
 upstream = torch.linspace(0, 5, 2000)
 print("the node gives upstream * kept:", torch.equal(node(upstream), upstream * kept))
@@ -579,13 +646,14 @@ print("the node gives upstream * kept:", torch.equal(node(upstream), upstream * 
 # tensors stay as they were.
 #
 # One more thing to know. After a backward pass, PyTorch frees what the nodes kept. A second pass over the same graph
-# then raises a RuntimeError. `retain_graph=True` keeps it for another pass. Lab 04 comes back to that.
+# then raises a RuntimeError. `retain_graph=True` keeps it for another pass. Lab 4 comes back to that.
 #
 # ### Your turn
 # Build the whole Jacobian from vector-Jacobian products. Which `v` gives exactly one row of it?
 
 
 # %% given
+# Functions to try your solution on. The checks use them too.
 def neighbours(x):
     """(n,) -> (n - 1,): products of neighbours."""
     return x[1:] * x[:-1]
@@ -601,6 +669,7 @@ def energy(x):
     return x.square().sum().reshape(1)
 
 
+# %% given
 hint(
     "v @ J adds up rows of J. For which v does only row i survive?",
     "You run one pass for each output. What has to be true of the graph at the second one? And what if the caller's x "
@@ -628,14 +697,23 @@ def jacobian(f, x: Tensor) -> Tensor:
 
 
 # %% check: jacobian points=3
-with check("two products of three numbers have a Jacobian of shape (2, 3)", required=True):
+with check("two products of three numbers have a Jacobian of shape (2, 3)", weight=3, required=True):
     t = torch.tensor([1.0, 2.0, 3.0])
     want = torch.tensor([[2.0, 1.0, 0.0], [0.0, 3.0, 2.0]])
-    explain(jacobian(neighbours, t), want, {"rows and columns are swapped: rows belong to outputs": want.T})
+    explain(
+        jacobian(neighbours, t),
+        want,
+        {
+            "rows and columns are swapped: rows belong to outputs": want.T,
+            "all rows are one tensor: .grad itself was kept, and each pass added to it": want.sum(0).expand(2, 3),
+            "each row has the rows above it added to it: a pass adds to .grad": want.cumsum(0),
+            "this is one pass with ones, and gives the sum of the rows": want.sum(0),
+        },
+    )
 ### BEGIN HIDDEN TESTS
 with check(
     "other functions, sizes and float64",
-    weight=2,
+    weight=3,
     required=True,
     hint="What was in x's .grad when you read the second row?",
 ):
@@ -651,18 +729,17 @@ with check(
         jacobian(growing, t),
         want,
         {
-            "each row has the rows above it added to it": want.cumsum(0),
-            "all rows are the sum of the rows: .grad is one tensor, and it was kept five times": want.sum(0).expand(
-                5, 4
-            ),
+            "each row has the rows above it added to it: a pass adds to .grad": want.cumsum(0),
+            "all rows are one tensor: .grad itself was kept, and each pass added to it": want.sum(0).expand(5, 4),
         },
     )
-with check("one output gives one row", hint="Does your result have two axes for every m?"):
+with check("one output gives one row", weight=2, hint="Does your result have two axes for every m?"):
     t = torch.tensor([1.0, -2.0, 0.5, 4.0, 3.0])[::2]
     want = 2 * torch.tensor([[1.0, 0.5, 3.0]])
     assert_close(jacobian(energy, t), want)
 with check(
     "an x that requires grad, and comes from an operation, is fine",
+    weight=2,
     hint="Which tensor do you differentiate with respect to, and is it a leaf?",
 ):
     t = torch.tensor([1.0, 2.0, 3.0], requires_grad=True) * 2
@@ -670,6 +747,7 @@ with check(
     assert_close(jacobian(neighbours, t), want)
 with check(
     "x, its requires_grad and its .grad stay as they are",
+    weight=2,
     guard=True,
     hint="Where does backward add its result? Which calls change the tensor that you were given?",
 ):
@@ -688,13 +766,16 @@ with check(
 # One pass for each output, whatever the number of inputs. A loss has one output. So one backward pass gives its
 # derivative by every parameter of a model, a thousand or a billion of them. How many passes would the forward way of
 # `value_and_slope` need?
+#
+# This is a good place for a break. When you come back, you need three things from above: leaves, `.grad`, and the two
+# functions `backward` and `torch.autograd.grad`.
 
 # %% [markdown]
 # ## Gradients accumulate
 #
 # `AccumulateGrad` *adds* to `.grad`. It does so because one tensor may be used in many places, and because a program
-# may call `backward` several times. The gradient of `x**2` at 3 is 6. Predict the
-# three lines that the next cell prints.
+# may call `backward` several times. The gradient of `x**2` at 3 is 6. Predict the three lines that the next cell
+# prints.
 
 # %% given
 x = torch.tensor(3.0, requires_grad=True)
@@ -728,7 +809,7 @@ for way in ("zero_", "None"):
 
 # %% [markdown]
 # Both give the right `x.grad`. With `zero_` the kept gradient is overwritten. With `None` it survives. `None` says
-# something more as well: "this tensor got no gradient". A tensor of zeros cannot say that. The optimizers of lab 06
+# something more as well: "this tensor got no gradient". A tensor of zeros cannot say that. The optimizers of lab 6
 # skip a parameter without a gradient. One with a gradient of zeros they may still move.
 #
 # ### Your turn
@@ -737,6 +818,7 @@ for way in ("zero_", "None"):
 
 
 # %% given
+# Losses to try your solution on. The checks use them too.
 def decay(params):
     """Uses the first parameter only."""
     return params[0].square().sum()
@@ -752,10 +834,11 @@ def fit(params):
     return ((w * torch.arange(1, len(w) + 1)).sum() + offset - 2).square()
 
 
+# %% given
 hint(
     "Two functions can run a backward pass. One of them adds to .grad. What does the other one do?",
     "A loss that does not use a parameter sends nothing to it. What do you get for it then, an error, None or zeros? "
-    "help(torch.autograd.grad) lists the options that decide it.",
+    "Options of torch.autograd.grad decide it. materialize_grads=True is one of them.",
 )
 
 
@@ -778,7 +861,7 @@ def task_gradients(losses: list, params: list[Tensor]) -> list[list[Tensor]]:
 
 
 # %% check: task_gradients points=3
-with check("two losses of one parameter", required=True):
+with check("two losses of one parameter", weight=3, required=True):
     t = torch.tensor([1.0, -2.0, 3.0], requires_grad=True)
     want = [[torch.tensor([2.0, -4.0, 6.0])], [torch.ones(3)]]
     got = task_gradients([decay, total], [t])
@@ -797,7 +880,7 @@ with check("two losses of one parameter", required=True):
 ### BEGIN HIDDEN TESTS
 with check(
     "three losses of two parameters, and float64",
-    weight=2,
+    weight=3,
     required=True,
     hint="Which loss and which parameter does each entry belong to?",
 ):
@@ -814,6 +897,7 @@ with check(
         assert_close(task_gradients([total, fit, total], t), want)
 with check(
     "a parameter that a loss does not use has the gradient zero",
+    weight=2,
     hint="What does autograd say about a parameter that the graph does not reach?",
 ):
     t = [torch.tensor([[3.0]], requires_grad=True), torch.tensor([1.0, 2.0], dtype=torch.float64, requires_grad=True)]
@@ -822,13 +906,14 @@ with check(
         [torch.tensor([[1.0]]), torch.full((2,), 2.0, dtype=torch.float64)],
     ]
     assert_close(task_gradients([decay, total], t), want)
-with check("a .grad from before does not matter", hint="What was in .grad when your function was called?"):
+with check("a .grad from before does not matter", weight=2, hint="What was in .grad when your function was called?"):
     t = [torch.tensor([2.0, 5.0], requires_grad=True)]
     t[0].grad = torch.tensor([100.0, 200.0])
     want = [[torch.tensor([4.0, 10.0])], [torch.ones(2)]]
     assert_close(task_gradients([decay, total], t), want)
 with check(
     "each .grad is afterwards as it was before",
+    weight=2,
     guard=True,
     hint="Which of your calls write to .grad? What stood there before?",
 ):
@@ -884,7 +969,12 @@ print(f"all samples at once   {full}")
 #
 # ### Your turn
 # Get it exact for batches of any sizes. A filter may have thrown out every sample of a batch, so a batch may be
-# empty. The mean of no numbers is `nan`. Is the gradient of that mean `nan` as well? Try it before you write.
+# empty. The mean of no numbers is `nan`. Is the gradient of that mean `nan` as well? Predict, and try it in the next
+# cell before you write.
+
+# %% scratch
+mean_of_none = squared_error(w, features[:0], targets[:0])
+print("loss", mean_of_none.item(), " gradient", torch.autograd.grad(mean_of_none, w)[0])
 
 # %% given
 hint(
@@ -899,7 +989,8 @@ def stream_gradient(loss, w: Tensor, batches: list[tuple[Tensor, Tensor]]) -> Te
     """The gradient for w of the mean loss over all samples of all batches.
 
     loss: a function loss(w, X, y) that returns the mean over the samples of X and y.
-    w: a leaf (d,) that requires grad, float32 or float64; it may hold a .grad from before, which must not matter.
+    w: a leaf (d,) that requires grad, float32 or float64. It may hold a .grad from before, which must not matter.
+    Afterwards w.grad may be anything, and w has the same values.
     batches: pairs X (n, d), y (n,). The n differ and may be 0, but not in every batch. Returns (d,) in w's dtype.
     """
     ### BEGIN SOLUTION
@@ -913,7 +1004,7 @@ def stream_gradient(loss, w: Tensor, batches: list[tuple[Tensor, Tensor]]) -> Te
 
 
 # %% check: stream_gradient points=3
-with check("two batches of two samples", required=True):
+with check("two batches of two samples", weight=3, required=True):
     t = torch.tensor([1.0, 2.0], requires_grad=True)
     batches = [
         (torch.tensor([[1.0, 0.0], [0.0, 1.0]]), torch.tensor([0.0, 0.0])),
@@ -925,7 +1016,7 @@ with check("two batches of two samples", required=True):
 ### BEGIN HIDDEN TESTS
 with check(
     "batches of 10, 10, 10, 2 and 1 samples give the gradient of all 33",
-    weight=3,
+    weight=4,
     required=True,
     hint="How much does one sample of the smallest batch count in your result?",
 ):
@@ -956,7 +1047,7 @@ with check("an empty batch changes nothing", weight=2, hint="Does an empty batch
     ]
     want = torch.tensor([2.5, 2.0])
     assert_close(stream_gradient(squared_error, t, batches), want)
-with check("a .grad from before does not matter", hint="What was in w.grad when your function was called?"):
+with check("a .grad from before does not matter", weight=2, hint="What was in w.grad when your function was called?"):
     t = torch.tensor([1.0, 2.0], requires_grad=True)
     t.grad = torch.tensor([50.0, 60.0])
     batches = [
@@ -1007,9 +1098,14 @@ with warnings.catch_warnings():
             print(f"{text:51} RuntimeError: {str(error)[:35]} ...")
 
 # %% [markdown]
-# `.numpy()` is the honest one: it refuses. `.item()` cuts without a word. `torch.tensor(...)` copies values and makes
-# a new leaf. With `requires_grad=True` that is the worst of all: `backward` runs without an error, the gradient lands
-# in the new leaf, and `x.grad` stays `None`. `torch.stack` joins tensors and is recorded like any operation.
+# How many of the six did you get right? `.numpy()` is the honest one: it refuses. `.item()` cuts without a word.
+# `torch.tensor(...)` copies values and makes a new leaf. With `requires_grad=True` that is the worst of all: `backward`
+# runs without an error, the gradient lands in the new leaf, and `x.grad` stays `None`. `torch.stack` joins tensors and
+# is recorded like any operation.
+#
+# The cell hides one warning. `torch.tensor` of a list of tensors gives it, and so does `float(t)`: "Converting a tensor
+# with requires_grad=True to a scalar may lead to unexpected behavior". PyTorch shows it once per process, for the first
+# of them, and never for `.item()`. So do not wait for it.
 #
 # `argmax` gives an index. An index jumps from one integer to the next, so it has no useful slope. That is no mistake
 # in your code. Taking `x[x.argmax()]` is recorded, and its gradient goes to the element that was taken.
@@ -1021,6 +1117,7 @@ with warnings.catch_warnings():
 
 
 # %% given
+# The function to repair. The checks compare values with it.
 def scaled_peak_broken(x, w):
     sums = [float((row * w).sum()) for row in x]
     best = int(np.argmax(sums))
@@ -1028,6 +1125,7 @@ def scaled_peak_broken(x, w):
     return x[best] * torch.tensor(size, dtype=x.dtype, requires_grad=True)
 
 
+# %% given
 hint(
     "Go through it line by line. Which results are tensors with a grad_fn?",
     "One of the cuts is harmless, because what passes through it has no slope anyway. Which one? Replace the others by "
@@ -1050,16 +1148,36 @@ def scaled_peak(x: Tensor, w: Tensor) -> Tensor:
 
 
 # %% check: scaled_peak points=3
-with check("values as before, and the result leads back to x or w", required=True):
+with check("the values are as before", required=True):
+    t, t_w = torch.tensor([[1.0, 2.0], [3.0, -1.0], [0.0, 1.0]]), torch.tensor([2.0, 1.0])
+    want = scaled_peak_broken(t, t_w).detach()
+    squares = torch.tensor([16.0, 25.0, 1.0])  # of the weighted sums
+    explain(
+        scaled_peak(t, t_w),
+        want,
+        {
+            "this is the row times the mean square, without its root": t[1] * squares.mean(),
+            "this is the row times the root of the sum of the squares, not of their mean": t[1] * squares.sum().sqrt(),
+        },
+    )
+with check("a gradient reaches x"):
     t = torch.tensor([[1.0, 2.0], [3.0, -1.0], [0.0, 1.0]], requires_grad=True)
-    t_w = torch.tensor([2.0, 1.0])
-    want = scaled_peak_broken(t.detach(), t_w).detach()
+    t_w = torch.tensor([2.0, 1.0], requires_grad=True)
     got = scaled_peak(t, t_w)
-    assert_close(got, want)
-    assert got.requires_grad and not got.is_leaf, "your result has no history"
+    assert got.requires_grad, "your result does not require grad"
+    (got,) = torch.autograd.grad(got.sum(), t, allow_unused=True)
+    assert got is not None, "your result does not lead back to x"
+with check("a gradient reaches w"):
+    t = torch.tensor([[1.0, 2.0], [3.0, -1.0], [0.0, 1.0]], requires_grad=True)
+    t_w = torch.tensor([2.0, 1.0], requires_grad=True)
+    got = scaled_peak(t, t_w)
+    assert got.requires_grad, "your result does not require grad"
+    (got,) = torch.autograd.grad(got.sum(), t_w, allow_unused=True)
+    assert got is not None, "your result does not lead back to w"
 ### BEGIN HIDDEN TESTS
 with check(
     "other sizes, negative sums and float64",
+    weight=2,
     required=True,
     hint="Is one row chosen, by its sum and with the sum's sign?",
 ):
@@ -1076,7 +1194,7 @@ with check(
         assert_close(scaled_peak(t, t_w), want)
 with check(
     "the gradients for x and w are complete",
-    weight=3,
+    weight=4,
     required=True,
     hint="The result is a row times a number. On what does each of the two depend?",
 ):
@@ -1100,7 +1218,7 @@ with check(
                 "the row was treated as a constant": only_size,
             },
         )
-with check("either argument alone may require grad", hint="Does each of the two have a path to the result?"):
+with check("either argument alone may require grad", weight=2, hint="Has each of the two a path to the result?"):
     t = torch.tensor([[1.0, 2.0], [3.0, -1.0]], requires_grad=True)
     t_w = torch.tensor([2.0, 1.0])
     assert scaled_peak(t, t_w).requires_grad, "with x alone, your result does not require grad"
@@ -1146,8 +1264,8 @@ h.register_hook(lambda g: g.clamp(-1, 1))
 print("clamped: x.grad", x.grad.tolist())
 
 # %% [markdown]
-# Once, with the sum: 2 from one use and 3 from the other. A hook belongs to a tensor, and it sees that tensor's whole
-# gradient, from all uses. It cannot see one use alone.
+# Did you expect two calls? There is one, with the sum: 2 from one use and 3 from the other. A hook belongs to a tensor,
+# and it sees that tensor's whole gradient, from all uses. It cannot see one use alone.
 #
 # ### Your turn
 # A *residual block* computes `x + branch(x)`. Suppose that the branch sometimes sends back huge gradients. You want
@@ -1156,6 +1274,7 @@ print("clamped: x.grad", x.grad.tolist())
 
 
 # %% given
+# Branches to try your solution on. The checks use them too.
 def steep(x):
     return 40 * x.sin()
 
@@ -1164,6 +1283,7 @@ def shifted(x):
     return x + 3
 
 
+# %% given
 hint(
     "Draw the graph of x + branch(x), or let show_graph draw it. Which tensor's gradient is exactly what comes out of "
     "the branch?",
@@ -1194,7 +1314,7 @@ with check("the value is x + branch(x), also for an x without grad", required=Tr
     t = torch.tensor([[0.0, 1.0, -2.0]])
     want = t + 40 * t.sin()
     assert_close(clamped_residual(t, steep, 1.0), want)
-with check("the gradient is the direct one plus the clamped one", required=True):
+with check("the gradient is the direct one plus the clamped one", weight=2, required=True):
     t = torch.tensor([0.0, 1.0, 1.57, -2.0], requires_grad=True)
     s = 40 * t.detach().cos()
     want = 1 + s.clamp(-5, 5)
@@ -1212,7 +1332,7 @@ with check("the gradient is the direct one plus the clamped one", required=True)
 ### BEGIN HIDDEN TESTS
 with check(
     "other upstream gradients, limits and float64",
-    weight=2,
+    weight=3,
     required=True,
     hint="Which gradient do you clamp: the one that goes into the branch, the one that comes out, or the sum?",
 ):
@@ -1235,6 +1355,7 @@ with check(
         )
 with check(
     "a branch that hands its gradient on unchanged leaves the direct way alone",
+    weight=2,
     hint="Does your hook return a new tensor, or does it change the one that it is given?",
 ):
     t = torch.tensor([1.0, -2.0, 0.5], requires_grad=True)
@@ -1244,7 +1365,11 @@ with check(
     assert_close(got.detach(), 2 * t.detach() + 3)
     (got,) = torch.autograd.grad(got, t, grad_outputs=weight.clone())
     assert_close(got, want)
-with check("two calls on the same x do not disturb each other", hint="Does something of the first call stay on x?"):
+with check(
+    "two calls on the same x do not disturb each other",
+    weight=2,
+    hint="Does something of the first call stay on x?",
+):
     t = torch.tensor([0.0, 1.0], requires_grad=True)
     s = 40 * t.detach().cos()
     want = (1 + s.clamp(-5, 5)) + 2 * (1 + s.clamp(-10, 10) / 2)
@@ -1295,10 +1420,11 @@ x = torch.tensor([3.0, 0.5], requires_grad=True)
 show_graph(halve_until_small(x), {"x": x})
 
 # %% [markdown]
-# Two divisions for 3, seven for 100. The graph holds what was done, not what could have been done. `while` itself
-# leaves no node, and neither does the comparison.
-#
-# ### How large is a graph?
+# Read the gradients. Two divisions leave 0.25 for 3, and seven leave 0.0078 for 100. The graph holds what was done, not
+# what could have been done. `while` itself leaves no node, and neither does the comparison.
+
+# %% [markdown]
+# ## How large is a graph?
 #
 # You know all parts now: start at `grad_fn`, follow `next_functions`, stop at `None`. Counting nodes sounds like
 # three lines of recursion. The next cell tries it on a tensor that is added to itself again and again. How many nodes
@@ -1326,13 +1452,35 @@ show_graph(doubled(x, 3), {"x": x})
 # and the paths double each time. After 40 additions there would be about two million million visits, for 41 nodes.
 # And a second trouble is waiting: a graph may be deeper than the 1,000 nested calls that Python allows.
 #
+# So you have to remember which nodes were counted. `id(node)` looks like a good mark: it is the number by which Python
+# tells living objects apart. The next cell makes five graphs, one after the other, and puts the id of the first node of
+# each into a set. Then it does the same with five more graphs and the nodes themselves. How many entries will each of
+# the two sets have?
+
+# %% given
+x = torch.tensor(1.0, requires_grad=True)
+ids, nodes = set(), set()
+for _ in range(5):
+    ids.add(id((x * 2).grad_fn))
+for _ in range(5):
+    nodes.add((x * 2).grad_fn)
+print(len(ids), "different ids,", len(nodes), "different nodes")
+
+# %% [markdown]
+# All five nodes had the same id. A node lives as long as something holds it: the tensor that it belongs to, a node that
+# leads to it, or a variable or collection of yours. In the first loop nothing does. The node is freed, and Python may
+# give its id to the next object. The second loop keeps the nodes, so each has an id of its own. The same happens on a
+# walk along the graph of `f(x)`: once the result is gone, the nodes that you leave behind are freed, one by one. So
+# keep the nodes, not their ids. A node can stand in a set.
+#
 # ### Your turn
 # Count the distinct nodes, of large and deep graphs too.
 
 
 # %% given
+# Functions to try your solution on. The checks use them too, and others from this section.
 def polynomial(x):
-    return (x * x + 3 * x + 1).sum()
+    return (x * x + 3 * (x + 1)).sum()
 
 
 def doubled_twelve_times(x):
@@ -1360,6 +1508,7 @@ def unchanged(x):
     return x
 
 
+# %% given
 hint(
     "What do you have to remember in order not to count a node twice?",
     "Keep two collections: the nodes that you have seen, and the nodes that you still have to look at. When does a "
@@ -1389,7 +1538,7 @@ def graph_size(f, x: Tensor) -> int:
 
 
 # %% check: graph_size points=4
-with check("the graph of (x * x + 3 * x + 1).sum() has 6 nodes", required=True):
+with check("the graph of (x * x + 3 * (x + 1)).sum() has 6 nodes", weight=3, required=True):
     t = torch.tensor([1.0, 2.0], requires_grad=True)
     got = graph_size(polynomial, t)
     explain(
@@ -1399,11 +1548,13 @@ with check("the graph of (x * x + 3 * x + 1).sum() has 6 nodes", required=True):
             "nodes that two edges lead to were counted twice: this is the number of visits": 8,
             "these are the edges, not the nodes": 7,
             "the AccumulateGrad node is a node too": 5,
+            "nodes were freed while you counted, and others got their ids: keep the nodes, not their ids": 3,
         },
     )
 ### BEGIN HIDDEN TESTS
 with check(
     "a node that many paths lead to counts once",
+    weight=2,
     required=True,
     hint="How do you know that you have been at a node already?",
 ):
@@ -1413,6 +1564,7 @@ with check(
     )
 with check(
     "the size depends on what was run, not on the code",
+    weight=2,
     required=True,
     hint="Is the graph that you count the one of this call?",
 ):
@@ -1421,17 +1573,18 @@ with check(
         assert_close(graph_size(halve_until_small, t), want)
 with check(
     "an operation with several results is one node",
+    weight=2,
     hint="What does the second part of a pair in next_functions tell apart?",
 ):
     t = torch.linspace(0, 1, 6, dtype=torch.float64, requires_grad=True)
     explain(graph_size(spread, t), 6, {"the results of one operation were counted as nodes of their own": 8})
-with check("all leaves are counted, not only x", hint="Do you follow every entry of next_functions?"):
+with check("all leaves are counted, not only x", weight=2, hint="Do you follow every entry of next_functions?"):
     t = torch.tensor([1.0, 2.0], requires_grad=True)
     assert_close(graph_size(with_own_leaf, t), 6)
     assert_close(graph_size(with_own_leaf, t.detach()), 5)
 with check(
     "a graph of 3001 nodes in one line is counted",
-    weight=2,
+    weight=3,
     hint="How many calls may be nested in Python? What could remember the open ends instead?",
 ):
     t = torch.tensor(0.5, requires_grad=True)
@@ -1455,109 +1608,121 @@ with check("x keeps its .grad", guard=True, hint="Does counting need a backward 
 # %% [markdown]
 # ## Interview questions
 #
-# Questions about autograd as they are asked in interviews. For each, give **all** statements that are true, as a
-# string of letters: `"be"`. Order and case do not matter. A question counts when its whole set is right. A single
-# right question earns nothing, since anyone can guess one.
+# For each question, find *all* true statements. There is at least one in each. Give the letters as a string, such as
+# `"ac"`. You may try things out in the scratch cell below. In an interview you could not. A question counts only if all
+# of its letters are right, and one right question alone pays nothing.
 #
-# **one.** The graph.
-#
+# **q1. The graph**
 # - a. Its nodes are backward functions. A tensor that was made by a recorded operation holds its node in `grad_fn`.
 # - b. A tensor with `requires_grad=True` always has a `grad_fn`.
 # - c. The entries of `next_functions` say which nodes get the gradient next.
 # - d. An operation whose inputs all require no grad adds no node.
 # - e. Each node keeps the Jacobian of its operation.
 #
-# **two.** PyTorch's graph is dynamic.
-#
+# **q2. Define-by-run**
 # - a. For an `if`, both branches are recorded, and `backward` takes the right one.
 # - b. The graph is built anew each time the code runs.
 # - c. A loop may run a different number of times for each input, and the gradients are still right.
 # - d. In the first version of TensorFlow, a graph was defined first and run with data afterwards.
 # - e. You may stop in a debugger in the middle of the forward pass and print a tensor's values.
 #
-# **three.** Leaves and `.grad`.
-#
+# **q3. Leaves and `.grad`**
 # - a. `backward` fills `.grad` of every tensor that requires grad.
 # - b. A tensor that does not require grad is a leaf.
 # - c. `torch.zeros(3, requires_grad=True) + 0.01` is a leaf.
 # - d. `retain_grad()` has to be called before `backward`.
 # - e. `torch.autograd.grad(loss, w)` leaves `w.grad` as it was.
 #
-# **four.** `y` has the shape `(3,)` and comes from `x` with the shape `(5,)`, which requires grad. `J` is the
-# Jacobian.
-#
+# **q4. Vector-Jacobian products**, with `y` of shape (3,), computed from a leaf `x` of shape (5,) that requires grad,
+# and `J` the Jacobian
 # - a. `y.backward()` without an argument raises an error.
 # - b. `y.backward(v)` adds `v @ J` to `x.grad`.
 # - c. `y.backward(torch.ones(3))` and `y.sum().backward()`, each on a fresh graph, give the same gradient.
 # - d. The whole Jacobian takes three vector-Jacobian products.
-# - e. If `y` had the shape `(1, 1)`, `backward()` without an argument would raise an error.
+# - e. If `y` had the shape (1, 1), `backward()` without an argument would raise an error.
 #
-# **five.** Why are gradients set to zero or `None` in a training loop?
-#
+# **q5. Why gradients are set to zero or `None` in a training loop**
 # - a. Without it, `.grad` after the third batch is the sum of the gradients of three batches.
 # - b. `backward` raises an error where `.grad` is not zero or `None`.
 # - c. Before the first `backward`, `w.grad.zero_()` raises an error.
 # - d. After `g = w.grad`, `g` keeps its numbers whatever happens in the next `backward`.
 # - e. `w.grad = None` and `w.grad.zero_()` lead to the same `w.grad` after the next `backward` in which `w` takes part.
 #
-# **six.** What cuts the graph?
-#
+# **q6. What cuts the graph**
 # - a. `.item()` gives a Python number, and what you compute from it does not lead back.
 # - b. `torch.tensor(t * 3, requires_grad=True)` leads back to `t`, since it requires grad.
 # - c. A cut is repaired by calling `requires_grad_()` on the result.
 # - d. In `x[x.argmax()]` a gradient reaches the element of `x` that was taken.
 # - e. `.numpy()` raises an error on a tensor that requires grad.
 
+
 # %% given
-QUESTIONS = ("one", "two", "three", "four", "five", "six")
+def letters(answers: object, question: str) -> str:
+    """The letters that were given for a question, in order: upper case, spaces and commas make no difference."""
+    text = answers.get(question, "") if isinstance(answers, dict) else ""
+    return "".join(sorted(set(str(text).lower()) - set(" ,")))
 
 
-def letters(answer):
-    """The letters of an answer, small, sorted, each once: "E, b" and "be" are the same answer."""
-    return "".join(sorted({c for c in answer.lower() if c.isalnum()}))
+# %% scratch
+# A place to try statements.
 
 
 # %% exercise: interview
 def interview() -> dict[str, str]:
-    """The letters of all true statements, for each of "one", "two", "three", "four", "five" and "six"."""
+    """For each of q1 to q6, the letters of all true statements, such as {"q1": "abc", "q2": "e", ...}."""
     ### BEGIN SOLUTION
-    return {"one": "acd", "two": "bcde", "three": "bde", "four": "abcd", "five": "ace", "six": "ade"}
+    return {"q1": "acd", "q2": "bcde", "q3": "bde", "q4": "abcd", "q5": "ace", "q6": "ade"}
     ### END SOLUTION
 
 
 # %% check: interview points=3
-with check("six answers, each of letters from a to e", guard=True, required=True):
+with check(
+    "q1 to q6 each have letters from a to e",
+    weight=3,
+    required=True,
+    guard=True,
+    hint="Which key or letter is missing?",
+):
     got = interview()
-    assert isinstance(got, dict) and set(got) == set(QUESTIONS), "the answers must stand under the names one to six"
-    for text in got.values():
-        assert isinstance(text, str) and letters(text), f"{text!r} has no letters"
-        assert set(letters(text)) <= set("abcde"), f"{text!r} has letters that no statement has"
+    assert isinstance(got, dict), f"your result is a {type(got).__name__}"
+    assert set(got) == {"q1", "q2", "q3", "q4", "q5", "q6"}, f"your keys are {sorted(map(str, got))}"
+    for question in got:
+        assert letters(got, question), f"{question} has no letters"
+        assert set(letters(got, question)) <= set("abcde"), f"{question} has {got[question]!r}"
 ### BEGIN HIDDEN TESTS
 with check(
     "at least two questions are right",
-    guard=True,
+    weight=3,
     required=True,
+    guard=True,
     hint="One right answer can be a guess. Which of the sections would you read again?",
 ):
-    key = {"one": "acd", "two": "bcde", "three": "bde", "four": "abcd", "five": "ace", "six": "ade"}
     got = interview()
-    assert sum(letters(got[q]) == key[q] for q in QUESTIONS) >= 2, "fewer than two questions are right"
-with check("question one", weight=2, hint="What does exp keep? What is the grad_fn of a leaf?"):
-    assert letters(interview()["one"]) == "acd", "not the whole set of true statements"
-with check("question two", weight=2, hint="What did the graph of halve_until_small show of its while?"):
-    assert letters(interview()["two"]) == "bcde", "not the whole set of true statements"
-with check("question three", weight=2, hint="Which of w1, w2 and w3 were leaves, and what had a .grad after backward?"):
-    assert letters(interview()["three"]) == "bde", "not the whole set of true statements"
-with check("question four", weight=2, hint="How many rows does J have? What counts as a scalar?"):
-    assert letters(interview()["four"]) == "abcd", "not the whole set of true statements"
-with check("question five", weight=2, hint="What did the name first show after the second backward?"):
-    assert letters(interview()["five"]) == "ace", "not the whole set of true statements"
-with check("question six", weight=2, hint="Which of the six lines under 'What cuts the graph?' kept their history?"):
-    assert letters(interview()["six"]) == "ade", "not the whole set of true statements"
+    key = {"q1": "acd", "q2": "bcde", "q3": "bde", "q4": "abcd", "q5": "ace", "q6": "ade"}
+    assert sum(letters(got, question) == right for question, right in key.items()) >= 2, "fewer than two are right"
+with check("q1: the graph", weight=4, hint="What does exp keep? What is the grad_fn of a leaf?"):
+    assert letters(interview(), "q1") == "acd", "not all of your letters for q1 are right, or some are missing"
+with check("q2: define-by-run", weight=4, hint="What did the graph of halve_until_small show of its while?"):
+    assert letters(interview(), "q2") == "bcde", "not all of your letters for q2 are right, or some are missing"
+with check(
+    "q3: leaves and .grad",
+    weight=4,
+    hint="Which of w1, w2 and w3 were leaves, and what had a .grad after backward?",
+):
+    assert letters(interview(), "q3") == "bde", "not all of your letters for q3 are right, or some are missing"
+with check("q4: vector-Jacobian products", weight=4, hint="How many rows does J have? What counts as a scalar?"):
+    assert letters(interview(), "q4") == "abcd", "not all of your letters for q4 are right, or some are missing"
+with check("q5: zero or None", weight=4, hint="What did the name first show after the second backward?"):
+    assert letters(interview(), "q5") == "ace", "not all of your letters for q5 are right, or some are missing"
+with check("q6: cuts", weight=4, hint="Which of the six lines under 'What cuts the graph?' kept their history?"):
+    assert letters(interview(), "q6") == "ade", "not all of your letters for q6 are right, or some are missing"
 ### END HIDDEN TESTS
 
 # %% [markdown]
-# ## In words
+# Were there statements that you believed a while ago? Write them down. They are what to explain to the next person.
+
+# %% [markdown]
+# ## In your own words (2 points)
 #
 # A model has ten million parameters, 1,000 outputs in its last layer, and one loss. Somebody proposes three ways to
 # get the gradient of the loss: finite differences; carrying all slopes forward, as `value_and_slope` did; and
@@ -1595,4 +1760,4 @@ with check("question six", weight=2, hint="Which of the six lines under 'What cu
 # - A hook sees a tensor's whole gradient, from all uses. To see one use, give it a tensor of its own.
 # - The graph is made anew in every run, and holds what was done.
 #
-# Lab 04 goes on from here: how to stop recording, how to let go of a history, and how to go through a graph twice.
+# Lab 4 goes on from here: how to stop recording, how to let go of a history, and how to go through a graph twice.

@@ -172,7 +172,7 @@ def test_cells_in_another_order_come_back_in_the_courses_order(lab: Lab, tmp_pat
 @pytest.mark.parametrize(
     ("content", "reason"),
     [
-        (b"", "not JSON"),
+        (b"", "No notebook named n.ipynb"),
         (b"{", "not JSON"),
         (b"\xff\xfe", "not JSON"),
         (b"[" * 100_000, "not JSON"),

@@ -1,0 +1,78 @@
+"""A page for each student: what passed, what failed and why, hints, and the student's own code, output and pictures.
+
+It holds no line of a hidden check, no input and no expected value.
+"""
+
+from __future__ import annotations
+
+import shutil
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+from autograder.results.gradebook import read_notebook
+from autograder.results.pages import render
+from autograder.results.schema import ExerciseResult, SubmissionResult
+
+MAX_TEXT = 20_000  # characters of one output
+
+
+@dataclass
+class Shown:
+    """A cell of the student's with what it printed and drew. pictures: PNG as base64, SVG is left out."""
+
+    source: str
+    text: str = ""
+    pictures: list[str] = field(default_factory=list)
+
+
+def write_feedback(results: list[SubmissionResult], course: Path, lab: str) -> list[Path]:
+    """Write feedback/STUDENT/LAB/LAB.html for each graded submission, where nbgrader's release_feedback looks."""
+    pages = []
+    for result in results:
+        autograded = course / "autograded" / result.student / lab
+        notebook = read_notebook(autograded / f"{lab}.ipynb")
+        if notebook is None:
+            continue
+        folder = course / "feedback" / result.student / lab
+        folder.mkdir(parents=True, exist_ok=True)
+        for name in ("timestamp.txt", "submission_secret.txt"):
+            if (autograded / name).exists():
+                shutil.copyfile(autograded / name, folder / name)
+        page = folder / f"{lab}.html"
+        cells = {e.name: own_cells(notebook, e) for e in result.exercises}
+        page.write_text(render("feedback.html.j2", result=result, cells=cells), encoding="utf-8")
+        pages.append(page)
+    return pages
+
+
+def own_cells(notebook: Any, exercise: ExerciseResult) -> list[Shown]:
+    """The exercise's cell, or the question's, and the cells that the student added after it."""
+    wanted = f"{'question' if exercise.by_hand else 'exercise'}-{exercise.name}"
+    shown = []
+    inside = False
+    for cell in notebook.cells:
+        course_cell = "nbgrader" in cell.metadata
+        if course_cell:
+            inside = cell.metadata["nbgrader"].get("grade_id") == wanted
+        if inside and (course_cell or cell.cell_type == "code"):
+            shown.append(_shown(cell))
+    return shown
+
+
+def _shown(cell: Any) -> Shown:
+    shown = Shown(cell.source)
+    for output in cell.get("outputs", []):
+        if output.output_type == "stream":
+            shown.text += output.text
+        elif output.output_type == "error":
+            shown.text += f"{output.ename}: {output.evalue}\n"
+        else:
+            picture = output.data.get("image/png")
+            if isinstance(picture, str):
+                shown.pictures.append("".join(picture.split()))
+            else:
+                shown.text += str(output.data.get("text/plain", "")) + "\n"
+    if len(shown.text) > MAX_TEXT:
+        shown.text = shown.text[:MAX_TEXT] + "\n(cut off here)"
+    return shown
