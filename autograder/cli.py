@@ -66,7 +66,7 @@ def prove(
         problems += len(proof.problems)
     if problems:
         raise GradlabError(
-            f"{problems} problems: the checks are not proved. Put them right and run gradlab prove again"
+            f"{_count(problems, 'problem')}: the checks are not proved. Put that right and run gradlab prove again"
         )
     out.print("Every check is proved. Next: gradlab demo, or release the labs with nbgrader")
 
@@ -93,7 +93,7 @@ def grade(
                 err.print(f"{graded.student}: {graded.failure}", markup=False)
     out.print(f"{total - failures} of {total} submissions graded. Next: gradlab feedback {lab}, gradlab report {lab}")
     if failures:
-        raise GradlabError(f"{failures} submissions could not be graded; the reasons stand above")
+        raise GradlabError(f"{_count(failures, 'submission')} could not be graded; the reasons stand above")
 
 
 @app.command()

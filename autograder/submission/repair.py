@@ -44,6 +44,8 @@ def repair(submitted: NotebookNode, course: NotebookNode) -> Repaired:
             cells.append(as_released(cell))
             found.missing.append(identity)
         cells += added.get(identity, [])
+    for number, cell in enumerate(c for c in cells if c.id not in own):
+        cell.id = f"added-{number}"  # the same in every run
     notebook: NotebookNode = nbformat.v4.new_notebook(cells=cells, metadata=copy.deepcopy(course.metadata))
     notes = found.notes()
     return Repaired(with_notes(notebook, notes), notes)

@@ -125,6 +125,14 @@ def test_added_cells_stay_after_the_cell_they_followed_without_their_metadata(la
     assert repaired.notebook.cells[sources.index("helper = 1")].metadata == {}
 
 
+def test_the_same_submission_is_repaired_to_the_same_bytes(lab: Lab, tmp_path: Path) -> None:
+    def edit(notebook: NotebookNode) -> None:
+        notebook.cells[3:3] = [nbformat.v4.new_code_cell("a = 1"), nbformat.v4.new_markdown_cell("note")]
+
+    first, second = (handed_in(lab, tmp_path / name, edit).notebook for name in ("a.ipynb", "b.ipynb"))
+    assert json.dumps(first) == json.dumps(second)
+
+
 def test_metadata_of_a_submission_counts_for_nothing(lab: Lab, tmp_path: Path) -> None:
     def edit(notebook: NotebookNode) -> None:
         for cell in notebook.cells:
