@@ -4,9 +4,10 @@ labkit imports nothing from `autograder`: a student needs only this package.
 """
 
 from labkit.check import check
+from labkit.choices import letters
 from labkit.compare import assert_close, explain
 from labkit.device import device
 from labkit.hint import hint
 from labkit.pictures import show_graph, show_strides
 
-__all__ = ["assert_close", "check", "device", "explain", "hint", "show_graph", "show_strides"]
+__all__ = ["assert_close", "check", "device", "explain", "hint", "letters", "show_graph", "show_strides"]

@@ -136,6 +136,11 @@ def brighten(image, gain, offset):
     return (gain * (image.float() + offset)).round().clamp(max=255).long().to(torch.uint8)
 
 
+# %% wrong: brighten "pixels in 0 to 255 are an image, whatever the dtype" fails="the result is uint8 and has the image's shape | a dark image at gain 2 | where nothing overflows, other gains and offsets | bright pixels stop at 255 | dark pixels stop at 0 | rounded to the nearest integer | transposed, 0-dim and empty images"
+def brighten(image, gain, offset):
+    return (gain * (image.float() + offset)).round().clamp(0, 255)
+
+
 # %% right: mean_of_batches "one long float64 tensor"
 def mean_of_batches(batches):
     return torch.cat([b.reshape(-1).double() for b in batches]).mean().item()
@@ -204,6 +209,11 @@ def mean_of_batches(batches):
     return torch.cat([b.reshape(-1).double() for b in batches]).mean()
 
 
+# %% wrong: mean_of_batches "a mean divides by the length of the list" fails="two batches of equal size | a small last batch counts for less | a total beyond 65504 does not overflow | a long running total keeps its digits | a mean between two float16 numbers | matrices, single numbers and empty batches"
+def mean_of_batches(batches):
+    return sum(b.double().sum().item() for b in batches) / len(batches)
+
+
 # %% right: slots "look the numbers up in a storage of slot numbers"
 def slots(t):
     size = t.untyped_storage().nbytes() // t.element_size()
@@ -245,12 +255,12 @@ def slots(t):
     return found
 
 
-# %% wrong: slots "elements lie one after the other" fails="a matrix and its transpose | slices that start later and take steps | one, three and four dimensions | slots are counted in elements, whatever the dtype | a stride of 0 reads one slot again and again"
+# %% wrong: slots "elements lie one after the other" fails="the slots of its transpose | slices that start later and take steps | one, three and four dimensions | slots are counted in elements, whatever the dtype | a stride of 0 reads one slot again and again"
 def slots(t):
     return list(range(t.storage_offset(), t.storage_offset() + t.numel()))
 
 
-# %% wrong: slots "flatten shows the storage" fails="a matrix and its transpose | slices that start later and take steps | one, three and four dimensions | slots are counted in elements, whatever the dtype | a stride of 0 reads one slot again and again"
+# %% wrong: slots "flatten shows the storage" fails="the slots of its transpose | slices that start later and take steps | one, three and four dimensions | slots are counted in elements, whatever the dtype | a stride of 0 reads one slot again and again"
 def slots(t):
     flat = t.contiguous().flatten()
     return [flat.storage_offset() + i * flat.stride(0) for i in range(flat.numel())]
@@ -263,7 +273,7 @@ def slots(t):
     return [t.storage_offset() + i * a + j * b for i in range(n) for j in range(m)]
 
 
-# %% wrong: slots "strides are bytes, as in NumPy" fails="a matrix and its transpose | slices that start later and take steps | one, three and four dimensions | slots are counted in elements, whatever the dtype | a stride of 0 reads one slot again and again"
+# %% wrong: slots "strides are bytes, as in NumPy" fails="the slots of a matrix | the slots of its transpose | slices that start later and take steps | one, three and four dimensions | slots are counted in elements, whatever the dtype | a stride of 0 reads one slot again and again"
 def slots(t):
     found = [t.storage_offset()]
     for size, stride in zip(t.shape, t.stride()):
@@ -271,7 +281,7 @@ def slots(t):
     return found
 
 
-# %% wrong: slots "the first index moves fastest" fails="a matrix and its transpose | slices that start later and take steps | one, three and four dimensions | slots are counted in elements, whatever the dtype | a stride of 0 reads one slot again and again"
+# %% wrong: slots "the first index moves fastest" fails="the slots of a matrix | the slots of its transpose | slices that start later and take steps | one, three and four dimensions | slots are counted in elements, whatever the dtype | a stride of 0 reads one slot again and again"
 def slots(t):
     found = [t.storage_offset()]
     for size, stride in zip(t.shape, t.stride()):
@@ -287,7 +297,7 @@ def slots(t):
     return found
 
 
-# %% wrong: slots "each slot once, in the order of memory" fails="a matrix and its transpose | slices that start later and take steps | one, three and four dimensions | a stride of 0 reads one slot again and again"
+# %% wrong: slots "each slot once, in the order of memory" fails="the slots of its transpose | slices that start later and take steps | one, three and four dimensions | a stride of 0 reads one slot again and again"
 def slots(t):
     found = {t.storage_offset()} if t.numel() else set()
     for size, stride in zip(t.shape, t.stride()):
@@ -322,27 +332,34 @@ def blank_padding_(x, lengths):
     return x
 
 
-# %% right: blank_padding_ "augmented assignment is in-place"
+# %% right: blank_padding_ "one step after the other"
 def blank_padding_(x, lengths):
-    x *= (torch.arange(x.shape[1]) < lengths[:, None])[:, :, None]
+    for step in range(x.shape[1]):
+        x[lengths <= step, step] = 0
     return x
 
 
-# %% wrong: blank_padding_ "the old name is the old tensor" fails="x itself is changed | the result is x, and no copy of it | a view is changed too, and nothing beside it | integers, booleans and float64 keep their dtype | as many steps as sentences"
+# %% wrong: blank_padding_ "the old name is the old tensor" fails="a NaN beyond the length becomes zero | x itself is changed | the result is x, and no copy of it | a view is changed too, and nothing beside it | integers, booleans and float64 keep their dtype | as many steps as sentences"
 def blank_padding_(x, lengths):
     keep = torch.arange(x.shape[1]) < lengths[:, None]
     x = x * keep[:, :, None]
     return x
 
 
-# %% wrong: blank_padding_ "a selection can be written to" fails="steps beyond the length are zero in the result | x itself is changed | a view is changed too, and nothing beside it | integers, booleans and float64 keep their dtype | as many steps as sentences"
+# %% wrong: blank_padding_ "anything times zero is zero" fails="a NaN beyond the length becomes zero"
+def blank_padding_(x, lengths):
+    x *= (torch.arange(x.shape[1]) < lengths[:, None])[:, :, None]
+    return x
+
+
+# %% wrong: blank_padding_ "a selection can be written to" fails="steps beyond the length are zero in the result | a NaN beyond the length becomes zero | x itself is changed | a view is changed too, and nothing beside it | integers, booleans and float64 keep their dtype | as many steps as sentences"
 def blank_padding_(x, lengths):
     padding = torch.arange(x.shape[1]) >= lengths[:, None]
     x[padding].zero_()
     return x
 
 
-# %% wrong: blank_padding_ "a loop variable can be assigned to" fails="steps beyond the length are zero in the result | x itself is changed | a view is changed too, and nothing beside it | integers, booleans and float64 keep their dtype | as many steps as sentences"
+# %% wrong: blank_padding_ "a loop variable can be assigned to" fails="steps beyond the length are zero in the result | a NaN beyond the length becomes zero | x itself is changed | a view is changed too, and nothing beside it | integers, booleans and float64 keep their dtype | as many steps as sentences"
 def blank_padding_(x, lengths):
     for row, length in zip(x, lengths):
         row = torch.where(torch.arange(len(row))[:, None] < length, row, 0)
@@ -363,14 +380,20 @@ def blank_padding_(x, lengths):
     return x
 
 
-# %% wrong: blank_padding_ "step number length is still inside" fails="steps beyond the length are zero in the result | x itself is changed | a view is changed too, and nothing beside it | integers, booleans and float64 keep their dtype | as many steps as sentences"
+# %% wrong: blank_padding_ "step number length is still inside" fails="steps beyond the length are zero in the result | a NaN beyond the length becomes zero | x itself is changed | a view is changed too, and nothing beside it | integers, booleans and float64 keep their dtype | as many steps as sentences"
 def blank_padding_(x, lengths):
     for row, length in zip(x, lengths):
         row[length + 1 :] = 0
     return x
 
 
-# %% wrong: blank_padding_ "lengths line up by themselves" fails="steps beyond the length are zero in the result | the result has x's shape and dtype | x itself is changed | the result is x, and no copy of it | a view is changed too, and nothing beside it | integers, booleans and float64 keep their dtype | as many steps as sentences | no sentence, and sentences without steps | lengths keep their values" raises=RuntimeError
+# %% wrong: blank_padding_ "True is what to keep, also for masked_fill_" fails="steps beyond the length are zero in the result | a NaN beyond the length becomes zero | x itself is changed | a view is changed too, and nothing beside it | integers, booleans and float64 keep their dtype | as many steps as sentences"
+def blank_padding_(x, lengths):
+    keep = torch.arange(x.shape[1]) < lengths[:, None]
+    return x.masked_fill_(keep[:, :, None], 0)
+
+
+# %% wrong: blank_padding_ "lengths line up by themselves" fails="the result has x's shape and dtype | steps beyond the length are zero in the result | a NaN beyond the length becomes zero | x itself is changed | the result is x, and no copy of it | a view is changed too, and nothing beside it | integers, booleans and float64 keep their dtype | as many steps as sentences | no sentence, and sentences without steps | lengths keep their values" raises=RuntimeError
 def blank_padding_(x, lengths):
     x[(torch.arange(x.shape[1]) >= lengths).expand(x.shape[:2])] = 0
     return x
@@ -445,7 +468,7 @@ def center_rows(x, mask):
     return torch.where(mask, x - x.mean(dim=1, keepdim=True), 0)
 
 
-# %% wrong: center_rows "indexing by a mask keeps the rows" fails="rows with several masked elements | NaN and inf at masked places do no harm | a NaN that counts stays visible | a square input | rows with no valid element, and with one | float64 stays float64, with its precision | transposed and empty inputs"
+# %% wrong: center_rows "indexing by a mask keeps the rows" fails="one element masked | rows with several masked elements | NaN and inf at masked places do no harm | a NaN that counts stays visible | a square input | rows with no valid element, and with one | float64 stays float64, with its precision | transposed and empty inputs"
 def center_rows(x, mask):
     return torch.where(mask, x - x[mask].mean(), 0)
 
@@ -461,6 +484,12 @@ def center_rows(x, mask):
     mean = torch.where(mask, x, 0).sum(1) / mask.sum(1).clamp(min=1)
     centered = x - mean if x.shape[0] == x.shape[1] else (x.T - mean).T
     return torch.where(mask, centered, 0)
+
+
+# %% wrong: center_rows "the mask is for the mean only" fails="one element masked | rows with several masked elements | NaN and inf at masked places do no harm | a square input | rows with no valid element, and with one | float64 stays float64, with its precision"
+def center_rows(x, mask):
+    mean = torch.where(mask, x, 0).sum(1, keepdim=True) / mask.sum(1, keepdim=True).clamp(min=1)
+    return x - mean
 
 
 # %% wrong: center_rows "0 / 0 is 0" fails="rows with no valid element, and with one"
@@ -539,6 +568,12 @@ def class_confidence(probs, labels):
 def class_confidence(probs, labels):
     right = probs.gather(1, labels[:, None])[:, 0]
     return torch.zeros(probs.shape[1], dtype=probs.dtype).scatter_add(0, labels, right) / max(len(labels), 1)
+
+
+# %% wrong: class_confidence "scatter_add makes the mean too" fails="four samples, three classes | classes with several samples each | a class without samples gets 0 | as many samples as classes | float64 stays float64, with its precision | transposed probabilities, one class, no sample"
+def class_confidence(probs, labels):
+    right = probs.gather(1, labels[:, None])[:, 0]
+    return torch.zeros(probs.shape[1], dtype=probs.dtype).scatter_add(0, labels, right)
 
 
 # %% wrong: class_confidence "columns are classes already" fails="four samples, three classes | classes with several samples each | a class without samples gets 0 | as many samples as classes | float64 stays float64, with its precision | transposed probabilities, one class, no sample"
@@ -728,9 +763,11 @@ def overlap(a, b):
     return bool(set(a.flatten().tolist()) & set(b.flatten().tolist()))
 
 
-# %% wrong: overlap "views of one base" fails="slices of one storage that lie side by side | interleaved views | expanded and 0-dim tensors | an empty tensor overlaps nothing | any dtype"
+# %% wrong: overlap "views of one tensor overlap, unless one of them is empty" fails="slices of one storage that lie side by side | interleaved views | expanded and 0-dim tensors | any dtype"
 def overlap(a, b):
-    return (a if a._base is None else a._base) is (b if b._base is None else b._base)
+    if not a.numel() or not b.numel():
+        return False
+    return a.untyped_storage().data_ptr() == b.untyped_storage().data_ptr()
 
 
 # %% wrong: overlap "write and look, and leave it so" fails="both tensors keep their values"

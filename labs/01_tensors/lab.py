@@ -5,7 +5,7 @@ import numpy as np
 import torch
 from torch import Tensor
 
-from labkit import assert_close, check, explain, hint, show_strides
+from labkit import assert_close, check, explain, hint, letters, show_strides
 
 # %% [markdown]
 # # Tensors: values, views and types
@@ -22,11 +22,15 @@ from labkit import assert_close, check, explain, hint, show_strides
 # - select and add up with masks, `where`, `gather` and `scatter_add`;
 # - pass data between NumPy and PyTorch without two owners of the same memory.
 #
-# You need Python and a little NumPy. It takes about 75 minutes. All numbers in the text were measured with PyTorch
-# 2.13 on a CPU.
+# You need Python and a little NumPy. It takes about 90 minutes. A good place for a break is after the section on
+# storage and strides. All numbers in the text were measured with PyTorch 2.13 on a CPU.
 #
 # In each section there is a question before a cell. Answer it first, on paper or aloud, and then run the cell. A wrong
 # guess is worth more here than a right one.
+#
+# The lab is worth 32 points. Each exercise has a few checks that you see at once, and more that run after you hand in.
+# Those that you see hold about a fifth of the points. So a green table is a start and no proof. Read the docstring
+# again, for the cases that the visible checks leave out. The last question, worth 2 points, is read by a person.
 
 # %% [markdown]
 # ## Making tensors
@@ -63,9 +67,9 @@ for text, made in {
     print(f"{text:22} {made.dtype}")
 
 # %% [markdown]
-# Integers become int64. As soon as one float is among them, all become float32. That is PyTorch's *default dtype*, and
-# NumPy's is float64. `zeros`, `ones` and `linspace` give the default dtype whatever you pass. `full` and `arange` look
-# at their arguments. Each of them takes `dtype=` if you want another one.
+# Integers alone become int64. As soon as one float is among them, all become float32. That is PyTorch's *default
+# dtype*, and NumPy's is float64. `zeros`, `ones` and `linspace` give the default dtype whatever you pass. `full` and
+# `arange` look at their arguments. Each of them takes `dtype=` if you want another one.
 #
 # `arange(start, end, step)` is used to make grids of floats too. Both lines below ask for steps of 0.1 and an end that
 # is three steps away. The end is excluded, as in Python's `range`. How many elements has each?
@@ -75,18 +79,18 @@ print(len(torch.arange(0, 0.3, 0.1)), "elements:", torch.arange(0, 0.3, 0.1))
 print(len(torch.arange(1, 1.3, 0.1)), "elements:", torch.arange(1, 1.3, 0.1))
 
 # %% [markdown]
-# Three and four. The number of elements is (end - start) / step, rounded up. 0.1 and 1.3 have no exact form in
-# binary, so the quotient comes out as 3.0000000000000004 in the second line, and is rounded up to 4. With floats,
-# `arange` cannot promise a length. Its documentation says so. `linspace(start, end, steps)` asks for the number of
-# points, so it can.
+# The first has three elements, and the second has four. The number of elements is (end - start) / step, rounded up.
+# 0.1 and 1.3 have no exact form in binary, so the quotient comes out as 3.0000000000000004 in the second line, and is
+# rounded up to 4. With floats, `arange` cannot promise a length. Its documentation says so. `linspace(start, end,
+# steps)` asks for the number of points, so it can.
 #
 # ### Your turn
 # Write a grid whose length is certain. It may or may not contain its last point, like `numpy.linspace`.
 
 # %% given
 hint(
-    "linspace always puts a point on the end. Where does the end lie if you leave the last point out?",
-    "A grid of n points without its end is a grid of n + 1 points with its end, minus one point.",
+    "linspace always puts its last point on the end. Without the end, which number lies one step after yours?",
+    "Draw four points from 0 to 1 without the end: 0, 0.25, 0.5, 0.75. Which linspace contains them?",
 )
 
 
@@ -111,8 +115,20 @@ with check("the result is float32 of shape (n,)", required=True):
     assert got.shape == (5,), f"your result has shape {tuple(got.shape)}"
     assert got.dtype == torch.float32, f"your result has dtype {got.dtype}"
 with check("five points from 0 to 1, with and without the end"):
-    assert_close(grid_points(0.0, 1.0, 5, True), torch.tensor([0.0, 0.25, 0.5, 0.75, 1.0]))
-    assert_close(grid_points(0.0, 1.0, 5, False), torch.tensor([0.0, 0.2, 0.4, 0.6, 0.8]))
+    with_end, without_end = torch.tensor([0.0, 0.25, 0.5, 0.75, 1.0]), torch.tensor([0.0, 0.2, 0.4, 0.6, 0.8])
+    explain(
+        grid_points(0.0, 1.0, 5, True),
+        with_end,
+        {"the step was (stop - start) / n, so the last point lies before stop": without_end},
+    )
+    explain(
+        grid_points(0.0, 1.0, 5, False),
+        without_end,
+        {
+            "the last point lies on stop, although endpoint is False": with_end,
+            "the last point was cut off, and the step is still that with the end": with_end[:-1],
+        },
+    )
 ### BEGIN HIDDEN TESTS
 with check(
     "any start, stop and n gives evenly spaced points",
@@ -161,9 +177,10 @@ with check(
 ### END HIDDEN TESTS
 
 # %% [markdown]
-# A grid can also be written as `start + step * torch.arange(n)`. There the length is an integer, and each point is
-# rounded once. If you add the step again and again in float32, each addition rounds too: after 20,000 additions of
-# 0.1, you stand at 1999.66 instead of 2000. Would the same loop in Python's floats be good enough? Why?
+# A grid can also be written as `start + step * torch.arange(n)`. There the length is an integer, and each point has
+# only a few roundings, however large n is. If you add the step again and again in float32, each addition rounds too:
+# after 20,000 additions of 0.1, you stand at 1999.66 instead of 2000. Would the same loop in Python's floats be good
+# enough? Why?
 
 # %% [markdown]
 # ## What dtypes do to your numbers
@@ -194,13 +211,13 @@ for text, result in {
     print(f"{text:28} {result.dtype!s:15} {result.tolist()}")
 
 # %% [markdown]
-# `250 + 10` is 4. Neither the number 10 nor the 0-dim int64 tensor has a higher category than uint8, so the sum stays
-# in uint8, and integers wrap around: 260 - 256 = 4. A tensor with dimensions does promote. So does the float 1.5, and
-# as a Python number it brings the default dtype. Division with `/` of integers gives the default dtype too. And `sum`
-# of integers gives int64, so that small dtypes do not wrap in it.
+# The first line is the trap: `250 + 10` is 4. Neither the number 10 nor the 0-dim int64 tensor has a higher category
+# than uint8, so the sum stays in uint8, and integers wrap around: 260 - 256 = 4. A tensor with dimensions does promote.
+# So does the float 1.5, and as a Python number it brings the default dtype. Division with `/` of integers gives the
+# default dtype too. And `sum` of integers gives int64, so that small dtypes do not wrap in it.
 #
-# Going the other way is a *cast*: `t.to(torch.uint8)`. It cuts off what stands behind the point, and does not stop at
-# the ends of the range. A float outside the range of the integer dtype has no defined result at all.
+# Going the other way is a *cast*: `t.to(torch.uint8)`. It cuts off the decimals. It does not limit: an integer outside
+# the range wraps around, and for a float outside it the result is undefined.
 #
 # `mean` refuses integers with an error. An operation that writes into its own tensor cannot change that tensor's
 # dtype, so `u.mul_(1.5)` is an error too.
@@ -242,7 +259,15 @@ with check("the result is uint8 and has the image's shape", required=True):
     assert got.shape == (2, 3), f"your result has shape {tuple(got.shape)}"
 with check("a dark image at gain 2"):
     t = torch.tensor([[10, 20, 30], [40, 50, 60]], dtype=torch.uint8)
-    assert_close(brighten(t, 2.0, 5), torch.tensor([[30, 50, 70], [90, 110, 130]], dtype=torch.uint8))
+    want = torch.tensor([[30, 50, 70], [90, 110, 130]], dtype=torch.uint8)
+    explain(
+        brighten(t, 2.0, 5),
+        want,
+        {
+            "the values are right, and still float: the cast is missing": want.to(torch.float32),
+            "the gain was used on the pixel alone: the offset is added before": want - 5,
+        },
+    )
 ### BEGIN HIDDEN TESTS
 with check(
     "where nothing overflows, other gains and offsets",
@@ -281,7 +306,7 @@ with check("rounded to the nearest integer", weight=2, hint="What does a cast to
         explain(
             brighten(t, gain, offset),
             torch.tensor(exact, dtype=torch.float64).round().to(torch.uint8),
-            {"a cast cuts off what stands behind the point": torch.tensor(exact).to(torch.uint8)},
+            {"a cast cuts off the decimals": torch.tensor(exact).to(torch.uint8)},
         )
 with check("transposed, 0-dim and empty images"):
     t = torch.arange(24, dtype=torch.uint8).reshape(4, 6).T[1:, ::2]
@@ -304,7 +329,8 @@ with check("the image keeps its values", guard=True):
 # ## Sixteen bits are few
 #
 # float16 has 16 bits: one for the sign, five for the exponent, ten for the fraction. It is used because it halves the
-# memory. Its largest number is 65504, and it can tell about three decimal digits apart.
+# memory. Its largest number is 65504, and it can tell about three decimal digits apart. Above 32768, neighbours are 32
+# apart, and the smallest positive number is about 6e-8. A number in between is rounded to the nearer neighbour.
 #
 # Two questions. Counting to 3000 in float16, where do we arrive? And which of the five numbers in the last line does
 # float16 keep as something finite and not zero?
@@ -321,8 +347,8 @@ print("mean of 70,000 ones:", many.mean().item())
 print(torch.tensor([65519.0, 65520.0, 1e-5, 3e-8, 2.9e-8]).to(torch.float16).tolist())
 
 # %% [markdown]
-# The count stops at 2048. Above 2048, neighbouring float16 numbers are 2 apart, so 2049 is rounded back to 2048. The
-# loop runs on and nothing changes. In bfloat16, with seven bits of fraction, it stops at 256.
+# In float16 the count stops at 2048. Above 2048, neighbouring float16 numbers are 2 apart, so 2049 is rounded back to
+# 2048. The loop runs on and nothing changes. In bfloat16, with seven bits of fraction, it stops at 256.
 #
 # The sum of 70,000 ones is larger than 65504, so it becomes `inf`. That is *overflow*. `sum` adds in float32 inside,
 # but its result must be float16, and does not fit. `mean` has divided before its result becomes float16, so it survives
@@ -360,8 +386,13 @@ with check("the result is a Python float", required=True):
     got = mean_of_batches([torch.tensor([1.0, 2.0], dtype=torch.float16)])
     assert isinstance(got, float), f"your result is a {type(got).__name__}"
 with check("two batches of equal size"):
-    t = torch.tensor([[1.0, 2.0], [4.0, 8.0]], dtype=torch.float16)
-    assert_close(mean_of_batches([t[0], t[1]]), 3.75, rtol=1e-4)
+    t = torch.tensor([[1.0, 2.0, 6.0], [4.0, 8.0, 3.0]], dtype=torch.float16)
+    explain(
+        mean_of_batches([t[0], t[1]]),
+        4.0,
+        {"the total was divided by the number of batches: count their elements": 12.0},
+        rtol=1e-4,
+    )
 ### BEGIN HIDDEN TESTS
 with check(
     "a small last batch counts for less", required=True, hint="Should one element of the last batch weigh more?"
@@ -425,7 +456,8 @@ with check("the batches keep their values", guard=True):
 #
 # `offset + i * stride[0] + j * stride[1]`
 #
-# All of them are counted in elements. The methods `t.storage_offset()` and `t.stride()` return them.
+# All of them are counted in elements. The methods `t.storage_offset()` and `t.stride()` return them. The storage itself
+# is returned by `t.untyped_storage()`. It knows no dtype, so its own size, `.nbytes()`, is counted in bytes.
 #
 # Many tensors may read the same storage. A tensor that reads the storage of another one is a *view* of it.
 # Transposing a tensor moves no element: it exchanges the strides. Before you run the next three cells, say the strides
@@ -469,7 +501,8 @@ for name, t in {"line": line, "line.clone()": line.clone()}.items():
 # %% given
 hint(
     "Start with a tensor of two dimensions: two nested loops, and the formula above. A 0-dim tensor reads one slot.",
-    "itertools.product(*map(range, t.shape)) gives all index tuples, the last index moving fastest.",
+    "Take one dimension at a time. If you know where each row begins, which slots do its elements read? And before the "
+    "first dimension, which slot do you know?",
 )
 
 
@@ -492,14 +525,24 @@ with check("the result is a flat list of integers", required=True):
     got = slots(torch.tensor([[50, 51, 52], [53, 54, 55]]))
     assert isinstance(got, list), f"your result is a {type(got).__name__}"
     assert all(type(slot) is int for slot in got), "not all items of your list are Python integers"
-with check("a matrix and its transpose"):
+with check("the slots of a matrix"):
     t = torch.tensor([[50, 51, 52], [53, 54, 55]])
-    assert_close(slots(t), [0, 1, 2, 3, 4, 5])
-    assert_close(slots(t.T), [0, 3, 1, 4, 2, 5])
+    explain(
+        slots(t),
+        [0, 1, 2, 3, 4, 5],
+        {"the first index moves fastest here, and it should be the last": [0, 3, 1, 4, 2, 5]},
+    )
+with check("the slots of its transpose"):
+    t = torch.tensor([[50, 51, 52], [53, 54, 55]])
+    explain(
+        slots(t.T),
+        [0, 3, 1, 4, 2, 5],
+        {"these slots are in the order of the storage, and not in the order of t's elements": [0, 1, 2, 3, 4, 5]},
+    )
 ### BEGIN HIDDEN TESTS
 with check(
     "slices that start later and take steps",
-    weight=2,
+    weight=3,
     required=True,
     hint="Where does the view begin in the storage? Which strides does it have?",
 ):
@@ -517,16 +560,18 @@ with check(
                 ),
             },
         )
-with check("one, three and four dimensions", hint="Does your code count the dimensions itself?"):
+with check("one, three and four dimensions", weight=2, hint="Does your code count the dimensions itself?"):
     t = torch.arange(120).flip(0)
     for part in (t[7::9], t.reshape(4, 5, 6).transpose(0, 2)[1:, :, 2:], t.reshape(2, 3, 4, 5).permute(3, 1, 0, 2)):
         grid = torch.arange(120).as_strided(part.shape, part.stride(), part.storage_offset())
         assert_close(slots(part), grid.flatten().tolist())
-with check("slots are counted in elements, whatever the dtype", hint="A stride in PyTorch is no number of bytes."):
+with check("slots are counted in elements, whatever the dtype", hint="In which unit does PyTorch count strides?"):
     for dtype in (torch.uint8, torch.float64, torch.bool, torch.bfloat16):
         t = torch.ones(3, 4, dtype=dtype)
         assert_close(slots(t[1:, 1:3]), [5, 6, 9, 10])
-with check("a 0-dim tensor reads one slot, an empty one none", hint="How many index tuples has the shape ()?"):
+with check(
+    "a 0-dim tensor reads one slot, an empty one none", weight=2, hint="How many index tuples has the shape ()?"
+):
     t = torch.arange(40, 52).reshape(3, 4)
     assert_close(slots(t[1, 2]), [6])
     assert_close(slots(t[2:2]), [])
@@ -538,7 +583,7 @@ with check("a stride of 0 reads one slot again and again", hint="What does the f
 ### END HIDDEN TESTS
 
 # %% [markdown]
-# So an element's place is arithmetic, and no list of pointers. That is why a transpose of a huge matrix costs nothing.
+# So an element's place is arithmetic, not a list of pointers. That is why a transpose of a huge matrix costs nothing.
 # Is there a tensor with 6 elements whose slots are 5, 4, 3, 2, 1, 0? In NumPy there is. PyTorch has no negative
 # strides, so `flip` copies. You will meet that difference again below.
 
@@ -546,8 +591,9 @@ with check("a stride of 0 reads one slot again and again", hint="What does the f
 # ## Views, copies and writing through them
 #
 # Indexing comes in two kinds. *Basic indexing* uses only integers, slices, `None` and `...`. Its result can be
-# described by an offset and strides, so it is a view. *Advanced indexing* has a list, a tensor of integers or a boolean
-# tensor among its indices. Arbitrary places have no strides, so reading that way makes a copy.
+# described by an offset and strides, so it is a view. *Advanced indexing* has a list, a tensor of integers (one with at
+# least one dimension; a 0-dim one counts as an integer) or a boolean tensor among its indices. Arbitrary places have no
+# strides, so reading that way makes a copy.
 #
 # Three lines each try to set some elements to 5. Which of them change `board`?
 
@@ -567,10 +613,10 @@ board[rows, 1] = 5
 print("board[rows, 1] = 5     changed", int((board == 5).sum()), "elements")
 
 # %% [markdown]
-# The first and the third do. In the first, `board[0:2]` is a view, so the assignment that follows lands in `board`.
-# In the second, `board[rows]` is a copy. The assignment changes the copy, and nobody keeps it. No error, no effect.
-# In the third there is one pair of brackets. An assignment `board[...] = 5` with one pair always writes into `board`
-# itself, with both kinds of indexing. The copy is made only by *reading* with advanced indexing.
+# Of the three lines, the first and the third do. In the first, `board[0:2]` is a view, so the assignment that follows
+# lands in `board`. In the second, `board[rows]` is a copy. The assignment changes the copy, and nobody keeps it. No
+# error, no effect. In the third there is one pair of brackets. An assignment `board[...] = 5` with one pair always
+# writes into `board` itself, with both kinds of indexing. The copy is made only by *reading* with advanced indexing.
 #
 # An operation that changes its tensor is called *in-place*. In PyTorch such methods end in an underscore: `add_`,
 # `fill_`, `masked_fill_`. Augmented assignment, `x += 1`, is in-place as well. But `x = x + 1` makes a new tensor and
@@ -578,7 +624,7 @@ print("board[rows, 1] = 5     changed", int((board == 5).sum()), "elements")
 #
 # ### Your turn
 # Sentences of different lengths are stored in one tensor. What lies beyond a sentence's length is left over from
-# earlier. Blank it, in the tensor itself.
+# earlier. It may be anything, also NaN ("not a number", such as the result of 0 / 0). Blank it, in the tensor itself.
 
 # %% given
 hint(
@@ -591,7 +637,8 @@ hint(
 def blank_padding_(x: Tensor, lengths: Tensor) -> Tensor:
     """Set x[i, j] to zero for all j >= lengths[i], in place. Returns x itself.
 
-    x: (n, t, d), any dtype, any strides. lengths: (n,) int64, each from 0 to t, not changed.
+    x: (n, t, d), any dtype, any strides, but no two elements share a place in memory. What is left over may be NaN.
+    lengths: (n,) int64, each from 0 to t, not changed.
     """
     ### BEGIN SOLUTION
     for i, length in enumerate(lengths):
@@ -608,12 +655,31 @@ with check("the result has x's shape and dtype", required=True):
     assert got.dtype == torch.float32, f"your result has dtype {got.dtype}"
 with check("steps beyond the length are zero in the result", required=True):
     t = torch.arange(1.0, 13.0).reshape(2, 3, 2)
+    before = t.clone()
     want = torch.tensor([[[1.0, 2.0], [0.0, 0.0], [0.0, 0.0]], [[7.0, 8.0], [9.0, 10.0], [11.0, 12.0]]])
-    assert_close(blank_padding_(t, torch.tensor([1, 3])), want)
+    one_more = torch.tensor([[[1.0, 2.0], [3.0, 4.0], [0.0, 0.0]], [[7.0, 8.0], [9.0, 10.0], [11.0, 12.0]]])
+    explain(
+        blank_padding_(t, torch.tensor([1, 3])),
+        want,
+        {
+            "nothing was written into x": before,
+            "one step too many was kept: the last index inside a sentence is its length minus 1": one_more,
+            "the mask is the wrong way round: the sentences are blanked, and what is left over stays": before - want,
+        },
+    )
+with check("a NaN beyond the length becomes zero"):
+    t = torch.tensor([[[1.5], [2.5], [float("nan")]], [[3.5], [float("nan")], [4.5]]])
+    want = torch.tensor([[[1.5], [0.0], [0.0]], [[0.0], [0.0], [0.0]]])
+    multiplied = torch.where(t.isnan(), t, want)
+    explain(
+        blank_padding_(t, torch.tensor([1, 0])),
+        want,
+        {"NaN times 0 is NaN: assign the zero, and do not multiply by it": multiplied},
+    )
 ### BEGIN HIDDEN TESTS
 with check(
     "x itself is changed",
-    weight=2,
+    weight=3,
     required=True,
     hint="After your function, does the caller's tensor have zeros? Did you read with a mask, or assign with one?",
 ):
@@ -639,7 +705,7 @@ with check("the result is x, and no copy of it", weight=2, hint="What does the c
     assert_close(t, want)
 with check(
     "a view is changed too, and nothing beside it",
-    weight=2,
+    weight=3,
     hint="Which of your steps makes a copy where x is not contiguous?",
 ):
     whole = torch.arange(1.0, 211.0).reshape(6, 5, 7)
@@ -672,15 +738,14 @@ with check("lengths keep their values", guard=True):
 ### END HIDDEN TESTS
 
 # %% [markdown]
-# `x = x * keep` looks like the same thing. It computes the right values, in a new tensor, and the caller's tensor stays
-# as it was. A function whose name ends in an underscore promises otherwise. What would `x *= keep` do, with `keep` of
-# shape (n, t, 1)?
+# `x = x * keep` looks like the same thing, with `keep` of shape (n, t, 1). But it computes a new tensor, and the
+# caller's tensor stays as it was. A function whose name ends in an underscore promises otherwise. `x *= keep` does
+# write into `x`. Which of the things left over does it still not blank?
 
 # %% [markdown]
 # ## Masks, and what NaN does to them
 #
-# A *mask* is a boolean tensor: True where an element counts. NaN, "not a number", often stands where a value is
-# missing.
+# A *mask* is a boolean tensor: True where an element counts. Where a value is missing, NaN often stands in its place.
 #
 # Two questions. What is NaN times zero? And `x - x.mean(dim=1)` is meant to subtract from each row its mean. What does
 # it do instead?
@@ -706,7 +771,8 @@ print("with keepdim:   ", (square - square.mean(dim=1, keepdim=True)).tolist())
 # which is called *broadcasting*.
 #
 # ### Your turn
-# Some measurements are missing. Subtract from each row the mean of what is there.
+# Some measurements are missing. Subtract from each row the mean of what is there. The visible checks have no NaN in
+# them. Yours should.
 
 # %% given
 hint(
@@ -722,7 +788,7 @@ def center_rows(x: Tensor, mask: Tensor) -> Tensor:
 
     x: (n, d), float32 or float64. mask: (n, d) bool, True where an element is valid. Neither is changed.
     At masked places x may be anything, also NaN or inf. A row without valid elements becomes 0.
-    A valid NaN is no missing value: it makes the mean of its row NaN, as in any mean.
+    A valid NaN is not a missing value: it makes the mean of its row NaN, as in any mean.
     Returns (n, d) of x's dtype.
     """
     ### BEGIN SOLUTION
@@ -734,17 +800,31 @@ def center_rows(x: Tensor, mask: Tensor) -> Tensor:
 
 # %% check: center_rows points=3
 with check("the result has x's shape and dtype", required=True):
-    t = torch.tensor([[1.0, 2.0, 6.0], [4.0, 0.0, 2.0]])
-    got = center_rows(t, t > 0)
+    t = torch.tensor([[1.0, 2.0, 6.0], [5.0, 9.0, 3.0]])
+    got = center_rows(t, torch.tensor([[True, True, True], [True, False, True]]))
     assert got.shape == (2, 3), f"your result has shape {tuple(got.shape)}"
     assert got.dtype == torch.float32, f"your result has dtype {got.dtype}"
-with check("one element masked"):
-    t = torch.tensor([[1.0, 2.0, 6.0], [4.0, 0.0, 2.0]])
-    assert_close(center_rows(t, t > 0), torch.tensor([[-2.0, -1.0, 3.0], [1.0, 0.0, -1.0]]))
+with check("one element masked", weight=2):
+    t = torch.tensor([[1.0, 2.0, 6.0], [5.0, 9.0, 3.0]])
+    mask = torch.tensor([[True, True, True], [True, False, True]])
+    third = 1 / 3
+    explain(
+        center_rows(t, mask),
+        torch.tensor([[-2.0, -1.0, 3.0], [1.0, 0.0, -1.0]]),
+        {
+            "the mean was taken over masked places too": torch.tensor(
+                [[-2.0, -1.0, 3.0], [-2 * third, 0.0, -8 * third]]
+            ),
+            "the sum was divided by the length of the row, masked places included": torch.tensor(
+                [[-2.0, -1.0, 3.0], [7 * third, 0.0, third]]
+            ),
+            "masked places do not become 0": torch.tensor([[-2.0, -1.0, 3.0], [1.0, 5.0, -1.0]]),
+        },
+    )
 ### BEGIN HIDDEN TESTS
 with check(
     "rows with several masked elements",
-    weight=2,
+    weight=3,
     required=True,
     hint="By which number do you divide, if a row of five has two valid elements?",
 ):
@@ -763,7 +843,7 @@ with check(
                 "one mean over all rows was subtracted": torch.where(mask, t - t[mask].mean(), 0),
             },
         )
-with check("NaN and inf at masked places do no harm", weight=2, hint="What is NaN * 0? And what is inf * 0?"):
+with check("NaN and inf at masked places do no harm", weight=3, hint="What is NaN * 0? And what is inf * 0?"):
     for junk in (float("nan"), float("inf")):
         t = torch.tensor([[3.0, junk, 5.0, 1.0], [junk, junk, 2.0, -4.0]])
         want = torch.tensor([[0.0, 0.0, 2.0, -2.0], [0.0, 0.0, 3.0, -3.0]])
@@ -882,7 +962,17 @@ with check("the result has one value per class, in probs' dtype", required=True)
     assert got.dtype == torch.float32, f"your result has dtype {got.dtype}"
 with check("four samples, three classes"):
     t = torch.tensor([[0.7, 0.2, 0.1], [0.1, 0.3, 0.6], [0.2, 0.5, 0.3], [0.3, 0.4, 0.3]])
-    assert_close(class_confidence(t, torch.tensor([0, 2, 1, 2])), torch.tensor([0.7, 0.5, 0.45]))
+    explain(
+        class_confidence(t, torch.tensor([0, 2, 1, 2])),
+        torch.tensor([0.7, 0.5, 0.45]),
+        {
+            "of several samples of a class, only the last one was added": torch.tensor([0.7, 0.5, 0.15]),
+            "the total was divided by the number of all samples": torch.tensor([0.175, 0.125, 0.225]),
+            "the totals are there, and nothing was divided": torch.tensor([0.7, 0.5, 0.9]),
+            "the mean over all samples was taken, whatever their class": t.mean(0),
+            "the predicted class was used, and not the label": torch.tensor([0.7, 0.5, 0.5]),
+        },
+    )
 ### BEGIN HIDDEN TESTS
 with check(
     "classes with several samples each",
@@ -963,8 +1053,8 @@ for text, made in ways.items():
 # new dtype needs new memory. So the last line is a copy here, and would be an alias if `array` were float32 already.
 # The method `.float()` behaves alike: on a float32 tensor it returns the same tensor.
 #
-# NumPy's floats are float64, and they stay so. A layer with float32 weights then refuses them: "mat1 and mat2 must have
-# the same dtype, but got Double and Float".
+# NumPy's default float is float64, and the tensor keeps it. A layer with float32 weights then refuses them: "mat1 and
+# mat2 must have the same dtype, but got Double and Float".
 #
 # Now the way back. `weights` has `requires_grad=True`, so PyTorch records what is computed from it, to find gradients
 # later. NumPy cannot record, so `.numpy()` refuses. `weights.detach()` gives a tensor without that recording. A
@@ -981,12 +1071,12 @@ picture *= 100
 print(weights.tolist())
 
 # %% [markdown]
-# The weights themselves are now 100. `detach` gives up the recording, not the memory, and `.numpy()` shares. `.cpu()`
-# would not have helped: for a tensor that is on the CPU already, it returns the same tensor.
+# Three times 100: the weights themselves were changed. `detach` gives up the recording, not the memory, and `.numpy()`
+# shares. `.cpu()` would not have helped: for a tensor that is on the CPU already, it returns the same tensor.
 # `weights.detach().clone().numpy()` is independent.
 #
-# Some data cannot cross at all. Two of the next lines go from NumPy to PyTorch, and one goes back. Can you say for each
-# what the other side has no words for?
+# Some data cannot cross at all. Two of the next lines go from NumPy to PyTorch, and one goes back. Which property does
+# each have that the other library cannot store? (`>f4`: float32 with its bytes in the other order.)
 
 # %% given
 for text, attempt in {
@@ -1010,7 +1100,7 @@ for text, attempt in {
 
 # %% given
 hint(
-    "Which kinds of arrays can NumPy itself convert, before PyTorch sees them?",
+    "Let NumPy convert before PyTorch sees the array: `array.astype(...)` handles byte order and strides.",
     "Is your copy a copy for each input dtype? What if the array is float32 already?",
 )
 
@@ -1034,8 +1124,13 @@ with check("the result is a float32 tensor of the array's shape", required=True)
     assert isinstance(got, Tensor), f"your result is a {type(got).__name__}"
     assert got.dtype == torch.float32, f"your result has dtype {got.dtype}"
     assert got.shape == (2, 3), f"your result has shape {tuple(got.shape)}"
-with check("a float64 array keeps its values"):
-    assert_close(ingest(np.array([[1.5, 2.5, 3.5], [4.5, 5.5, 6.5]])), torch.tensor([[1.5, 2.5, 3.5], [4.5, 5.5, 6.5]]))
+with check("a float64 array keeps its values", weight=2):
+    want = torch.tensor([[1.5, 2.5, 3.5], [4.5, 5.5, 6.5]])
+    explain(
+        ingest(np.array([[1.5, 2.5, 3.5], [4.5, 5.5, 6.5]])),
+        want,
+        {"the tensor kept the array's dtype: float64 is NumPy's default, and not PyTorch's": want.to(torch.float64)},
+    )
 ### BEGIN HIDDEN TESTS
 with check("other shapes and dtypes", weight=2, required=True, hint="Does every value come from the array?"):
     for dtype in (np.float32, np.float64, np.float16, np.int64, np.int32, np.uint8, np.int8):
@@ -1069,7 +1164,7 @@ with check("transposed arrays and arrays with steps"):
     a = np.arange(12, dtype=np.float32).reshape(3, 4)
     assert_close(ingest(a.T[1:]), torch.tensor([[1.0, 5.0, 9.0], [2.0, 6.0, 10.0], [3.0, 7.0, 11.0]]))
     assert_close(ingest(a[:, ::3]), torch.tensor([[0.0, 3.0], [4.0, 7.0], [8.0, 11.0]]))
-with check("the other byte order", weight=2, hint="Which library can swap the bytes?"):
+with check("the other byte order", hint="Which library can swap the bytes?"):
     for code in (">f8", ">f4", "<f8", ">i2", ">u2"):
         assert_close(ingest(np.array([1, 2, 515], dtype=code)), torch.tensor([1.0, 2.0, 515.0]))
 with check("bool, and unsigned numbers that int16 cannot hold"):
@@ -1118,12 +1213,14 @@ for text, (p, q) in pairs.items():
     print(f"{text:34} same first element: {same_start!s:6} same storage: {same_storage}")
 
 # %% [markdown]
-# The first and the last pair overlap. The address of the first element says no to all four. The storage says yes to all
-# four. Neither knows. The third pair is the interesting one: the two tensors are interleaved like the fingers of two
-# hands. The range from first to last element of one lies across that of the other, and still they touch nowhere.
+# Of the four pairs, the first and the last overlap. The address of the first element says no to all four. The storage
+# says yes to all four. Neither knows. The third pair is the interesting one: the two tensors are interleaved like the
+# fingers of two hands. The range from first to last element of one lies across that of the other, and still they touch
+# nowhere.
 #
 # ### Your turn
-# Decide it exactly. The tensors are small, so you need no clever method. You may use your `slots`.
+# Decide it exactly. The tensors are small, so you need no clever method. You may use your `slots`. If an error names a
+# line of `slots`, go back there: it must take one dimension too.
 
 # %% given
 hint(
@@ -1136,8 +1233,9 @@ hint(
 def overlap(a: Tensor, b: Tensor) -> bool:
     """Whether a and b have an element at the same place in memory.
 
-    a, b: CPU tensors of one dtype, which may be any (bfloat16 too); any shapes and strides, at most 1000 elements.
+    a, b: CPU tensors of the same dtype, which may be any (bfloat16 too); any shapes and strides, at most 1000 elements.
     Each is a tensor of its own, or a view of one. Neither is changed. An empty tensor overlaps nothing.
+    Two tensors made separately from one NumPy array need not be recognised.
     """
     ### BEGIN SOLUTION
     if a.untyped_storage().data_ptr() != b.untyped_storage().data_ptr():
@@ -1147,18 +1245,18 @@ def overlap(a: Tensor, b: Tensor) -> bool:
 
 
 # %% check: overlap points=4
-with check("the result is True or False", required=True):
+with check("the result is True or False", weight=2, required=True):
     t = torch.arange(8.0)
     got = overlap(t[:4], t[2:])
     assert isinstance(got, bool), f"your result is a {type(got).__name__}"
-with check("two slices, and a copy"):
+with check("two slices, and a copy", weight=2):
     t = torch.arange(8.0)
     assert_close(overlap(t[:4], t[2:]), True)
     assert_close(overlap(t, t.clone()), False)
 ### BEGIN HIDDEN TESTS
 with check(
     "views of one storage that meet",
-    weight=2,
+    weight=3,
     required=True,
     hint="Do a row and a column of one matrix begin at the same address? Do they meet?",
 ):
@@ -1168,7 +1266,7 @@ with check(
         assert_close(overlap(b, a), True)
 with check(
     "slices of one storage that lie side by side",
-    weight=2,
+    weight=3,
     required=True,
     hint="Is it enough that the storage is the same?",
 ):
@@ -1229,19 +1327,6 @@ with check(
 # compare instead of slots?
 
 # %% [markdown]
-# ## Summary
-#
-# - `torch.tensor` infers the dtype from the data. `zeros`, `ones` and `linspace` give float32. With floats, `arange`
-#   promises no length.
-# - Promotion goes by category. Python numbers and 0-dim tensors only count by their category. Integers wrap around.
-# - float16 overflows above 65504 and counts to 2048. Store small, add up wide.
-# - A tensor is a storage, a shape, strides and an offset. A small view keeps a large storage alive.
-# - Basic indexing gives a view. Reading with advanced indexing copies; assigning with it writes.
-# - NaN survives multiplication by zero: use `where`. `keepdim=True` keeps row results beside their rows.
-# - `out[index] += v` forgets repeated indices. `scatter_add` does not.
-# - `from_numpy`, `as_tensor` and `.detach().numpy()` share memory. `torch.tensor` and `clone` copy.
-
-# %% [markdown]
 # ## Interview questions
 #
 # For each question, find *all* true statements. There is at least one in each. Give the letters as a string, such as
@@ -1288,14 +1373,7 @@ with check(
 # - b. `torch.where(mask, x, 0)` turns NaN into 0 where the mask is False.
 # - c. `out[index] += v` adds each element of `v`, also where `index` repeats itself.
 # - d. `out.scatter_add_(0, index, v)` adds each element of `v`, also where `index` repeats itself.
-# - e. A float16 counter that grows by 1 never gets beyond 2048.
-
-
-# %% given
-def letters(answers: object, question: str) -> str:
-    """The letters that were given for a question, in order: upper case, spaces and commas make no difference."""
-    text = answers.get(question, "") if isinstance(answers, dict) else ""
-    return "".join(sorted(set(str(text).lower()) - set(" ,")))
+# - e. A float16 counter that starts at 0 and grows by 1 never gets beyond 2048.
 
 
 # %% scratch
@@ -1311,7 +1389,13 @@ def interview() -> dict[str, str]:
 
 
 # %% check: interview points=3
-with check("q1 to q6 each have letters from a to e", required=True, guard=True, hint="Which key or letter is missing?"):
+with check(
+    "q1 to q6 each have letters from a to e",
+    weight=3,
+    required=True,
+    guard=True,
+    hint="Which key or letter is missing?",
+):
     got = interview()
     assert isinstance(got, dict), f"your result is a {type(got).__name__}"
     assert set(got) == {"q1", "q2", "q3", "q4", "q5", "q6"}, f"your keys are {sorted(map(str, got))}"
@@ -1320,24 +1404,28 @@ with check("q1 to q6 each have letters from a to e", required=True, guard=True, 
         assert set(letters(got, question)) <= set("abcde"), f"{question} has {got[question]!r}"
 ### BEGIN HIDDEN TESTS
 with check(
-    "at least two questions are right", required=True, guard=True, hint="Which of your answers did you try out?"
+    "at least two questions are right",
+    weight=3,
+    required=True,
+    guard=True,
+    hint="Which of your answers did you try out?",
 ):
     got = interview()
     key = {"q1": "ad", "q2": "ace", "q3": "ade", "q4": "be", "q5": "bd", "q6": "bde"}
     assert sum(letters(got, question) == right for question, right in key.items()) >= 2, "fewer than two are right"
 with check(
-    "q1: creating", weight=3, hint="What decides the dtype: the data, or the function? And the length of arange?"
+    "q1: creating", weight=4, hint="What decides the dtype: the data, or the function? And the length of arange?"
 ):
     assert letters(interview(), "q1") == "ad", "not all of your letters for q1 are right, or some are missing"
-with check("q2: promotion", weight=3, hint="What is the difference between the shapes () and (1,)?"):
+with check("q2: promotion", weight=4, hint="What is the difference between the shapes () and (1,)?"):
     assert letters(interview(), "q2") == "ace", "not all of your letters for q2 are right, or some are missing"
-with check("q3: views", weight=3, hint="Is it read with advanced indexing, or assigned with it?"):
+with check("q3: views", weight=4, hint="Is it read with advanced indexing, or assigned with it?"):
     assert letters(interview(), "q3") == "ade", "not all of your letters for q3 are right, or some are missing"
-with check("q4: strides", weight=3, hint="In which unit are strides counted?"):
+with check("q4: strides", weight=4, hint="In which unit are strides counted?"):
     assert letters(interview(), "q4") == "be", "not all of your letters for q4 are right, or some are missing"
-with check("q5: NumPy", weight=3, hint="What does each of them do if the dtype fits already?"):
+with check("q5: NumPy", weight=4, hint="What does each of them do if the dtype fits already?"):
     assert letters(interview(), "q5") == "bd", "not all of your letters for q5 are right, or some are missing"
-with check("q6: masks, sums and few bits", weight=3, hint="Which of these did a given cell of this lab print?"):
+with check("q6: masks, sums and few bits", weight=4, hint="Which of these did a given cell of this lab print?"):
     assert letters(interview(), "q6") == "bde", "not all of your letters for q6 are right, or some are missing"
 ### END HIDDEN TESTS
 
@@ -1345,7 +1433,7 @@ with check("q6: masks, sums and few bits", weight=3, hint="Which of these did a 
 # Were there statements that you believed a while ago? Write them down. They are what to explain to the next person.
 
 # %% [markdown]
-# ## In your own words
+# ## In your own words (2 points)
 #
 # A training loop has this line, to look at some inputs later: `kept.append(batch[0])`. Each batch is a tensor of shape
 # (256, 3, 224, 224), and the loop goes through 1,000 of them. Two things happen. The process runs out of memory, as if
@@ -1368,3 +1456,16 @@ with check("q6: masks, sums and few bits", weight=3, hint="Which of these did a 
 # Two points: one for the shared storage as the reason for both effects; one for `clone` (or a copy such as
 # `torch.tensor(batch[0])` or `batch[0] + 0`) and the reason why `contiguous` is none here.
 # ### END SOLUTION
+
+# %% [markdown]
+# ## Summary
+#
+# - `torch.tensor` infers the dtype from the data. `zeros`, `ones` and `linspace` give float32. With floats, `arange`
+#   promises no length.
+# - Promotion goes by category. Python numbers and 0-dim tensors only count by their category. Integers wrap around.
+# - float16 overflows above 65504 and counts to 2048. Store small, add up wide.
+# - A tensor is a storage, a shape, strides and an offset. A small view keeps a large storage alive.
+# - Basic indexing gives a view. Reading with advanced indexing copies; assigning with it writes.
+# - NaN survives multiplication by zero: use `where`. `keepdim=True` keeps row results beside their rows.
+# - `out[index] += v` forgets repeated indices. `scatter_add` does not.
+# - `from_numpy`, `as_tensor` and `.detach().numpy()` share memory. `torch.tensor` and `clone` copy.

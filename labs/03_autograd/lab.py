@@ -5,7 +5,7 @@ import numpy as np
 import torch
 from torch import Tensor
 
-from labkit import assert_close, check, explain, hint, show_graph
+from labkit import assert_close, check, explain, hint, letters, show_graph
 
 # %% [markdown]
 # # Autograd: what is recorded, and what backward does
@@ -1654,13 +1654,6 @@ with check("x keeps its .grad", guard=True, hint="Does counting need a backward 
 # - c. A cut is repaired by calling `requires_grad_()` on the result.
 # - d. In `x[x.argmax()]` a gradient reaches the element of `x` that was taken.
 # - e. `.numpy()` raises an error on a tensor that requires grad.
-
-
-# %% given
-def letters(answers: object, question: str) -> str:
-    """The letters that were given for a question, in order: upper case, spaces and commas make no difference."""
-    text = answers.get(question, "") if isinstance(answers, dict) else ""
-    return "".join(sorted(set(str(text).lower()) - set(" ,")))
 
 
 # %% scratch
