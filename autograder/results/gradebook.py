@@ -69,11 +69,11 @@ def _exercise(grade: Any, checks: list[dict[str, Any]], hidden: frozenset[str], 
         worth=grade.max_score,
         by_hand=by_hand,
         comment=comment,
-        checks=tuple(_check(c, c["label"] in hidden) for c in checks),
+        checks=tuple(check_result(c, c["label"] in hidden) for c in checks),
     )
 
 
-def _check(check: dict[str, Any], hidden: bool) -> CheckResult:
+def check_result(check: dict[str, Any], hidden: bool) -> CheckResult:
     """Of a hidden check, no text of the student's own exception: it could tell what the check passed in."""
     seen = check["misconception"] or check["seen"]
     if hidden and check["error"]:
