@@ -20,6 +20,12 @@ settings.register_profile("nightly", max_examples=5000, deadline=None)
 settings.load_profile(os.environ.get("HYPOTHESIS_PROFILE", "default"))
 
 
+def need(program: str) -> None:
+    """Skip a test whose program is not installed; under CI=true that is an error."""
+    if shutil.which(program) is None:
+        (pytest.fail if os.environ.get("CI") == "true" else pytest.skip)(f"{program} is not installed: run make setup")
+
+
 @pytest.fixture(scope="session")
 def course() -> Course:
     """The project's own course."""

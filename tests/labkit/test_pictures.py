@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import re
+
 import pytest
 import torch
 from hypothesis import given
@@ -9,6 +11,7 @@ from hypothesis import strategies as st
 
 from labkit import show_graph, show_strides
 from labkit.pictures.strides import slots_of
+from tests.conftest import need
 
 PNG = b"\x89PNG\r\n\x1a\n"
 
@@ -18,15 +21,8 @@ def expression() -> tuple[torch.Tensor, torch.Tensor]:
     return (x * x + x).sum(), x
 
 
-def test_the_graph_is_drawn_by_dot_where_it_is_installed(monkeypatch: pytest.MonkeyPatch) -> None:
-    import shutil
-
-    if shutil.which("dot") is None:
-        import os
-
-        if os.environ.get("CI") == "true":
-            pytest.fail("Graphviz is not installed: make setup installs it")
-        pytest.skip("Graphviz is not installed")
+def test_the_graph_is_drawn_by_dot_where_it_is_installed() -> None:
+    need("dot")
     out, x = expression()
     picture = show_graph(out, {"x": x})
     assert picture.svg.startswith("<?xml")
@@ -46,11 +42,7 @@ def test_the_graph_is_drawn_without_dot_too_and_says_the_same_in_words(monkeypat
 
 
 def test_arrows_lead_from_the_result_to_the_leaves_in_both_drawings() -> None:
-    import re
-    import shutil
-
-    if shutil.which("dot") is None:
-        pytest.skip("Graphviz is not installed")
+    need("dot")
     out, x = expression()
     titles = re.findall(r"<title>(\d+)&#45;&gt;(\d+)</title>", show_graph(out, {"x": x}).svg)
     starts, ends = {a for a, _ in titles}, {b for _, b in titles}
