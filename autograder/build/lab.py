@@ -47,6 +47,9 @@ def read_lab_text(text: str, path: Path, entry: LabEntry) -> Lab:
         first_lines[cell.id] = raw.first_line
         _refuse_misplaced(cell, regions[cell.id], path, raw.first_line)
     refuse_undefined(text, path)
+    for cell in cells:
+        if cell.kind in CODE:
+            _refuse_unparsable(cell.source, path, first_lines[cell.id], "this cell")
     _refuse_undefined_for_students(cells, regions, path)
     exercises = _exercises(cells, regions, first_lines, path)
     _refuse_shared_names(cells, exercises, path)
@@ -131,6 +134,13 @@ def _slug(markdown: str) -> str:
 def _refuse_misplaced(cell: Cell, regions: list[Region], path: Path, first_line: int) -> None:
     allowed = {Kind.EXERCISE: SOLUTION, Kind.QUESTION: SOLUTION, Kind.CHECK: HIDDEN}.get(cell.kind)
     for region in regions:
+        if region.what == SOLUTION and not _is_indented_like_its_code(cell.source, region):
+            raise SourceError(
+                path,
+                first_line + region.begin,
+                "this marker is not indented like the code below it",
+                "indent '### BEGIN SOLUTION' like the solution: the stub takes its place",
+            )
         if region.what != allowed:
             home = "a check cell" if region.what == HIDDEN else "an exercise or a question"
             raise SourceError(
@@ -142,13 +152,25 @@ def _refuse_misplaced(cell: Cell, regions: list[Region], path: Path, first_line:
         )
 
 
+def _is_indented_like_its_code(source: str, region: Region) -> bool:
+    lines = source.split("\n")
+    inside = [line for line in lines[region.begin + 1 : region.end] if line.strip()]
+    return not inside or _indent(inside[0]) == _indent(lines[region.begin])
+
+
+def _indent(line: str) -> int:
+    return len(line) - len(line.lstrip())
+
+
 def _refuse_undefined_for_students(cells: list[Cell], regions: dict[str, list[Region]], path: Path) -> None:
     """A student's notebook has stubs for solutions: what only a solution defines must not be needed elsewhere."""
     names = {c.id: names_of(c.source, path) for c in cells if c.kind in CODE}
     for cell in cells:
         if cell.kind is not Kind.EXERCISE:
             continue
-        lost = names[cell.id].binds - names_of(stubbed(cell.source, regions[cell.id]), path).binds
+        stub = stubbed(cell.source, regions[cell.id])
+        _refuse_unparsable(stub, path, cell.line, "with its solution cut out, this cell")
+        lost = names[cell.id].binds - names_of(stub, path).binds
         for other, used in names.items():
             elsewhere = {n for c, found in names.items() if c != cell.id for n in found.binds}
             if other != cell.id and (missing := (lost & used.reads) - elsewhere):
@@ -158,6 +180,16 @@ def _refuse_undefined_for_students(cells: list[Cell], regions: dict[str, list[Re
                     f"this cell needs {min(missing)!r}, which only the solution at line {cell.line} defines",
                     "define it outside the solution, where the student's notebook keeps it",
                 )
+
+
+def _refuse_unparsable(source: str, path: Path, first_line: int, what: str) -> None:
+    try:
+        ast.parse(source)
+    except (SyntaxError, ValueError) as error:
+        line = first_line + (getattr(error, "lineno", None) or 1) - 1
+        raise SourceError(
+            path, line, f"{what} is not valid Python by itself: {error.args[0]}", "a cell holds whole statements"
+        ) from None
 
 
 def _exercises(

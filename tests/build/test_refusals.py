@@ -155,6 +155,20 @@ def test_what_only_the_solution_defines_is_undefined_for_the_student() -> None:
     assert error.line == line_of(text, "check: double")
 
 
+def test_a_solution_marker_stands_where_its_stub_belongs() -> None:
+    text = GOOD.replace("    ### BEGIN SOLUTION\n    return x * 2", "### BEGIN SOLUTION\n    return x * 2")
+    error = refusal(text)
+    assert "not indented like the code" in error.problem
+    assert error.line == line_of(text, "### BEGIN SOLUTION")
+
+
+def test_a_cell_holds_whole_statements() -> None:
+    text = GOOD.replace("import torch\n", "import torch\n\nif torch:\n# %% given\n    ready = True\n\n# %% given\n")
+    error = refusal(text)
+    assert "by itself" in error.problem
+    assert error.line == line_of(text, "if torch:")
+
+
 def test_a_check_cell_must_not_set_a_name_that_another_cell_reads() -> None:
     text = GOOD.replace('with check("one becomes two"):', 'torch = None\nwith check("one becomes two"):').replace(
         "# %% question", "# %% given\nprint(torch)\n\n# %% question"
