@@ -33,7 +33,7 @@ test: $(STAMP) ## run all tests (at most 15 minutes on two cores)
 
 nightly: $(STAMP) ## what takes longer: mutants of every reference solution, more fuzzing
 	$(BIN)/gradlab prove --mutate
-	HYPOTHESIS_PROFILE=nightly $(BIN)/pytest tests/build
+	HYPOTHESIS_PROFILE=nightly $(BIN)/pytest tests/build tests/wire
 
 lint: $(STAMP) ## ruff, and mypy on packages and labs
 	$(BIN)/ruff check .

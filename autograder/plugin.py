@@ -2,20 +2,23 @@
 
 from __future__ import annotations
 
+import atexit
+import functools
 from pathlib import Path
 from typing import Any
 
 import nbformat
-from nbclient.exceptions import DeadKernelError
 from nbconvert.exporters import NotebookExporter
 from nbformat import NotebookNode
-from nbgrader.preprocessors import Execute, NbGraderPreprocessor
+from nbgrader.preprocessors import NbGraderPreprocessor, SaveAutoGrades
 from nbgrader.utils import is_grade
 
+from autograder.examiner.process import Restarting, Warm
+from autograder.examiner.submission import Step, examine
 from autograder.submission.read import Refused, read_submission
 from autograder.submission.repair import blank, repair
-
-KERNEL_DIED = "The Python process of this notebook ended before this cell: it ran out of memory, or called exit."
+from labkit.outcome import earned
+from labkit.verdict import Verdict
 
 
 class SubmissionExporter(NotebookExporter):  # type: ignore[misc]
@@ -35,30 +38,64 @@ class SubmissionExporter(NotebookExporter):  # type: ignore[misc]
         return self.from_notebook_node(repaired.notebook, resources=resources, **kwargs)
 
 
-class ExecuteAll(Execute):  # type: ignore[misc]
-    """nbgrader's executor; where the kernel dies, the cells that it did not reach say so, and the class goes on."""
+class Examine(NbGraderPreprocessor):  # type: ignore[misc]
+    """Runs the submission in a student process of its own, and the course's checks in this one."""
 
-    def preprocess(self, nb: NotebookNode, resources: Any, km: Any = None) -> Any:
+    def preprocess(self, nb: NotebookNode, resources: Any) -> Any:
+        steps = [step for step in map(_step, nb.cells) if step]
+        exercises = [s.id.removeprefix("exercise-") for s in steps if s.id.startswith("exercise-")]
+        student = Restarting(_warm().student)
         try:
-            return super().preprocess(nb, resources, km)
-        except DeadKernelError:
-            for cell in nb.cells:
-                if cell.cell_type == "code" and not cell.outputs:
-                    cell.outputs = [
-                        nbformat.v4.new_output("error", ename="KernelDied", evalue=KERNEL_DIED, traceback=[KERNEL_DIED])
-                    ]
-            return nb, resources
+            seen = examine(steps, exercises, student)
+        finally:
+            student.kill()
+        resources["gradlab"] = {}
+        for number, cell in enumerate((c for c in nb.cells if c.cell_type == "code"), start=1):
+            came = seen[_identity(cell)]
+            cell.execution_count = number
+            cell.outputs = [nbformat.from_dict(output) for output in came.outputs]
+            if is_grade(cell):
+                points = float(cell.metadata.nbgrader.points)
+                verdict = Verdict(came.outcomes, points, points, True, earned(came.outcomes, points))
+                resources["gradlab"][_identity(cell)] = verdict.earned
+                data = verdict._repr_mimebundle_()
+                cell.outputs = [nbformat.v4.new_output("execute_result", data, execution_count=number)]
+        return nb, resources
 
 
-class KeepWarnings(NbGraderPreprocessor):  # type: ignore[misc]
-    """nbgrader gives no point to a cell that wrote to stderr. A warning is no wrong answer: it is kept, as stdout."""
+class SaveScores(SaveAutoGrades):  # type: ignore[misc]
+    """Writes the examiner's scores into the gradebook; they are never read back from a cell's output."""
 
-    def preprocess_cell(self, cell: NotebookNode, resources: Any, index: int) -> Any:
-        if is_grade(cell) and cell.cell_type == "code":
-            for output in cell.outputs:
-                if output.output_type == "stream" and output.name == "stderr":
-                    output.name = "stdout"
-        return cell, resources
+    def _add_score(self, cell: NotebookNode, resources: Any) -> None:
+        score = resources["gradlab"].get(_identity(cell))
+        if score is None:
+            super()._add_score(cell, resources)
+            return
+        ids = (cell.metadata.nbgrader.grade_id, self.notebook_id, self.assignment_id, self.student_id)
+        grade = self.gradebook.find_grade(*ids)
+        grade.auto_score = score
+        grade.needs_manual_grade = grade.manual_score is not None
+        self.gradebook.db.commit()
+
+
+def _step(cell: NotebookNode) -> Step | None:
+    if cell.cell_type != "code":
+        return None
+    flags = cell.metadata.get("nbgrader", {})
+    kind = "check" if is_grade(cell) else "given" if flags.get("locked") else "student"
+    return Step(_identity(cell), kind, cell.source)
+
+
+def _identity(cell: NotebookNode) -> str:
+    return str(cell.metadata.get("nbgrader", {}).get("grade_id", cell.id))
+
+
+@functools.cache
+def _warm() -> Warm:
+    """One warm process for all submissions that this process grades."""
+    warm = Warm()
+    atexit.register(warm.close)
+    return warm
 
 
 def configure(c: Any) -> None:
@@ -70,17 +107,14 @@ def configure(c: Any) -> None:
     c.GenerateAssignment.force = True
     c.Autograde.exporter_class = "autograder.plugin.SubmissionExporter"
     c.Autograde.autograde_preprocessors = [
-        "autograder.plugin.ExecuteAll",
-        "autograder.plugin.KeepWarnings",
+        "autograder.plugin.Examine",
         "nbgrader.preprocessors.IgnorePattern",
         "nbconvert.preprocessors.ClearMetadataPreprocessor",
         "nbgrader.preprocessors.LimitOutput",
-        "nbgrader.preprocessors.SaveAutoGrades",
+        "autograder.plugin.SaveScores",
         "nbgrader.preprocessors.AssignLatePenalties",
         "nbgrader.preprocessors.CheckCellMetadata",
     ]
-    c.ExecuteAll.timeout = 120
-    c.ExecuteAll.extra_arguments = ["--HistoryManager.hist_file=:memory:", "--log-level=40"]
     c.ClearSolutions.code_stub = {"python": "# YOUR CODE HERE\nraise NotImplementedError()"}
 
 

@@ -20,6 +20,11 @@ def describe_exception(error: BaseException, trace: TracebackType | None, cell: 
     `assert`: that is a verdict, not an error, and has no type name.
     """
     kind = type(error).__name__
+    if reason := getattr(error, "reason", ""):  # why a student process could not answer
+        return reason, kind, "process"
+    if getattr(error, "from_student", False):  # raised in a student process
+        unwritten = isinstance(error, NotImplementedError) and not error.args
+        return NOT_WRITTEN if unwritten else f"raised {kind}: {_shorten(str(error))}", kind, "student"
     frames = _frames(trace)
     students = [(name, line) for name, line in frames if name != cell and not _is_library(name)]
     if students:

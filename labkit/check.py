@@ -11,7 +11,7 @@ import io
 import os
 import sys
 import warnings
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from types import FrameType, TracebackType
 
 from labkit.blame import describe_exception
@@ -21,7 +21,7 @@ from labkit.verdict import Verdict
 
 # Outcomes by label, for each cell that is running: a second run of a cell replaces the outcomes of the first.
 _by_cell: dict[str, dict[str, Outcome]] = {}
-_recordings: list[list[Outcome]] = []
+_recordings: list[tuple[list[Outcome], Callable[[], None]]] = []
 
 
 class check:  # noqa: N801 - reads as a statement in a lab: with check("..."):
@@ -44,6 +44,8 @@ class check:  # noqa: N801 - reads as a statement in a lab: with check("..."):
         self._stack = contextlib.ExitStack()
 
     def __enter__(self) -> check:
+        if _recordings:
+            _recordings[-1][1]()
         self._warned = self._stack.enter_context(warnings.catch_warnings(record=True))
         warnings.simplefilter("always")
         self._stderr = self._stack.enter_context(contextlib.redirect_stderr(io.StringIO()))
@@ -89,10 +91,13 @@ class check:  # noqa: N801 - reads as a statement in a lab: with check("..."):
 
 
 @contextlib.contextmanager
-def recording() -> Iterator[list[Outcome]]:
-    """Outcomes of the checks that run inside go to the list that it gives, and nowhere else."""
+def recording(before_check: Callable[[], None] = lambda: None) -> Iterator[list[Outcome]]:
+    """Outcomes of the checks that run inside go to the list that it gives, and nowhere else.
+
+    before_check: called as each check begins.
+    """
     outcomes: list[Outcome] = []
-    _recordings.append(outcomes)
+    _recordings.append((outcomes, before_check))
     try:
         yield outcomes
     finally:
@@ -105,7 +110,7 @@ def _caller(frame: FrameType) -> str:
 
 def _keep(outcome: Outcome, cell: str) -> None:
     if _recordings:
-        _recordings[-1].append(outcome)
+        _recordings[-1][0].append(outcome)
         return
     _by_cell.setdefault(cell, {})[outcome.label] = outcome
     if not _in_a_shell():

@@ -11,8 +11,9 @@ from typing import Any
 class Outcome:
     """The verdict of one check.
 
-    `seen` and `error` speak of the student's own result. `expected` is shown only beside a check that the
-    student can read. `blame` says whose exception it was: "student", "check" (an error of the test itself) or "".
+    `seen` and `error` speak of the student's own result. `expected` is shown only beside a check that the student can
+    read. `blame` says whose exception it was: "student", "check" (an error of the test itself), "process" (the student
+    process was gone) or "".
     """
 
     label: str

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import linecache
+from collections.abc import Callable
 from typing import Any
 
 from labkit.check import recording
@@ -20,8 +21,10 @@ def run_cell(source: str, namespace: dict[str, Any], file: str) -> None:
     exec(compile(source, file, "exec"), namespace)
 
 
-def run_check_cell(source: str, namespace: dict[str, Any], file: str) -> list[Outcome]:
+def run_check_cell(
+    source: str, namespace: dict[str, Any], file: str, before_check: Callable[[], None] = lambda: None
+) -> list[Outcome]:
     """The outcomes of the checks of a cell. An exception outside its checks is an error of the course, and raised."""
-    with recording() as outcomes:
+    with recording(before_check) as outcomes:
         run_cell(source, namespace, file)
     return outcomes

@@ -76,7 +76,7 @@ def _exercise(grade: Any, checks: list[dict[str, Any]], hidden: frozenset[str], 
 def check_result(check: dict[str, Any], hidden: bool) -> CheckResult:
     """Of a hidden check, no text of the student's own exception: it could tell what the check passed in."""
     seen = check["misconception"] or check["seen"]
-    if hidden and check["error"]:
+    if hidden and check["error"] and check.get("blame") != "process":
         seen = f"your code raised {check['error']}"
     return CheckResult(label=check["label"], passed=check["passed"], hidden=hidden, seen=seen, hint=check["hint"])
 

@@ -1,0 +1,87 @@
+"""Does to the examiner's own objects what a call in the student process did to its copies of them."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import torch
+from torch import Tensor
+
+from autograder.wire.frames import WireError
+from autograder.wire.tensors import raise_version, version
+
+
+def versions(objects: list[Any]) -> list[int]:
+    return [version(t) if isinstance(t, Tensor) else 0 for t in objects]
+
+
+class Changes:
+    """What a reply says of each object that was sent: None where nothing changed."""
+
+    def __init__(self, objects: list[Any], differences: Any, versions: list[int]) -> None:
+        if differences is None:
+            differences = [None] * len(objects)
+        if not isinstance(differences, list) or len(differences) != len(objects):
+            raise WireError("malformed changes")
+        self._changes = [
+            (value, d, earlier)
+            for value, d, earlier in zip(objects, differences, versions, strict=True)
+            if d is not None
+        ]
+        if any(isinstance(value, Tensor) and not isinstance(d, dict) for value, d, _ in self._changes):
+            raise WireError("malformed changes of a tensor")
+
+    def before_connecting(self) -> None:
+        """What must be so before the results become part of the graph: who requires gradients, and where data is."""
+        for t, change in self._tensors():
+            if change.get("detached"):
+                t.detach_()
+            if "place" in change:
+                t.data = change["place"]
+            if change.get("requires_grad"):
+                t.requires_grad_()
+
+    def after_connecting(self) -> list[Callable[[], None]]:
+        """All the rest. Returns what may call the examiner's own hooks, which may raise."""
+        later = []
+        for value, change, earlier in self._changes:
+            if isinstance(value, Tensor):
+                later += _apply_rest(value, change, earlier)
+            else:
+                _replace_content(value, change)
+        return later
+
+    def _tensors(self) -> list[tuple[Tensor, dict[str, Any]]]:
+        return [(value, change) for value, change, _ in self._changes if isinstance(value, Tensor)]
+
+
+def _apply_rest(t: Tensor, change: dict[str, Any], before: int) -> list[Callable[[], None]]:
+    raise_version(t, before + int(change.get("version", 0)))
+    if "grad" in change:
+        t.grad = change["grad"]
+    if change.get("requires_grad") is False and t.is_leaf:
+        t.requires_grad_(False)
+    if change.get("retains_grad"):
+        t.retain_grad()
+    leaked = change.get("leaked")
+    if isinstance(leaked, Tensor) and leaked.shape == t.shape and t.requires_grad and not t.is_leaf:
+        return [lambda: t.backward(leaked, retain_graph=True)]  # type: ignore[no-untyped-call]
+    return []
+
+
+def _replace_content(value: Any, content: Any) -> None:
+    if isinstance(value, list) and isinstance(content, tuple):
+        value[:] = content
+    elif isinstance(value, dict) and isinstance(content, tuple):
+        pairs = dict(content)
+        value.clear()
+        value.update(pairs)
+    elif isinstance(value, set) and isinstance(content, tuple):
+        members = set(content)
+        value.clear()
+        value.update(members)
+    elif isinstance(value, torch.Generator) and isinstance(content, bytes):
+        value.set_state(torch.frombuffer(bytearray(content), dtype=torch.uint8))
+    else:
+        raise WireError("a change that does not fit its object")

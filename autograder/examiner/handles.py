@@ -1,0 +1,120 @@
+"""Stands in for an object of the student's that is no value: looks like it, and runs none of its code here."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Any, Protocol
+
+import torch
+from torch import Tensor
+
+from autograder.examiner.link import Dropped
+
+OWN = {"_world", "_target", "_kinds", "_inputs"}
+FORWARDED = {"__name__", "__qualname__", "__wrapped__"}
+PLACES = (torch.nn, torch.optim, torch.autograd, torch.utils.data)
+
+
+class Operates(Protocol):
+    """What a stand-in needs to know of the World that it belongs to."""
+
+    dropped: Dropped
+
+    def operate(self, target: str | int, operation: str, *args: Any, **kwargs: Any) -> Any: ...
+
+
+class Remote:
+    """An object of the student's: a function, a class, or an instance that is no value.
+
+    What it says of itself is the student's word, and no more. It is never a Tensor.
+    """
+
+    def __init__(self, world: Operates, target: str | int, kinds: tuple[str, ...] | None) -> None:
+        self._world, self._target, self._kinds = world, target, kinds
+        self._inputs: list[Tensor] = []  # what it was made of, where that can be differentiated
+
+    def _do(self, operation: str, *args: Any, **kwargs: Any) -> Any:
+        return self._world.operate(self._target, operation, *args, **kwargs)
+
+    def __del__(self) -> None:
+        if isinstance(self._target, int):
+            self._world.dropped.handles.append(self._target)
+
+    def __call__(self, *args: Any, **kwargs: Any) -> Any:
+        return self._do("call", *args, **kwargs)
+
+    def __getattr__(self, name: str) -> Any:
+        if name in OWN or (name.startswith("__") and name.endswith("__") and name not in FORWARDED):
+            raise AttributeError(name)
+        return self._do("getattr", name)
+
+    def __setattr__(self, name: str, value: Any) -> None:
+        if name in OWN:
+            object.__setattr__(self, name, value)
+        else:
+            self._do("setattr", name, value)
+
+    def __delattr__(self, name: str) -> None:
+        self._do("delattr", name)
+
+    def __getitem__(self, key: Any) -> Any:
+        return self._do("getitem", key)
+
+    def __setitem__(self, key: Any, value: Any) -> None:
+        self._do("setitem", key, value)
+
+    def __len__(self) -> int:
+        length = self._do("len")
+        return length if isinstance(length, int) and length >= 0 else 0
+
+    def __bool__(self) -> bool:
+        return isinstance(self._target, str) or self._do("bool") is True
+
+    def __contains__(self, item: Any) -> bool:
+        return self._do("contains", item) is True
+
+    def __iter__(self) -> Iterator[Any]:
+        iterator = self._do("iter")
+        return iterator if isinstance(iterator, Remote) else iter(iterator)
+
+    def __next__(self) -> Any:
+        return self._do("next")
+
+    def __enter__(self) -> Any:
+        return self._do("enter")
+
+    def __exit__(self, kind: type[BaseException] | None, error: Any, trace: Any) -> bool:
+        name = None if kind is None else f"{kind.__module__}.{kind.__qualname__}"
+        return self._do("leave", name) is True
+
+    def __instancecheck__(self, instance: Any) -> bool:
+        """isinstance(object, StudentClass). A value of the wire is an instance of no class of the student's."""
+        return type(instance) is Remote and instance._do("isinstance", self) is True
+
+    @property  # type: ignore[misc]
+    def __class__(self) -> type:  # type: ignore[override]
+        """So that isinstance(model, torch.nn.Module) says what it would say beside the real object."""
+        if self._kinds is None:
+            self._kinds = _names(self._do("kinds"))
+        return next((kind for kind in map(_torch_class, self._kinds) if kind is not None), Remote)
+
+    @property
+    def __bases__(self) -> tuple[type, ...]:
+        """So that issubclass(StudentClass, torch.nn.Module) does too."""
+        return tuple(kind for kind in map(_torch_class, _names(self._do("bases"))) if kind is not None)[:1]
+
+
+def _names(value: Any) -> tuple[str, ...]:
+    return tuple(str(name)[:200] for name in value[:20]) if isinstance(value, list) else ()
+
+
+def _torch_class(name: str) -> type | None:
+    """torch's class of this name, but never a Tensor's: what is no tensor must not pass for one in a check."""
+    if name == "builtins.type":
+        return type
+    module, _, last = name.rpartition(".")
+    for place in PLACES:
+        found = vars(place).get(last)
+        if isinstance(found, type) and found.__module__ == module and not issubclass(found, Tensor):
+            return found
+    return None

@@ -1,0 +1,97 @@
+"""The examiner's end of the line to a student process. What comes over it is checked, and believed in nothing."""
+
+from __future__ import annotations
+
+import socket
+import time
+from typing import Any, Protocol
+
+from autograder.wire.ambient import Ambient
+from autograder.wire.frames import Plain, WireClosed, WireError, WireTimeout, receive, send
+
+
+class Stopped(Exception):
+    """The student process could not answer: it ran out of time, died, or sent what is no message."""
+
+    @property
+    def reason(self) -> str:
+        """What a check's outcome says of it."""
+        return str(self)
+
+
+class Line(Protocol):
+    """What takes requests to a student process."""
+
+    def ask(self, request: Plain) -> Plain: ...
+
+
+class Link:
+    """Requests and replies over one socket. `until` is the moment, by time.monotonic, at which patience ends."""
+
+    def __init__(self, channel: socket.socket) -> None:
+        self.channel = channel
+        self.until: float | None = None
+        self.broken = ""
+        self.ambient = Ambient()
+
+    def ask(self, request: Plain) -> Plain:
+        """The reply to a request; the ambient state goes along both ways.
+
+        Raises Stopped, and goes on raising it: after a lost reply nothing can be matched.
+        """
+        if self.broken:
+            raise Stopped(self.broken)
+        try:
+            self.channel.settimeout(self._left())
+            send(self.channel, [request, self.ambient.read()])
+            reply, state = expect(receive(self.channel, self._left()), 2)
+            self.ambient.apply(state)
+            return reply
+        except WireTimeout:
+            self.broken = "the time limit of this check was reached"
+        except WireClosed:
+            self.broken = "the Python process ended during this check: it ran out of memory, or called exit"
+        except WireError as error:
+            self.broken = f"the Python process sent what is no answer ({error})"
+        raise Stopped(self.broken)
+
+    def _left(self) -> float | None:
+        return None if self.until is None else max(self.until - time.monotonic(), 0.001)
+
+
+def expect(reply: Plain, length: int) -> list[Any]:
+    """The reply as a list of this length. Raises WireError."""
+    if not isinstance(reply, list) or len(reply) != length:
+        raise WireError("a list of another length")
+    return reply
+
+
+def number(value: Any, below: int = 2**62) -> int:
+    """The value as a number from 0 to below - 1. Raises WireError."""
+    if type(value) is not int or not 0 <= value < below:
+        raise WireError("a number out of range")
+    return value
+
+
+def numbers(values: Any, below: int) -> list[int]:
+    """The values as different numbers from 0 to below - 1. Raises WireError."""
+    if not isinstance(values, list) or len({number(v, below) for v in values}) != len(values):
+        raise WireError("a number given twice")
+    return values
+
+
+class Dropped:
+    """Numbers of nodes and handles that nothing here refers to any more: the student process can forget them."""
+
+    def __init__(self) -> None:
+        self.nodes: list[int] = []
+        self.handles: list[int] = []
+
+    def take(self) -> Plain:
+        taken = [self.nodes, self.handles]
+        self.nodes, self.handles = [], []
+        return taken
+
+
+def no_answer(error: Exception) -> Stopped:
+    return Stopped(f"the Python process sent what is no answer ({str(error)[:300]})")

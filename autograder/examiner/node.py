@@ -1,0 +1,156 @@
+"""The autograd node of a call in the student process: backward asks there for the vector-Jacobian product."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import Any, Protocol
+
+import torch
+from torch import Tensor
+from torch.autograd.graph import get_gradient_edge
+
+from autograder.examiner.link import Dropped, expect, no_answer, number, numbers
+from autograder.examiner.raised import exception
+from autograder.wire.exchange import Exchange
+from autograder.wire.frames import Plain, WireError
+from autograder.wire.tensors import Role, as_leaf
+
+
+class Asks(Protocol):
+    """What a node needs to know of the World that it belongs to."""
+
+    dropped: Dropped
+    namespace: Mapping[str, Any]
+
+    def ask(self, *request: Plain) -> Plain: ...
+
+
+@dataclass
+class Reply:
+    """A differentiable reply: the number of its node there, and the tensors that came back."""
+
+    world: Asks
+    node: int
+    outputs: list[Tensor] = field(default_factory=list)
+    changed: list[Tensor] = field(default_factory=list)  # inputs that were changed in place
+
+    def __del__(self) -> None:
+        self.world.dropped.nodes.append(self.node)
+
+
+class RemoteNode(torch.autograd.Function):
+    """Differentiable to any order: a backward pass that records itself becomes another such node."""
+
+    @staticmethod
+    def connect(reply: Reply, inputs: list[Tensor], outputs: list[Tensor], changed: list[Tensor]) -> None:
+        """Give these outputs a history: results of an operation on the inputs, those changed in place included."""
+        reply.outputs, reply.changed = outputs, changed
+        anchor = torch.zeros((), requires_grad=True)  # the student's graph may need no input of the examiner's
+        with torch.enable_grad():
+            made = RemoteNode.apply(reply, anchor, *inputs)  # type: ignore[no-untyped-call]
+        if any(new is not old for new, old in zip(made, [*outputs, *changed], strict=True)):
+            raise WireError("results that are no new tensors")
+        reply.outputs, reply.changed = [], []  # they refer to this node: it must not keep them alive
+
+    @staticmethod
+    def forward(ctx: Any, reply: Reply, anchor: Tensor, *inputs: Tensor) -> Any:
+        ctx.reply, ctx.inputs, ctx.anchor = reply, inputs, get_gradient_edge(anchor).node
+        ctx.set_materialize_grads(False)
+        if reply.changed:
+            ctx.mark_dirty(*reply.changed)
+        return (*reply.outputs, *reply.changed)
+
+    @staticmethod
+    def backward(ctx: Any, *grads: Tensor | None) -> Any:
+        needed = [i for i, wanted in enumerate(ctx.needs_input_grad[2:]) if wanted]
+        # Only a pass that fills .grad of every leaf reaches the anchor: then the student's leaves get theirs too.
+        accumulate = torch._C._will_engine_execute_node(ctx.anchor)  # type: ignore[attr-defined]
+        keep = torch._C._autograd._get_current_graph_task_keep_graph()  # type: ignore[attr-defined]
+        create = torch.is_grad_enabled()
+        task = torch._C._current_graph_task_id()
+        found = _product(ctx.reply, list(grads), ctx.inputs, needed, [task, keep, create, accumulate])
+        result: list[Tensor | None] = [None] * len(ctx.inputs)
+        for i, grad in zip(needed, found, strict=True):
+            result[i] = grad
+        return (None, None, *result)
+
+
+class _Now(torch.autograd.Function):
+    """The tensor with the history that it has now, whatever will be done to it in place."""
+
+    @staticmethod
+    def forward(ctx: Any, t: Tensor) -> Tensor:
+        return t.data
+
+    @staticmethod
+    def backward(ctx: Any, *grads: Any) -> Any:
+        return grads[0]
+
+
+def as_it_is(t: Tensor) -> Tensor:
+    if not t.requires_grad:
+        return t
+    with torch.enable_grad():
+        now: Tensor = _Now.apply(t)  # type: ignore[no-untyped-call]
+    return now
+
+
+class Entered:
+    """Makes arriving tensors leaves or parameters, as they are there. What has a history gets it from a RemoteNode."""
+
+    def __init__(self) -> None:
+        self._retaining: list[Tensor] = []
+
+    def enter(self, t: Tensor, role: Role) -> Tensor:
+        if role.is_leaf:
+            return as_leaf(t, role)
+        if role.retains_grad:
+            self._retaining.append(t)
+        return t
+
+    def retain_gradients(self) -> None:
+        """Once the history is there."""
+        for t in self._retaining:
+            if t.requires_grad:
+                t.retain_grad()
+
+
+def _product(
+    reply: Reply, grads: list[Tensor | None], inputs: tuple[Tensor, ...], needed: list[int], how: list[Any]
+) -> list[Tensor | None]:
+    exchange = Exchange(enter=Entered().enter)
+    message = exchange.pack(grads)
+    blocks = len(exchange.blocks)
+    answer = reply.world.ask("vjp", reply.node, message, needed, *how)
+    try:
+        raised, packed, changed, node, history = expect(answer, 5)
+        if raised is None:
+            exchange.write_blocks(changed, blocks)
+            found = _checked(exchange.unpack(packed), [inputs[i] for i in needed])
+            if node is not None:
+                _record(reply, number(node), found, [*inputs, *_recorded(grads)], history)
+            return found
+        error = exception(raised, reply.world.namespace)
+    except Exception as malformed:
+        raise no_answer(malformed) from None
+    raise error
+
+
+def _checked(found: Any, inputs: list[Tensor]) -> list[Tensor | None]:
+    if not isinstance(found, list):
+        raise WireError("malformed gradients")
+    for grad, t in zip(found, inputs, strict=True):
+        if grad is not None and (not isinstance(grad, Tensor) or grad.shape != t.shape):
+            raise WireError("a gradient of another shape than its input")
+    return found
+
+
+def _record(reply: Reply, node: int, found: list[Tensor | None], inputs: list[Tensor], history: Plain) -> None:
+    recorded = [found[i] for i in numbers(history, len(found))]
+    outputs = [g for g in recorded if g is not None]
+    RemoteNode.connect(Reply(reply.world, node), inputs, outputs, [])
+
+
+def _recorded(grads: list[Tensor | None]) -> list[Tensor]:
+    return [g for g in grads if g is not None and g.requires_grad]

@@ -1,0 +1,137 @@
+"""One student process as the examiner sees it: calls of its objects, with everything that a call can change."""
+
+from __future__ import annotations
+
+import weakref
+from collections.abc import Mapping
+from typing import Any
+
+import torch
+from torch import Tensor
+
+from autograder.examiner.changes import Changes, versions
+from autograder.examiner.handles import Remote
+from autograder.examiner.link import Dropped, Line, expect, no_answer, number, numbers
+from autograder.examiner.node import Entered, RemoteNode, Reply, as_it_is
+from autograder.examiner.raised import exception
+from autograder.wire import names
+from autograder.wire.exchange import Exchange
+from autograder.wire.frames import Plain, WireError
+
+
+class World:
+    """One student process. `namespace`: the course's own names, for given functions."""
+
+    def __init__(self, link: Line, namespace: Mapping[str, Any]) -> None:
+        self.link: Any = link  # the caller's own kind of Line
+        self.namespace = namespace
+        self.dropped = Dropped()
+        self._remotes: weakref.WeakValueDictionary[int, Remote] = weakref.WeakValueDictionary()
+
+    def stand_in(self, name: str) -> Remote:
+        """What stands for the object that an exercise defines under this name."""
+        return Remote(self, name, None)
+
+    def operate(self, target: str | int, operation: str, *args: Any, **kwargs: Any) -> Any:
+        """Do an operation on a student's object. Raises what the student's code raised, by type, or Stopped."""
+        entered = Entered()
+        exchange = Exchange(self._name_of, self._named, self._opaque, self._handle, entered.enter)
+        message = exchange.pack((args, kwargs))
+        sent = len(exchange.blocks), list(exchange.objects), versions(exchange.objects)
+        reply = self.ask("call", target, operation, message)
+        try:
+            # In inference mode too, a reply is made of ordinary tensors, but for those that say they are others.
+            with torch.inference_mode(False), torch.no_grad():
+                result, later, error = self._result(exchange, *sent, *expect(reply, 7))
+                entered.retain_gradients()
+        except Exception as malformed:
+            raise no_answer(malformed) from None
+        for step in later:
+            step()
+        if error is not None:
+            raise error
+        return result
+
+    def ask(self, *request: Plain) -> Plain:
+        """The reply to a request."""
+        return self.link.ask([*request, self.dropped.take()])
+
+    def _result(
+        self,
+        exchange: Exchange,
+        blocks: int,
+        objects: list[Any],
+        before: list[int],
+        raised: Plain,
+        packed: Plain,
+        after: Plain,
+        changed: Plain,
+        edges: Plain,
+        touched: Plain,
+        nodes: Plain,
+    ) -> Any:
+        result = exchange.unpack(packed)
+        differences = None if after is None else exchange.unpack(after)
+        exchange.write_blocks(changed, blocks)
+        changes = Changes(objects, differences, before)
+        changes.before_connecting()
+        inputs = [_tensor(objects[n]) for n in numbers(edges, len(objects))]
+        for n in numbers(touched, 2**62):
+            inputs += self._remotes[n]._inputs
+        if nodes:
+            self._connect(exchange.objects, len(objects), inputs, nodes)
+        for handle in exchange.made_handles:
+            handle._inputs = inputs
+        later = changes.after_connecting()
+        return result, later, None if raised is None else exception(raised, self.namespace)
+
+    def _connect(self, objects: list[Any], sent: int, inputs: list[Tensor], nodes: Plain) -> None:
+        """Make the results of a call, and what it changed in place, part of the graph."""
+        parts = [expect(node, 4) for node in nodes]
+        if len(parts) > 1:
+            changed = {id(objects[n]) for _, _, dirty, _ in parts for n in numbers(dirty, sent)}
+            inputs = [as_it_is(t) if id(t) in changed else t for t in inputs]
+        for node, outputs, dirty, between in parts:
+            made = [_tensor(objects[n]) for n in numbers(outputs, len(objects))]
+            if any(n < sent for n in outputs):
+                raise WireError("an argument that is called a new result")
+            recorded = [_tensor(objects[n]) for n in numbers(dirty, sent)]
+            sources = [*inputs, *[_tensor(objects[n]) for n in numbers(between, len(objects))]]
+            known = {id(t) for t in sources}
+            sources += [t for t in recorded if id(t) not in known]
+            RemoteNode.connect(Reply(self, number(node)), sources, made, recorded)
+
+    def _name_of(self, value: Any) -> str | None:
+        found = names.name_of(value)
+        if found is None and not isinstance(value, Remote):
+            given = next((n for n, known in self.namespace.items() if known is value), None)
+            found = None if given is None else f"given {given}"
+        return found
+
+    def _named(self, name: str) -> Any:
+        if not name.startswith("given "):
+            return names.named(name)
+        given = self.namespace.get(name.removeprefix("given "))
+        if not callable(given):
+            raise WireError("no such given function")
+        return given
+
+    def _opaque(self, value: Any) -> Plain:
+        if type(value) is Remote and value._world is self:
+            return value._target
+        raise TypeError(f"a check passes a {type(value).__name__}: only values and callables with a name can be passed")
+
+    def _handle(self, packed: Plain) -> Remote:
+        target, kinds = expect(packed, 2)
+        if not isinstance(kinds, list):
+            raise WireError("malformed handle")
+        remote = self._remotes.get(number(target))
+        if remote is None:
+            remote = self._remotes[target] = Remote(self, target, tuple(str(k)[:200] for k in kinds[:20]))
+        return remote
+
+
+def _tensor(value: Any) -> Tensor:
+    if not isinstance(value, Tensor):
+        raise WireError("not a tensor")
+    return value

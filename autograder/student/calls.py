@@ -1,0 +1,238 @@
+"""Serves calls of the student's objects: with values in, values out, and the graph between them kept for backward."""
+
+from __future__ import annotations
+
+import contextlib
+import io
+import secrets
+import sys
+import warnings
+from collections.abc import Collection, Iterator
+from typing import Any
+
+import torch
+from torch import Tensor
+from torch.autograd.graph import get_gradient_edge
+
+from autograder.student.changes import TensorBefore, before
+from autograder.student.graph import Node, Pass, layers, vector_jacobian_product
+from autograder.student.operations import OPERATIONS
+from autograder.student.shadows import Shadows
+from autograder.wire import ambient, names
+from autograder.wire.exchange import SIMPLE, Exchange
+from autograder.wire.frames import Plain, WireError
+
+MAX_TEXT = 2_000  # characters of an exception's message
+
+
+class Calls:
+    """The objects, nodes and handles of one client.
+
+    namespace: the notebook's. given: the names in it that are the course's own, and mean the same for the client.
+    """
+
+    def __init__(self, namespace: dict[str, Any], given: Collection[str] = ()) -> None:
+        self.namespace, self.given = namespace, given
+        self.nodes: dict[int, Node] = {}
+        self.handles: dict[int, Any] = {}
+        self.origins: dict[int, list[Any]] = {}  # gradient edges of what went into the making of a handle
+        self._numbers: dict[int, int] = {}  # of handles, by identity
+        # Numbers of handles and nodes: others in each process, so that none is taken for one of an earlier process.
+        self._made = secrets.randbits(30) << 30
+        self._ambient = ambient.Ambient()
+        self._touched: list[int] = []  # handles that came in with this request
+        self._new: list[int] = []  # handles made by it
+
+    def answer(self, request: Plain) -> Plain:
+        """[reply, ambient state] to [request, ambient state], where the request is one of
+
+        [call, target, operation, message, dropped]
+        [vjp, node, message, needed, backward pass, keep, create, accumulate, dropped]. Raises WireError.
+        """
+        try:
+            (kind, *rest, dropped), state = request
+            self._drop(*dropped)
+            serve: Any = {"call": self._call, "vjp": self._vjp}[kind]
+            with _quiet(), torch.inference_mode(False):
+                return serve(state, *rest)
+        except WireError:
+            raise
+        except Exception as error:  # the student's own exceptions end up in the reply
+            raise WireError(f"malformed request: {type(error).__name__}: {str(error)[:200]}") from None
+
+    def _call(self, state: Plain, target: Plain, operation: str, message: Plain) -> Plain:
+        shadows = Shadows()
+        exchange = self._exchange(shadows)
+        self._touched, self._new = [], []
+        operate = OPERATIONS[operation]
+        if isinstance(target, int):
+            self._handle(target)
+        try:
+            args, kwargs = exchange.unpack(message)
+        except NameError as error:  # a function of the student's, passed to another, that was never defined
+            self._ambient.apply(state)
+            return [[_raised(error), exchange.pack(None), None, [], [], [], []], self._ambient.read()]
+        blocks, count = len(exchange.blocks), len(exchange.objects)
+        notes = [before(value) for value in exchange.objects]
+        edges = {n: get_gradient_edge(v) for n, v in enumerate(exchange.objects) if _differentiable(v)}
+        with torch.inference_mode(ambient.inference(state)):
+            self._ambient.apply(state)
+            try:
+                result, raised = operate(self._target(target), *args, **kwargs), None
+            except BaseException as error:
+                result, raised = None, _raised(error)
+            if torch.is_autocast_enabled("cpu") or torch.is_autocast_enabled("cuda"):
+                torch.clear_autocast_cache()  # what leaving the caller's block would do
+            state = self._ambient.read()
+        tensors = {n: note for n, note in enumerate(notes) if isinstance(note, TensorBefore)}
+        for n, note in tensors.items():
+            if n not in edges and note.value.is_leaf and _differentiable(note.value):
+                edges[n] = get_gradient_edge(note.value)  # requires_grad_() inside
+        dirty = [n for n, note in tensors.items() if note.was_recorded()]
+        packed, raised = self._pack(exchange, result, raised)
+        differences = [note and note.difference(shadows) for note in notes]
+        after = exchange.pack(differences) if any(d is not None for d in differences) else None
+        changed = exchange.changed_blocks(blocks)
+        outputs = [n for n in range(count, len(exchange.objects)) if _has_history(exchange.objects[n])]
+        inherited = [edge for handle in self._touched for edge in self.origins.get(handle, [])]
+        inputs = [*edges.values(), *inherited]
+        nodes = self._record(exchange, inputs, outputs, dirty) if outputs or dirty else []
+        if inputs:
+            self.origins.update({handle: inputs for handle in self._new})
+        return [[raised, packed, after, changed, list(edges), self._touched, nodes], state]
+
+    def _record(self, exchange: Exchange, inputs: list[Any], outputs: list[int], dirty: list[int]) -> Plain:
+        """[number, outputs, changed arguments, results in between] of each node that the call becomes."""
+        edges = {n: get_gradient_edge(exchange.objects[n]) for n in [*outputs, *dirty]}
+        found = layers(edges)
+        nodes = []
+        for members, between in found:
+            made = [n for n in members if n not in dirty], [n for n in members if n in dirty]
+            node = Node(
+                [*inputs, *[edges[n] for n in between]],
+                [edges[n] for part in made for n in part],
+                [exchange.objects[n] for n in between],
+                shared=bool(self._touched) or len(found) > 1,
+            )
+            nodes.append([self._keep(node), *made, between])
+        return nodes
+
+    def _pack(self, exchange: Exchange, result: Any, raised: Plain) -> tuple[Plain, Plain]:
+        try:
+            return exchange.pack(result), raised
+        except Exception as error:  # a sparse tensor, an object array, too many bytes, an object that lies
+            failure = TypeError(f"a check cannot look at this result: {str(error)[:MAX_TEXT]}")
+            return exchange.pack(None), _raised(failure)
+
+    def _vjp(
+        self,
+        state: Plain,
+        number: int,
+        message: Plain,
+        needed: list[int],
+        task: int,
+        keep: bool,
+        create: bool,
+        accumulate: bool,
+    ) -> Plain:
+        node = self.nodes[number]
+        exchange = self._exchange(Shadows())
+        grads = exchange.unpack(message)
+        blocks = len(exchange.blocks)
+        self._ambient.apply(state)
+        try:
+            found = vector_jacobian_product(node, grads, needed, Pass(task, keep, create, accumulate))
+        except Exception as error:
+            return [[_raised(error), exchange.pack([]), [], None, []], self._ambient.read()]
+        packed = exchange.pack(found)
+        history = [i for i, g in enumerate(found) if create and g is not None and g.requires_grad]
+        incoming = [get_gradient_edge(g) for g in grads if _differentiable(g)]
+        new = None
+        if history:
+            made = [get_gradient_edge(g) for i, g in enumerate(found) if g is not None and i in history]
+            new = self._keep(Node([*node.inputs, *incoming], made, node.between, shared=True))
+        return [[None, packed, exchange.changed_blocks(blocks), new, history], self._ambient.read()]
+
+    def _target(self, target: Plain) -> Any:
+        if isinstance(target, int):
+            return self.handles[target]
+        if target not in self.namespace:
+            raise NameError(f"name {target!r} is not defined")
+        return self.namespace[target]
+
+    def _exchange(self, shadows: Shadows) -> Exchange:
+        return Exchange(self._name_of, self._named, self._opaque, self._handle, shadows.enter)
+
+    def _handle(self, target: Plain) -> Any:
+        value = self._target(target)
+        if isinstance(target, int) and target not in self._touched:
+            self._touched.append(target)
+        return value
+
+    def _name_of(self, value: Any) -> str | None:
+        given = next((name for name in self.given if self.namespace.get(name) is value), None)
+        return names.name_of(value) if given is None else f"given {given}"
+
+    def _named(self, name: str) -> Any:
+        return self._target(name.removeprefix("given ")) if name.startswith("given ") else names.named(name)
+
+    def _opaque(self, value: Any) -> Plain:
+        number = self._numbers.get(id(value))
+        if number is None:
+            number = self._numbers[id(value)] = self._made = self._made + 1
+            self.handles[number] = value
+            self._new.append(number)
+        return [number, names.type_names(type(value))]
+
+    def _keep(self, node: Node) -> int:
+        self._made += 1
+        self.nodes[self._made] = node
+        return self._made
+
+    def _drop(self, nodes: list[int], handles: list[int]) -> None:
+        """Forget what the client cannot use any more."""
+        for number in nodes:
+            self.nodes.pop(number, None)
+        for number in handles:
+            self._numbers.pop(id(self.handles.pop(number, None)), None)
+            self.origins.pop(number, None)
+
+
+def _differentiable(value: Any) -> bool:
+    return isinstance(value, Tensor) and value.requires_grad and not value.is_inference()
+
+
+def _has_history(value: Any) -> bool:
+    return _differentiable(value) and not value.is_leaf
+
+
+def _raised(error: BaseException) -> Plain:
+    """[type names, arguments]. Arguments that are no simple values become the exception's text."""
+    try:
+        args = list(error.args[:10])
+        if not all(type(a) in SIMPLE or (type(a) is int and abs(a) < 2**63) for a in args):
+            args = [str(error)]
+    except Exception:
+        args = []
+    return [names.type_names(type(error)), [a[:MAX_TEXT] if isinstance(a, str | bytes) else a for a in args]]
+
+
+class _Nowhere(io.TextIOBase):
+    def write(self, text: str, /) -> int:
+        return len(text)
+
+    def writable(self) -> bool:
+        return True
+
+
+@contextlib.contextmanager
+def _quiet() -> Iterator[None]:
+    """What the student's code prints or warns during a check goes nowhere: it could tell what the check passed in."""
+    streams = sys.stdout, sys.stderr
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        sys.stdout = sys.stderr = _Nowhere()
+        try:
+            yield
+        finally:
+            sys.stdout, sys.stderr = streams

@@ -1,0 +1,120 @@
+"""What a call changed of the objects that the client passed in."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import torch
+from torch import Tensor
+
+from autograder.student.shadows import Shadows
+from autograder.wire.tensors import gradient, version
+
+
+def before(value: Any) -> Before | None:
+    """A note of what this object looks like, for the kinds of objects that can change."""
+    kind = next((kind for known, kind in KINDS.items() if isinstance(value, known)), None)
+    return None if kind is None else kind(value)
+
+
+class Before:
+    """An object as it was before the call."""
+
+    def __init__(self, value: Any) -> None:
+        self.value = value
+        self.content = self.read()
+
+    def read(self) -> Any:
+        raise NotImplementedError
+
+    def difference(self, shadows: Shadows) -> Any:
+        """None where nothing changed; else what the client must do to its own object."""
+        raise NotImplementedError
+
+
+class TensorBefore(Before):
+    def read(self) -> Any:
+        t: Tensor = self.value
+        self.version, self.place, self.grad = version(t), _place(t), gradient(t)
+        self.requires_grad, self.is_leaf, self.retains = t.requires_grad, t.is_leaf, t.retains_grad
+        # Of a view, grad_fn is made anew by each look at it after a change of its base: keep the one from here.
+        self.grad_fn = t.grad_fn
+        return None
+
+    def was_recorded(self) -> bool:
+        """Whether the call made this tensor the result of an operation on it: changed it in place, under autograd."""
+        t: Tensor = self.value
+        return t.requires_grad and not t.is_leaf and t.grad_fn is not self.grad_fn
+
+    def difference(self, shadows: Shadows) -> Any:
+        t: Tensor = self.value
+        changes: dict[str, Any] = {}
+        if version(t) != self.version:
+            changes["version"] = version(t) - self.version
+        if _place(t) != self.place:
+            changes["place"] = t.data
+        if gradient(t) is not self.grad:
+            changes["grad"] = gradient(t)
+        if t.is_leaf and not self.is_leaf:
+            changes["detached"] = True
+        if t.is_leaf and t.requires_grad != (self.requires_grad and self.is_leaf):
+            changes["requires_grad"] = t.requires_grad
+        if t.retains_grad and not self.retains:
+            changes["retains_grad"] = True
+        leaked = shadows.leaked.get(id(t))
+        if leaked is not None:
+            changes["leaked"] = leaked
+        return changes or None
+
+
+class ListBefore(Before):
+    def read(self) -> Any:
+        return list(self.value)
+
+    def difference(self, shadows: Shadows) -> Any:
+        return None if _same(self.value, self.content) else tuple(self.value)
+
+
+class DictBefore(Before):
+    def read(self) -> Any:
+        return dict(self.value)
+
+    def difference(self, shadows: Shadows) -> Any:
+        same = _same(list(self.value), list(self.content))
+        same = same and _same(list(self.value.values()), list(self.content.values()))
+        return None if same else tuple(self.value.items())
+
+
+class SetBefore(Before):
+    def read(self) -> Any:
+        return set(self.value)
+
+    def difference(self, shadows: Shadows) -> Any:
+        same = {id(v) for v in self.value} == {id(v) for v in self.content}
+        return None if same else tuple(self.value)
+
+
+class GeneratorBefore(Before):
+    def read(self) -> Any:
+        return self.value.get_state().numpy().tobytes()
+
+    def difference(self, shadows: Shadows) -> Any:
+        state = self.read()
+        return None if state == self.content else state
+
+
+KINDS: dict[type, type[Before]] = {
+    Tensor: TensorBefore,
+    list: ListBefore,
+    dict: DictBefore,
+    set: SetBefore,
+    torch.Generator: GeneratorBefore,
+}
+
+
+def _same(now: list[Any], then: list[Any]) -> bool:
+    return len(now) == len(then) and all(a is b for a, b in zip(now, then, strict=True))
+
+
+def _place(t: Tensor) -> Any:
+    return t.data_ptr(), t.dtype, t.storage_offset(), t.shape, t.stride(), t.is_conj(), t.is_neg()

@@ -1,0 +1,42 @@
+"""What a client can do with an object that it does not have."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+from autograder.wire import names
+
+
+def _leave(value: Any, error: str | None) -> Any:
+    """End a with block, in which an exception of this type was raised."""
+    if error is None:
+        return value.__exit__(None, None, None)
+    kind = names.exception_type([error], {})
+    return value.__exit__(kind, kind(), None)
+
+
+def _bases(value: Any) -> list[str]:
+    if not isinstance(value, type):
+        raise AttributeError("__bases__")
+    return names.type_names(value)
+
+
+OPERATIONS: dict[str, Callable[..., Any]] = {
+    "call": lambda value, *args, **kwargs: value(*args, **kwargs),
+    "getattr": getattr,
+    "setattr": setattr,
+    "delattr": delattr,
+    "getitem": lambda value, key: value[key],
+    "setitem": lambda value, key, item: value.__setitem__(key, item),
+    "len": len,
+    "bool": bool,
+    "iter": iter,
+    "next": next,
+    "contains": lambda value, item: item in value,
+    "isinstance": lambda value, other: isinstance(value, other),
+    "enter": lambda value: value.__enter__(),
+    "leave": _leave,
+    "kinds": lambda value: names.type_names(type(value)),
+    "bases": _bases,
+}

@@ -1,0 +1,110 @@
+"""Frames: a length, then msgpack. Whatever a sender does, a receiver gets a plain value or a WireError."""
+
+from __future__ import annotations
+
+import select
+import socket
+import struct
+import time
+from typing import Any
+
+import msgpack
+
+MAX_FRAME = 256 * 2**20  # bytes
+MAX_LIST = 2**17  # items of one list; a tensor is one item, whatever its size
+MAX_ITEMS = 2**20  # items of all lists of a message together: one byte of msgpack can become 64 bytes of Python
+MAX_DEPTH = 200
+HEADER = struct.Struct(">Q")
+Plain = Any  # None, bool, int, float, str, bytes, and lists of these
+
+
+class WireError(Exception):
+    """What came, or should go, over the wire is not one of its values."""
+
+
+class WireClosed(WireError):
+    """The other side is gone."""
+
+
+class WireTimeout(WireError):
+    """The other side did not answer in time."""
+
+
+def to_bytes(value: Plain) -> bytes:
+    """Raises WireError where the value is too large, or no value of the wire."""
+    try:
+        data: bytes = msgpack.packb(value, use_bin_type=True)
+    except Exception as error:
+        raise WireError(f"no message: {type(error).__name__}") from None
+    if len(data) > MAX_FRAME:
+        raise WireError(f"a message of {len(data)} bytes: at most {MAX_FRAME} are allowed")
+    return data
+
+
+def from_bytes(data: bytes | bytearray) -> Plain:
+    """Raises WireError where these bytes are no message."""
+    count = 0
+
+    def counted(items: list[Plain]) -> list[Plain]:
+        nonlocal count
+        count += len(items) + 1
+        if count > MAX_ITEMS:
+            raise WireError("too many items")
+        return items
+
+    try:
+        return msgpack.unpackb(
+            data,
+            raw=False,
+            use_list=True,
+            list_hook=counted,
+            max_array_len=MAX_LIST,
+            max_map_len=0,
+            max_ext_len=0,
+        )
+    except Exception as error:  # msgpack raises many types, RecursionError among them
+        raise WireError(f"not a message: {type(error).__name__}") from None
+
+
+def send(channel: socket.socket, value: Plain) -> None:
+    """Send one frame. Raises WireClosed where nobody reads it any more."""
+    data = to_bytes(value)
+    try:
+        if len(data) < 2**16:
+            channel.sendall(HEADER.pack(len(data)) + data)
+        else:
+            channel.sendall(HEADER.pack(len(data)))
+            channel.sendall(data)
+    except TimeoutError:
+        raise WireTimeout("the other side does not read") from None
+    except OSError:
+        raise WireClosed("the other side is gone") from None
+
+
+def receive(channel: socket.socket, seconds: float | None = None) -> Plain:
+    """Receive one frame. Raises WireTimeout after `seconds`, WireClosed at its end, WireError where it is malformed.
+
+    Memory grows with the bytes that really came, not with the length that was announced.
+    """
+    deadline = None if seconds is None else time.monotonic() + seconds
+    (length,) = HEADER.unpack(_exactly(channel, HEADER.size, deadline))
+    if length > MAX_FRAME:
+        raise WireError(f"a message of {length} bytes was announced: at most {MAX_FRAME} are allowed")
+    return from_bytes(_exactly(channel, length, deadline))
+
+
+def _exactly(channel: socket.socket, count: int, deadline: float | None) -> bytearray:
+    chunks = bytearray()
+    while len(chunks) < count:
+        if deadline is not None:
+            ready, _, _ = select.select([channel], [], [], max(deadline - time.monotonic(), 0))
+            if not ready:
+                raise WireTimeout("no answer in time")
+        try:
+            chunk = channel.recv(min(count - len(chunks), 1 << 20))
+        except OSError:
+            chunk = b""
+        if not chunk:
+            raise WireClosed("the other side is gone")
+        chunks += chunk
+    return chunks

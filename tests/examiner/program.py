@@ -1,0 +1,126 @@
+"""A conformance program: student code, and check code that sees it once in this process and once from outside.
+
+    @program(f=lambda x: x.mul_(2))
+    def an_in_place_change_of_a_leaf(f):
+        x = torch.ones(3)
+        return f(x), x
+
+The keywords are the student's objects. The function's body is the check: its parameters name the objects that it
+uses, and what it returns is compared, with all that can be seen of it. `given` holds the course's own names.
+"""
+
+from __future__ import annotations
+
+import inspect
+import os
+import random
+import signal
+import socket
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+import torch
+
+from autograder.examiner.link import Link
+from autograder.examiner.remote import World
+from autograder.student.calls import Calls
+from autograder.wire.frames import WireClosed, receive, send
+from tests.examiner.observe import observe
+
+
+@dataclass(frozen=True)
+class Program:
+    check: Callable[..., Any]
+    student: dict[str, Any]
+    given: dict[str, Any]
+
+    def seen_locally(self) -> Any:
+        with _clean_state():
+            return self._run(self.student)
+
+    def seen_remotely(self) -> Any:
+        with _clean_state(), student_process({**self.given, **self.student}, list(self.given)) as channel:
+            link = Link(channel)
+            link.channel.settimeout(30)
+            world = World(link, self.given)
+            return self._run({name: world.stand_in(name) for name in self.student})
+
+    def _run(self, objects: dict[str, Any]) -> Any:
+        wanted = inspect.signature(self.check).parameters
+        try:
+            result = self.check(**{name: objects[name] for name in wanted})
+        except Exception as error:
+            result = error
+        return observe((result, _ambient()))
+
+
+def program(given: dict[str, Any] | None = None, **student: Any) -> Callable[[Callable[..., Any]], Program]:
+    return lambda check: Program(check, student, given or {})
+
+
+def programs_of(module: Any) -> dict[str, Program]:
+    """Name -> program, in the order in which the module defines them."""
+    return {name: value for name, value in vars(module).items() if isinstance(value, Program)}
+
+
+@contextmanager
+def student_process(namespace: dict[str, Any], given: list[str]) -> Iterator[socket.socket]:
+    """A fork that serves calls of what is in the namespace."""
+    ours, theirs = socket.socketpair()
+    pid = os.fork()
+    if pid == 0:
+        try:
+            ours.close()
+            torch.set_num_threads(1)
+            serve(theirs, Calls(namespace, given))
+        finally:
+            os._exit(0)
+    theirs.close()
+    try:
+        yield ours
+    finally:
+        ours.close()
+        os.kill(pid, signal.SIGKILL)
+        os.waitpid(pid, 0)
+
+
+def serve(channel: socket.socket, calls: Calls) -> None:
+    while True:
+        try:
+            send(channel, calls.answer(receive(channel)))
+        except WireClosed:
+            return
+
+
+@contextmanager
+def _clean_state() -> Iterator[None]:
+    """The same state of the process at the start of each run, and the one before at its end."""
+    kept = torch.get_rng_state(), random.getstate(), np.random.get_state()
+    for seed in (torch.manual_seed, random.seed, np.random.seed):
+        seed(7)
+    try:
+        yield
+    finally:
+        torch.set_rng_state(kept[0])
+        random.setstate(kept[1])
+        np.random.set_state(kept[2])
+        torch.set_default_dtype(torch.float32)
+        torch.set_grad_enabled(True)
+        torch.set_autocast_enabled("cpu", False)
+        torch.set_autocast_dtype("cpu", torch.bfloat16)
+        torch.use_deterministic_algorithms(False)
+
+
+def _ambient() -> Any:
+    """What the student's code, or the check, left of the state of the process."""
+    return [
+        torch.is_grad_enabled(),
+        torch.is_inference_mode_enabled(),
+        [torch.is_autocast_enabled("cpu"), torch.get_autocast_dtype("cpu"), torch.is_autocast_cache_enabled()],
+        torch.get_default_dtype(),
+        [torch.are_deterministic_algorithms_enabled(), torch.is_deterministic_algorithms_warn_only_enabled()],
+        [torch.rand(()).item(), random.random(), np.random.rand(), np.random.randn()],
+    ]

@@ -1,0 +1,213 @@
+"""What a student process can say to the examiner, and what the examiner makes of it."""
+
+from __future__ import annotations
+
+import os
+import subprocess
+import sys
+import time
+from collections.abc import Iterator
+from contextlib import contextmanager
+from typing import Any
+
+import numpy as np
+import pytest
+import torch
+
+from autograder.examiner.link import Link, Stopped
+from autograder.examiner.remote import World
+from autograder.student.calls import Calls
+from autograder.wire.frames import to_bytes
+from tests.examiner.program import student_process
+
+
+@contextmanager
+def world_of(seconds: float | None = 20.0, given: dict[str, Any] | None = None, **student: Any) -> Iterator[World]:
+    with student_process({**(given or {}), **student}, list(given or {})) as channel:
+        link = Link(channel)
+        link.until = None if seconds is None else time.monotonic() + seconds
+        yield World(link, given or {})
+
+
+class Yes:
+    """Says yes to everything."""
+
+    def __getattr__(self, name):
+        return lambda *_, **__: True
+
+    def __eq__(self, other):
+        return True
+
+    def __len__(self):
+        return 3
+
+    __hash__ = None
+
+
+def test_an_object_that_says_yes_is_equal_to_nothing():
+    with world_of(f=Yes) as world:
+        got = world.stand_in("f")()
+        assert got != 3 and got != [1, 2, 3]
+        with pytest.raises(TypeError):
+            torch.equal(got, torch.ones(3))
+        with pytest.raises((TypeError, AssertionError)):
+            torch.testing.assert_close(got, torch.ones(3))
+
+
+@pytest.mark.parametrize(
+    "name",
+    ["torch.Tensor", "torch.nn.parameter.Parameter", "torch.nn.parameter.Buffer", "builtins.list", "builtins.int"],
+)
+def test_no_object_passes_for_a_value(name):
+    module, _, last = name.rpartition(".")
+    liar = type(last, (Yes,), {"__module__": module, "__qualname__": last})
+    with world_of(f=liar) as world:
+        got = world.stand_in("f")()
+        assert not isinstance(got, torch.Tensor | list | int | np.ndarray)
+
+
+def test_a_tensor_subclass_arrives_as_a_tensor():
+    class Equal(torch.Tensor):
+        def __eq__(self, other):
+            return torch.tensor(True)
+
+    with world_of(f=lambda: torch.zeros(2).as_subclass(Equal)) as world:
+        got = world.stand_in("f")()
+        assert type(got) is torch.Tensor
+        assert not (got == torch.ones(2)).any()
+
+
+def test_a_process_that_ends_is_told_from_one_that_hangs():
+    with world_of(f=lambda: os._exit(3)) as world, pytest.raises(Stopped, match="ended"):
+        world.stand_in("f")()
+    with world_of(0.3, f=lambda: time.sleep(30)) as world:
+        with pytest.raises(Stopped, match="time limit"):
+            world.stand_in("f")()
+        start = time.monotonic()
+        with pytest.raises(Stopped, match="time limit"):  # at once: the late answer would be taken for this one's
+            world.stand_in("f")()
+        assert time.monotonic() - start < 0.2
+
+
+def test_exit_and_interrupt_are_exceptions_of_the_students():
+    def interrupt():
+        raise KeyboardInterrupt
+
+    with world_of(leave=sys.exit, interrupt=interrupt, f=lambda: 1) as world:
+        for name in ("leave", "interrupt"):
+            with pytest.raises(RuntimeError) as caught:
+                world.stand_in(name)()
+            assert caught.value.from_student
+        assert world.stand_in("f")() == 1
+
+
+def test_a_result_that_cannot_be_looked_at_is_the_students_error():
+    results = [
+        torch.eye(2).to_sparse(),
+        np.array([object()]),
+        torch.empty(1, device="meta"),
+        torch.zeros(1).expand(2**30),
+        [[torch.eye(2).to_sparse()]],
+    ]
+    with world_of(f=lambda n: results[n]) as world:
+        for n in range(len(results)):
+            with pytest.raises((TypeError, Stopped)):
+                world.stand_in("f")(n)
+
+
+def test_an_unknown_name_is_a_name_error():
+    with world_of(f=lambda g: g) as world:
+        with pytest.raises(NameError):
+            world.stand_in("missing")()
+        with pytest.raises(NameError):
+            world.stand_in("f")(world.stand_in("missing"))
+        assert world.stand_in("f")(1) == 1
+
+
+def test_a_check_that_passes_what_has_no_name_is_told():
+    with world_of(f=lambda g: g) as world, pytest.raises(TypeError, match="a check passes"):
+        world.stand_in("f")(lambda: 1)
+
+
+def test_what_is_printed_goes_nowhere(capfd):
+    def loud():
+        for _ in range(1000):
+            print("x" * 100_000)
+        sys.stderr.write("secret")
+        return 1
+
+    with world_of(f=loud) as world:
+        assert world.stand_in("f")() == 1
+    assert capfd.readouterr() == ("", "")
+
+
+def test_what_nothing_refers_to_any_more_is_forgotten():
+    calls = Calls({"f": lambda x: x * 2, "make": lambda x: lambda: x})
+
+    class Direct:
+        def __init__(self) -> None:
+            self.link = Link.__new__(Link)
+
+        def ask(self, request: Any) -> Any:
+            from autograder.wire.ambient import Ambient
+
+            calls._ambient = Ambient()
+            return calls.answer([request, Ambient().read()])[0]
+
+    world = World(Direct(), {})
+    f, make, x = world.stand_in("f"), world.stand_in("make"), torch.ones(2, requires_grad=True)
+    for _ in range(50):
+        f(x).sum().backward()
+        (g,) = torch.autograd.grad((f(x) ** 2).sum(), x, create_graph=True)
+        g.sum().backward()
+        make(3)()
+    del g
+    x.grad = None
+    f(x)
+    f(1)
+    assert len(calls.nodes) <= 1 and len(calls.handles) == 0 and len(calls.origins) == 0
+
+
+def test_a_random_state_is_sent_only_when_it_is_new():
+    from autograder.wire.ambient import Ambient
+
+    ours = Ambient()
+    first, second = len(to_bytes(ours.read())), len(to_bytes(ours.read()))
+    assert first > 5000 and second < 200
+    torch.rand(1)
+    assert 5000 < len(to_bytes(ours.read())) < 6000
+
+
+def test_a_handle_of_one_process_means_nothing_in_another():
+    with world_of(make=Yes) as world:
+        stale = world.stand_in("make")()
+        with student_process({"make": Yes}, []) as channel:
+            world.link = Link(channel)
+            world.stand_in("make")()
+            with pytest.raises(Stopped):
+                stale.anything()
+
+
+def test_a_call_imports_nothing():
+    """What it would import, each fork would import anew: it once took two seconds of each answer's time."""
+    code = """
+import sys, torch
+from autograder.examiner.remote import World
+from autograder.student.calls import Calls
+from autograder.wire.ambient import Ambient
+
+class Line:
+    calls, ours = Calls({"f": lambda x: x.exp() * 2, "g": lambda: (_ for _ in [1])}), Ambient()
+    def ask(self, request):
+        return self.calls.answer([request, self.ours.read()])[0]
+
+before = set(sys.modules)
+world, x = World(Line(), {}), torch.ones(2, requires_grad=True)
+f = world.stand_in("f")
+(g,) = torch.autograd.grad(f(x), x, torch.ones(2), create_graph=True)
+g.sum().backward()
+list(world.stand_in("g")())
+print(sorted(set(sys.modules) - before))
+"""
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, timeout=120)
+    assert done.stdout.strip() == "[]", done.stdout + done.stderr
