@@ -176,7 +176,7 @@ def mean_of_batches(batches):
     return sum(b.mean().item() for b in batches) / len(batches)
 
 
-# %% wrong: mean_of_batches "a sum of a batch cannot overflow" fails="a total beyond 65504 does not overflow | a mean between two float16 numbers"
+# %% wrong: mean_of_batches "a sum of a batch cannot overflow" fails="a total beyond 65504 does not overflow | a long running total keeps its digits | a mean between two float16 numbers"
 def mean_of_batches(batches):
     return sum(b.sum().item() for b in batches) / sum(b.numel() for b in batches)
 
@@ -194,7 +194,7 @@ def mean_of_batches(batches):
     return total.item() / sum(b.numel() for b in batches)
 
 
-# %% wrong: mean_of_batches "cast after the sum" fails="a total beyond 65504 does not overflow | a mean between two float16 numbers"
+# %% wrong: mean_of_batches "cast after the sum" fails="a total beyond 65504 does not overflow | a long running total keeps its digits | a mean between two float16 numbers"
 def mean_of_batches(batches):
     return sum(b.sum().double().item() for b in batches) / sum(b.numel() for b in batches)
 
@@ -247,7 +247,7 @@ def slots(t):
     )
 
 
-# %% wrong: slots "every tensor begins at slot 0" fails="slices that start later and take steps | one, three and four dimensions | slots are counted in elements, whatever the dtype | a 0-dim tensor reads one slot, an empty one none | a stride of 0 reads one slot again and again"
+# %% wrong: slots "every tensor begins at slot 0" fails="slices that start later and take steps | one, three, four and six dimensions | slots are counted in elements, whatever the dtype | a 0-dim tensor reads one slot, an empty one none | a stride of 0 reads one slot again and again"
 def slots(t):
     found = [0]
     for size, stride in zip(t.shape, t.stride()):
@@ -255,25 +255,25 @@ def slots(t):
     return found
 
 
-# %% wrong: slots "elements lie one after the other" fails="the slots of its transpose | slices that start later and take steps | one, three and four dimensions | slots are counted in elements, whatever the dtype | a stride of 0 reads one slot again and again"
+# %% wrong: slots "elements lie one after the other" fails="the slots of its transpose | slices that start later and take steps | one, three, four and six dimensions | slots are counted in elements, whatever the dtype | a stride of 0 reads one slot again and again"
 def slots(t):
     return list(range(t.storage_offset(), t.storage_offset() + t.numel()))
 
 
-# %% wrong: slots "flatten shows the storage" fails="the slots of its transpose | slices that start later and take steps | one, three and four dimensions | slots are counted in elements, whatever the dtype | a stride of 0 reads one slot again and again"
+# %% wrong: slots "flatten shows the storage" fails="the slots of its transpose | slices that start later and take steps | one, three, four and six dimensions | slots are counted in elements, whatever the dtype | a stride of 0 reads one slot again and again"
 def slots(t):
     flat = t.contiguous().flatten()
     return [flat.storage_offset() + i * flat.stride(0) for i in range(flat.numel())]
 
 
-# %% wrong: slots "tensors have two dimensions" fails="slices that start later and take steps | one, three and four dimensions | a 0-dim tensor reads one slot, an empty one none | a stride of 0 reads one slot again and again" raises=ValueError
+# %% wrong: slots "tensors have two dimensions" fails="slices that start later and take steps | one, three, four and six dimensions | slots are counted in elements, whatever the dtype | a 0-dim tensor reads one slot, an empty one none | a stride of 0 reads one slot again and again" raises=ValueError
 def slots(t):
     n, m = t.shape
     a, b = t.stride()
     return [t.storage_offset() + i * a + j * b for i in range(n) for j in range(m)]
 
 
-# %% wrong: slots "strides are bytes, as in NumPy" fails="the slots of a matrix | the slots of its transpose | slices that start later and take steps | one, three and four dimensions | slots are counted in elements, whatever the dtype | a stride of 0 reads one slot again and again"
+# %% wrong: slots "strides are bytes, as in NumPy" fails="the slots of a matrix | the slots of its transpose | slices that start later and take steps | one, three, four and six dimensions | slots are counted in elements, whatever the dtype | a stride of 0 reads one slot again and again"
 def slots(t):
     found = [t.storage_offset()]
     for size, stride in zip(t.shape, t.stride()):
@@ -281,7 +281,7 @@ def slots(t):
     return found
 
 
-# %% wrong: slots "the first index moves fastest" fails="the slots of a matrix | the slots of its transpose | slices that start later and take steps | one, three and four dimensions | slots are counted in elements, whatever the dtype | a stride of 0 reads one slot again and again"
+# %% wrong: slots "the first index moves fastest" fails="the slots of a matrix | the slots of its transpose | slices that start later and take steps | one, three, four and six dimensions | slots are counted in elements, whatever the dtype | a stride of 0 reads one slot again and again"
 def slots(t):
     found = [t.storage_offset()]
     for size, stride in zip(t.shape, t.stride()):
@@ -297,7 +297,7 @@ def slots(t):
     return found
 
 
-# %% wrong: slots "each slot once, in the order of memory" fails="the slots of its transpose | slices that start later and take steps | one, three and four dimensions | a stride of 0 reads one slot again and again"
+# %% wrong: slots "each slot once, in the order of memory" fails="the slots of its transpose | slices that start later and take steps | one, three, four and six dimensions | a stride of 0 reads one slot again and again"
 def slots(t):
     found = {t.storage_offset()} if t.numel() else set()
     for size, stride in zip(t.shape, t.stride()):
@@ -346,7 +346,7 @@ def blank_padding_(x, lengths):
     return x
 
 
-# %% wrong: blank_padding_ "anything times zero is zero" fails="a NaN beyond the length becomes zero"
+# %% wrong: blank_padding_ "anything times zero is zero" fails="a NaN beyond the length becomes zero | a view is changed too, and nothing beside it"
 def blank_padding_(x, lengths):
     x *= (torch.arange(x.shape[1]) < lengths[:, None])[:, :, None]
     return x
@@ -432,12 +432,12 @@ def center_rows(x, mask):
     return out
 
 
-# %% right: center_rows "junk out first, then a product with the mask"
+# %% right: center_rows "junk out first, then where"
 def center_rows(x, mask):
     clean = x.masked_fill(mask.logical_not(), 0.0)
     count = mask.sum(1).to(x.dtype)
     mean = clean.sum(1) / torch.where(count == 0, torch.ones_like(count), count)
-    return (clean - mean[:, None]) * mask
+    return torch.where(mask, clean - mean[:, None], 0)
 
 
 # %% right: center_rows "a copy, changed in place"
@@ -450,7 +450,19 @@ def center_rows(x, mask):
     return y
 
 
-# %% wrong: center_rows "zero times anything is zero" fails="NaN and inf at masked places do no harm | rows with no valid element, and with one | x and the mask keep their values"
+# %% wrong: center_rows "once the junk is out, a product with the mask is enough" fails="a NaN that counts stays visible"
+def center_rows(x, mask):
+    clean = torch.where(mask, x, 0)
+    return (clean - clean.sum(1, keepdim=True) / mask.sum(1, keepdim=True).clamp(min=1)) * mask
+
+
+# %% wrong: blank_padding_ "an alias is the tensor itself" fails="the result is x, and no copy of it"
+def blank_padding_(x, lengths):
+    x[torch.arange(x.shape[1]) >= lengths[:, None]] = 0
+    return x[:]
+
+
+# %% wrong: center_rows "zero times anything is zero" fails="NaN and inf at masked places do no harm | a NaN that counts stays visible | rows with no valid element, and with one | x and the mask keep their values"
 def center_rows(x, mask):
     x *= mask
     mean = x.sum(1, keepdim=True) / mask.sum(1, keepdim=True).clamp(min=1)
@@ -486,13 +498,13 @@ def center_rows(x, mask):
     return torch.where(mask, centered, 0)
 
 
-# %% wrong: center_rows "the mask is for the mean only" fails="one element masked | rows with several masked elements | NaN and inf at masked places do no harm | a square input | rows with no valid element, and with one | float64 stays float64, with its precision"
+# %% wrong: center_rows "the mask is for the mean only" fails="one element masked | rows with several masked elements | NaN and inf at masked places do no harm | a NaN that counts stays visible | a square input | rows with no valid element, and with one | float64 stays float64, with its precision"
 def center_rows(x, mask):
     mean = torch.where(mask, x, 0).sum(1, keepdim=True) / mask.sum(1, keepdim=True).clamp(min=1)
     return x - mean
 
 
-# %% wrong: center_rows "0 / 0 is 0" fails="rows with no valid element, and with one"
+# %% wrong: center_rows "0 / 0 is 0" fails="a NaN that counts stays visible | rows with no valid element, and with one"
 def center_rows(x, mask):
     clean = x.masked_fill(~mask, 0)
     return (clean - clean.sum(1, keepdim=True) / mask.sum(1, keepdim=True)) * mask
@@ -652,7 +664,7 @@ def ingest(array):
     return torch.tensor(np.array(array, order="C").astype(array.dtype.newbyteorder("="))).float()
 
 
-# %% wrong: ingest "float() makes a new tensor" fails="later writes to the array do not reach the tensor | writes to the tensor do not reach the array | reversed arrays | the other byte order" raises=ValueError
+# %% wrong: ingest "float() makes a new tensor" fails="later writes to the array do not reach the tensor | writes to the tensor do not reach the array | reversed arrays | the other byte order | 0-dim and empty arrays keep their shape" raises=ValueError
 def ingest(array):
     return torch.from_numpy(array).float()
 
@@ -677,7 +689,7 @@ def ingest(array):
     return torch.tensor(np.ascontiguousarray(array, dtype=np.float32))
 
 
-# %% wrong: ingest "as_tensor with a dtype copies" fails="later writes to the array do not reach the tensor | writes to the tensor do not reach the array | reversed arrays | the other byte order" raises=ValueError
+# %% wrong: ingest "as_tensor with a dtype copies" fails="later writes to the array do not reach the tensor | writes to the tensor do not reach the array | reversed arrays | the other byte order | 0-dim and empty arrays keep their shape" raises=ValueError
 def ingest(array):
     return torch.as_tensor(array, dtype=torch.float32)
 
@@ -758,7 +770,7 @@ def overlap(a, b):
     return not set(slots(a)).isdisjoint(slots(b))
 
 
-# %% wrong: overlap "shared elements have equal values" fails="two slices, and a copy | equal values in separate memory | expanded and 0-dim tensors | any dtype"
+# %% wrong: overlap "shared elements have equal values" fails="two slices, and a copy | interleaved views | equal values in separate memory | expanded and 0-dim tensors | any dtype"
 def overlap(a, b):
     return bool(set(a.flatten().tolist()) & set(b.flatten().tolist()))
 
@@ -782,7 +794,7 @@ def overlap(a, b):
 
 # %% wrong: overlap "NumPy has every dtype" fails="any dtype" raises=TypeError
 def overlap(a, b):
-    return np.shares_memory(a.numpy(), b.numpy())
+    return np.shares_memory(a.detach().numpy(), b.detach().numpy())
 
 
 # %% wrong: overlap "may_share_memory is the quick shares_memory" fails="interleaved views | any dtype"

@@ -243,7 +243,7 @@ def brighten(image: Tensor, gain: float, offset: int) -> Tensor:
     """gain * (pixel + offset) for each pixel, rounded to the nearest integer, then limited to 0 ... 255.
 
     image: uint8, any shape, not changed. gain: positive. offset: from -255 to 255.
-    Returns uint8 of image's shape. What lies halfway between two integers may be rounded either way.
+    Returns a new tensor, uint8 of image's shape. What lies halfway between two integers may be rounded either way.
     """
     ### BEGIN SOLUTION
     wide = gain * (image.to(torch.float32) + offset)
@@ -279,7 +279,7 @@ with check(
         want = torch.tensor([round(gain * (p + offset)) for p in t.tolist()], dtype=torch.uint8)
         assert_close(brighten(t, gain, offset), want)
 with check("bright pixels stop at 255", weight=2, hint="Which numbers can uint8 hold, and what is 250 + 20 in it?"):
-    for gain, offset in ((1.1234, 20), (1.7123, 60), (3.2181, 255)):
+    for gain, offset in ((1.1234, 20), (1.7123, 60), (3.2181, 255), (200.0, 10), (1e8, 1)):
         t = torch.tensor([3, 77, 180, 199, 236, 250, 255], dtype=torch.uint8)
         exact = [round(gain * (p + offset)) for p in t.tolist()]
         explain(
@@ -318,6 +318,8 @@ with check("the image keeps its values", guard=True):
     t = torch.tensor([9, 130, 255], dtype=torch.uint8)
     before = t.clone()
     brighten(t, 1.2, 30)
+    assert_close(t, before)
+    brighten(t, 1.0, 0).fill_(77)
     assert_close(t, before)
 ### END HIDDEN TESTS
 
@@ -372,7 +374,9 @@ hint(
 def mean_of_batches(batches: list[Tensor]) -> float:
     """The mean over all elements of all batches, as a Python float, to a relative precision of 1e-4.
 
-    batches: float16 tensors of any shapes, also 0-dim and empty ones. Together they have at least one element.
+    batches: float16 tensors of any shapes and strides, also 0-dim and empty ones, with finite elements. Together they
+        have at least one element. Neither the list nor a tensor is changed.
+    The precision is asked for where all elements have one sign.
     """
     ### BEGIN SOLUTION
     total = sum(batch.sum(dtype=torch.float64).item() for batch in batches)
@@ -418,6 +422,8 @@ with check(
     assert_close(mean_of_batches(list(t.split(20))), t.double().mean().item(), rtol=1e-4)
     t = torch.ones(2500, dtype=torch.float16)
     assert_close(mean_of_batches(list(t.split(1))), 1.0, rtol=1e-4)
+    t = torch.full((30_000,), 0.1, dtype=torch.float16)
+    assert_close(mean_of_batches([t, t[:7]]), t[0].item(), rtol=1e-4)
 with check("a mean between two float16 numbers", hint="Which step of yours rounds to float16? Does mean() do it too?"):
     t = torch.tensor([1000.0, 1001.0, 1001.0, 1001.0, 1000.0, 1001.0, 1001.0], dtype=torch.float16)
     exact = t.double().mean().item()
@@ -435,11 +441,16 @@ with check(
     t = torch.tensor([[1.0, 2.0, 3.0], [4.0, 5.0, 6.0]], dtype=torch.float16)
     batches = [t, torch.tensor(50.0, dtype=torch.float16), t.T[1:, :1], torch.empty(0, dtype=torch.float16)]
     assert_close(mean_of_batches(batches), 76.0 / 9, rtol=1e-4)
+    assert_close(mean_of_batches([t.T, t[:, ::2]]), 35.0 / 10, rtol=1e-4)
+    assert_close(mean_of_batches([t - t, t, t[:0]]), 21.0 / 12, rtol=1e-4)
+    assert isinstance(mean_of_batches([100 * t[0], 100 * t[:1, 1]]), float), "a whole mean is no float in your result"
 with check("the batches keep their values", guard=True):
     t = torch.tensor([1.5, 2.5, 7.0], dtype=torch.float16)
     before = t.clone()
-    mean_of_batches([t[:2], t[2:]])
+    batches = [t[:2], t[2:]]
+    mean_of_batches(batches)
     assert_close(t, before)
+    assert_close(batches, [before[:2], before[2:]])
 ### END HIDDEN TESTS
 
 # %% [markdown]
@@ -560,15 +571,23 @@ with check(
                 ),
             },
         )
-with check("one, three and four dimensions", weight=2, hint="Does your code count the dimensions itself?"):
+with check("one, three, four and six dimensions", weight=2, hint="Does your code count the dimensions itself?"):
     t = torch.arange(120).flip(0)
     for part in (t[7::9], t.reshape(4, 5, 6).transpose(0, 2)[1:, :, 2:], t.reshape(2, 3, 4, 5).permute(3, 1, 0, 2)):
+        grid = torch.arange(120).as_strided(part.shape, part.stride(), part.storage_offset())
+        assert_close(slots(part), grid.flatten().tolist())
+    t = t.reshape(2, 3, 1, 2, 5, 2).permute(4, 0, 5, 2, 1, 3)
+    for part in (t[1:, ..., 1], t[:, 1:]):
         grid = torch.arange(120).as_strided(part.shape, part.stride(), part.storage_offset())
         assert_close(slots(part), grid.flatten().tolist())
 with check("slots are counted in elements, whatever the dtype", hint="In which unit does PyTorch count strides?"):
     for dtype in (torch.uint8, torch.float64, torch.bool, torch.bfloat16):
         t = torch.ones(3, 4, dtype=dtype)
         assert_close(slots(t[1:, 1:3]), [5, 6, 9, 10])
+    t = torch.ones(3, 4, requires_grad=True)
+    assert_close(slots(t[1:, 1:3]), [5, 6, 9, 10])
+    assert_close(slots(torch.ones(3001, dtype=torch.float16)), list(range(3001)))
+    assert_close(slots(torch.zeros(2, 40_000, dtype=torch.uint8)[:, ::39_999]), [0, 39_999, 40_000, 79_999])
 with check(
     "a 0-dim tensor reads one slot, an empty one none", weight=2, hint="How many index tuples has the shape ()?"
 ):
@@ -637,7 +656,8 @@ hint(
 def blank_padding_(x: Tensor, lengths: Tensor) -> Tensor:
     """Set x[i, j] to zero for all j >= lengths[i], in place. Returns x itself.
 
-    x: (n, t, d), any dtype, any strides, but no two elements share a place in memory. What is left over may be NaN.
+    x: (n, t, d), any dtype, any strides, but no two elements share a place in memory. What is left over may be NaN
+        or inf. What is within the length keeps its value, also NaN and inf.
     lengths: (n,) int64, each from 0 to t, not changed.
     """
     ### BEGIN SOLUTION
@@ -701,6 +721,7 @@ with check("the result is x, and no copy of it", weight=2, hint="What does the c
     t = torch.arange(1.0, 25.0).reshape(2, 4, 3)
     got = blank_padding_(t, torch.tensor([3, 1]))
     want = torch.full((2, 4, 3), 7.0)
+    assert got is t, "your result is another tensor than x, perhaps an alias of it"
     got.fill_(7.0)
     assert_close(t, want)
 with check(
@@ -714,8 +735,21 @@ with check(
     want.transpose(0, 1)[1:4, 2:, ::3][1, 1:] = 0
     blank_padding_(whole.transpose(0, 1)[1:4, 2:, ::3], torch.tensor([3, 1, 4]))
     assert_close(whole, want)
+    nan, inf = float("nan"), float("inf")
+    whole = torch.tensor([[[1.5, nan], [nan, inf]], [[inf, 4.5], [7.5, nan]], [[nan, 2.5], [5.5, -inf]]])
+    want = torch.tensor([[[1.5, nan], [nan, inf]], [[inf, 4.5], [0.0, 0.0]], [[nan, 2.5], [0.0, 0.0]]])
+    explain(
+        blank_padding_(whole.transpose(0, 1), torch.tensor([3, 1])).transpose(0, 1),
+        want,
+        {
+            "NaN times 0 is NaN, and so is inf times 0: assign the zero, and do not multiply by it": torch.tensor(
+                [[[1.5, nan], [nan, inf]], [[inf, 4.5], [0.0, nan]], [[nan, 2.5], [0.0, nan]]]
+            )
+        },
+    )
+    assert_close(whole, want)
 with check("integers, booleans and float64 keep their dtype"):
-    for dtype in (torch.int64, torch.bool, torch.float64, torch.uint8, torch.float16):
+    for dtype in (torch.int64, torch.bool, torch.float64, torch.uint8, torch.float16, torch.bfloat16):
         t = torch.ones(2, 3, 4, dtype=dtype)
         want = t.clone()
         want[0, 2:] = 0
@@ -788,7 +822,8 @@ def center_rows(x: Tensor, mask: Tensor) -> Tensor:
 
     x: (n, d), float32 or float64. mask: (n, d) bool, True where an element is valid. Neither is changed.
     At masked places x may be anything, also NaN or inf. A row without valid elements becomes 0.
-    A valid NaN is not a missing value: it makes the mean of its row NaN, as in any mean.
+    A valid NaN or inf is no missing value: it goes into the mean of its row, as into any mean. The masked places of
+    such a row become 0 too.
     Returns (n, d) of x's dtype.
     """
     ### BEGIN SOLUTION
@@ -852,6 +887,10 @@ with check("a NaN that counts stays visible", hint="Where may you look for missi
     t = torch.tensor([[3.0, float("nan"), 5.0], [1.0, 2.0, 6.0]])
     want = torch.tensor([[float("nan")] * 3, [-2.0, -1.0, 3.0]])
     assert_close(center_rows(t, torch.ones(2, 3, dtype=torch.bool)), want)
+    nan, inf = float("nan"), float("inf")
+    t = torch.tensor([[3.0, nan, 5.0, 7.0], [inf, 2.0, 8.0, 6.0]])
+    mask = torch.tensor([[True, True, True, False], [True, True, False, True]])
+    assert_close(center_rows(t, mask), torch.tensor([[nan, nan, nan, 0.0], [nan, -inf, 0.0, -inf]]))
 with check("a square input", hint="Beside what does the row's mean stand: beside its row, or above a column?"):
     t = torch.tensor([[1.0, 2.0, 9.0], [4.0, -5.0, 4.0], [7.0, 8.0, 0.0]])
     mask = torch.tensor([[True, True, True], [True, False, True], [True, True, True]])
@@ -874,6 +913,9 @@ with check("float64 stays float64, with its precision"):
     mask = torch.tensor([[True, True, True], [False, True, True]])
     want = torch.tensor([[-2e-9, -1e-9, 3e-9], [0.0, -0.75, 0.75]], dtype=torch.float64)
     assert_close(center_rows(t, mask), want, rtol=1e-4, atol=1e-12)
+    t = torch.tensor([[100_001.0, 100_002.0, 100_006.0]], dtype=torch.float64)
+    want = torch.tensor([[-2.0, -1.0, 3.0]], dtype=torch.float64)
+    assert_close(center_rows(t, torch.ones(1, 3, dtype=torch.bool)), want, rtol=1e-7)
 with check("transposed and empty inputs"):
     t = torch.tensor([[1.0, 2.0], [5.0, 4.0], [3.0, 9.0]])
     assert_close(
@@ -888,6 +930,11 @@ with check("x and the mask keep their values", guard=True, hint="Which of your o
     center_rows(t, mask)
     assert_close(t, before)
     assert_close(mask, mask_before)
+    for n in (1, 2):
+        t = torch.tensor([[1.0, 3.0, 8.0], [2.0, 7.0, 0.0]])[:n]
+        before = t.clone()
+        center_rows(t, torch.ones(n, 3, dtype=torch.bool)).fill_(50.0)
+        assert_close(t, before)
 ### END HIDDEN TESTS
 
 # %% [markdown]
@@ -1003,13 +1050,20 @@ with check("a class without samples gets 0", weight=2, hint="What is 0 / 0? And 
     t = torch.tensor([[0.4, 0.3, 0.2, 0.1], [0.25, 0.5, 0.15, 0.1]])
     assert_close(class_confidence(t, torch.tensor([1, 1])), torch.tensor([0.0, 0.4, 0.0, 0.0]))
     assert_close(class_confidence(t, torch.tensor([2, 0])), torch.tensor([0.25, 0.0, 0.2, 0.0]))
+    t = torch.tensor([[0.0, 0.5, 0.5], [0.5, 0.5, 0.0], [1.0, 0.0, 0.0]])
+    assert_close(class_confidence(t, torch.tensor([0, 0, 1])), torch.tensor([0.25, 0.0, 0.0]))
+    t = torch.tensor([[0.25, 0.75]]).repeat(3000, 1)
+    assert_close(class_confidence(t, torch.ones(3000, dtype=torch.int64)), torch.tensor([0.0, 0.75]))
 with check("as many samples as classes", hint="Which dimension of probs does the label choose from?"):
     t = torch.tensor([[0.6, 0.3, 0.1], [0.2, 0.7, 0.1], [0.15, 0.05, 0.8]])
     assert_close(class_confidence(t, torch.tensor([1, 0, 1])), torch.tensor([0.2, 0.175, 0.0]))
 with check("float64 stays float64, with its precision"):
     t = torch.tensor([[1 / 3, 2 / 3], [1 / 7, 6 / 7], [1 / 11, 10 / 11]], dtype=torch.float64)
     want = torch.tensor([(1 / 3 + 1 / 11) / 2, 6 / 7], dtype=torch.float64)
-    assert_close(class_confidence(t, torch.tensor([0, 1, 0])), want, rtol=1e-12)
+    assert_close(class_confidence(t, torch.tensor([0, 1, 0])), want, rtol=1e-12, atol=1e-14)
+    t = torch.tensor([[0.1, 0.9], [0.7, 0.3]], dtype=torch.float64)
+    want = torch.tensor([0.1, 0.3], dtype=torch.float64)
+    assert_close(class_confidence(t, torch.tensor([0, 1])), want, rtol=1e-12, atol=1e-14)
 with check("transposed probabilities, one class, no sample"):
     t = torch.tensor([[0.9, 0.2], [0.1, 0.8]])
     assert_close(class_confidence(t.T, torch.tensor([1, 1])), torch.tensor([0.0, 0.45]))
@@ -1151,6 +1205,14 @@ with check(
         got = ingest(a)
         a += 10
         assert_close(got, torch.tensor([[1.0, 2.0], [3.0, 4.0], [5.0, 6.0]]))
+    for cut in (np.s_[1:], np.s_[:, 1], np.s_[::2], np.s_[:1, 1:], np.s_[:]):
+        for turned in (False, True):
+            a = np.array([[1.0, 2.0], [3.0, 4.0], [5.0, 6.0]], dtype=np.float32)
+            part = a[cut].T if turned else a[cut]
+            want = torch.tensor(part.tolist())
+            got = ingest(part)
+            a += 10
+            assert_close(got, want)
 with check("writes to the tensor do not reach the array", hint="Who else holds this memory?"):
     a = np.array([1.0, 2.0, 3.0], dtype=np.float32)
     ingest(a).fill_(-1.0)
@@ -1167,12 +1229,20 @@ with check("transposed arrays and arrays with steps"):
 with check("the other byte order", hint="Which library can swap the bytes?"):
     for code in (">f8", ">f4", "<f8", ">i2", ">u2"):
         assert_close(ingest(np.array([1, 2, 515], dtype=code)), torch.tensor([1.0, 2.0, 515.0]))
+    a = np.array([1, 2, 515], dtype=">f4")
+    ingest(a)
+    assert_close(a.tolist(), [1.0, 2.0, 515.0])
 with check("bool, and unsigned numbers that int16 cannot hold"):
     assert_close(ingest(np.array([True, False, True])), torch.tensor([1.0, 0.0, 1.0]))
     assert_close(ingest(np.array([65535, 40000, 1], dtype=np.uint16)), torch.tensor([65535.0, 40000.0, 1.0]))
+    assert_close(ingest(np.array([2**63, 2**40, 3], dtype=np.uint64)), torch.tensor([2.0**63, 2.0**40, 3.0]))
+    assert_close(ingest(np.array([-(2**40), 2**33, 3])), torch.tensor([-(2.0**40), 2.0**33, 3.0]))
 with check("0-dim and empty arrays keep their shape", hint="Does each NumPy function leave a 0-dim array as it is?"):
     assert_close(ingest(np.array(2.5)), torch.tensor(2.5))
-    assert_close(ingest(np.array(2.5, dtype=np.float32)), torch.tensor(2.5))
+    a = np.array(2.5, dtype=np.float32)
+    got = ingest(a)
+    a[...] = 10
+    assert_close(got, torch.tensor(2.5))
     assert_close(ingest(np.zeros((0, 3))), torch.empty(0, 3))
 with check("a read-only array, and the array stays as it was", guard=True):
     a = np.array([1.0, 2.0, 3.0])
@@ -1264,6 +1334,20 @@ with check(
     for a, b in ((t, t[2:]), (t[1], t[:, 3]), (t[1:, 1:], t.T), (t[::3], t[3:, 4:]), (t[2, 3], t[2]), (t, t)):
         assert_close(overlap(a, b), True)
         assert_close(overlap(b, a), True)
+    t = torch.arange(120.0).reshape(2, 3, 4, 5)
+    for a, b in (
+        (t[:, :, 1], t[1, 2]),
+        (t[..., 4], t[1, 2, 3, 4]),
+        (t[0, :, ::2, 1:], t[:, 1, 2]),
+        (t, t[0, 1, 2, 3:]),
+    ):
+        assert_close(overlap(a, b), True)
+    t += 1
+    for a, b in ((t, t.detach()), (t.data[1], t[:, 1]), (t[1:].detach(), t.flatten()[100:])):
+        assert_close(overlap(a, b), True)
+    t = torch.zeros(1000)
+    assert_close(overlap(t[600:], t), True)
+    assert_close(overlap(t[::3], t[999:]), True)
 with check(
     "slices of one storage that lie side by side",
     weight=3,
@@ -1278,6 +1362,14 @@ with check("interleaved views", weight=2, hint="Do two ranges that cross always 
     t = torch.arange(24.0).reshape(4, 6)
     for a, b in ((t[:, ::2], t[:, 1::2]), (t[:, 1], t[:, 2]), (t[1], t[::2]), (t[:, 0:2].T, t[:, 3:])):
         assert_close(overlap(a, b), False)
+    t = torch.arange(48.0).reshape(2, 4, 6)
+    for a, b in ((t[..., ::2], t[..., 1::2]), (t[:, ::2, 1:], t[:, 1::2]), (t[:, :, 1], t[:, 1:, 2:])):
+        assert_close(overlap(a, b), False)
+    t = torch.arange(48.0).reshape(2, 2, 2, 6)
+    assert_close(overlap(t[..., ::2], t[..., 1::2]), False)
+    t = torch.zeros(2, 1000)
+    assert_close(overlap(t[:, ::2], t[:, 1::2]), False)
+    t = torch.arange(24.0).reshape(4, 6)
     assert_close(overlap(t[:, ::2], t[:, ::3]), True)
     assert_close(overlap(t.flatten()[::5], t.flatten()[1::7]), True)  # both read slot 15
 with check("equal values in separate memory", weight=2, hint="What do values say about memory?"):
@@ -1296,12 +1388,14 @@ with check("an empty tensor overlaps nothing", guard=True, hint="Which address h
     t = torch.arange(6.0)
     assert_close(overlap(t[3:3], t), False)
     assert_close(overlap(torch.empty(0), torch.empty(0)), False)
+    t = torch.empty(0)
+    assert_close(overlap(t, t), False)
 with check(
     "any dtype",
     weight=2,
     hint="Which dtypes does NumPy not have? And which differences does a sum in a small dtype lose?",
 ):
-    for dtype in (torch.bfloat16, torch.bool, torch.uint8, torch.int64, torch.float64):
+    for dtype in (torch.bfloat16, torch.bool, torch.uint8, torch.int64, torch.float64, torch.complex64):
         t = torch.arange(12).to(dtype).reshape(3, 4)
         assert_close(overlap(t[:, 1:], t[2]), True)
         assert_close(overlap(t[:, 1:3], t[:, ::3]), False)
@@ -1314,6 +1408,9 @@ with check(
     overlap(t[0], other)
     assert_close(t, before)
     assert_close(other, torch.ones(3))
+    t = torch.ones(4, requires_grad=True)
+    overlap(t, t[1:].detach())
+    assert t.requires_grad, "your function took requires_grad from its argument"
 ### END HIDDEN TESTS
 
 # %% [markdown]

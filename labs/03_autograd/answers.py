@@ -632,7 +632,7 @@ def scaled_peak(x, w):
     return best * size if best.requires_grad or size.requires_grad else best.mul_(size)
 
 
-# %% wrong: scaled_peak "argmax has to be made smooth" fails="other sizes, negative sums and float64"
+# %% wrong: scaled_peak "argmax has to be made smooth" fails="other sizes, negative sums and float64 | the gradients for x and w are complete"
 def scaled_peak(x, w):
     sums = x @ w
     return torch.softmax(100 * sums, 0) @ x * sums.square().mean().sqrt()
@@ -677,14 +677,14 @@ def clamped_residual(x, branch, limit):
     return x + branch(inside)
 
 
-# %% wrong: clamped_residual "the hook belongs on x" fails="the gradient is the direct one plus the clamped one | other upstream gradients, limits and float64 | a branch that hands its gradient on unchanged leaves the direct way alone | two calls on the same x do not disturb each other | x may be the result of an operation"
+# %% wrong: clamped_residual "the hook belongs on x" fails="the gradient is the direct one plus the clamped one | other upstream gradients, limits and float64 | a branch that hands its gradient on unchanged leaves the direct way alone | two calls on the same x do not disturb each other | x may be the result of an operation, or require no grad while the branch has a parameter"
 def clamped_residual(x, branch, limit):
     if x.requires_grad:
         x.register_hook(lambda g: g.clamp(-limit, limit))
     return x + branch(x)
 
 
-# %% wrong: clamped_residual "the hook belongs on what the branch returns" fails="the gradient is the direct one plus the clamped one | other upstream gradients, limits and float64 | two calls on the same x do not disturb each other | x may be the result of an operation"
+# %% wrong: clamped_residual "the hook belongs on what the branch returns" fails="the gradient is the direct one plus the clamped one | other upstream gradients, limits and float64 | two calls on the same x do not disturb each other | x may be the result of an operation, or require no grad while the branch has a parameter"
 def clamped_residual(x, branch, limit):
     out = branch(x)
     if out.requires_grad:
@@ -700,7 +700,7 @@ def clamped_residual(x, branch, limit):
     return x + branch(inside)
 
 
-# %% wrong: clamped_residual "the hook computes, and returns nothing" fails="the gradient is the direct one plus the clamped one | other upstream gradients, limits and float64 | a branch that hands its gradient on unchanged leaves the direct way alone | two calls on the same x do not disturb each other | x may be the result of an operation"
+# %% wrong: clamped_residual "the hook computes, and returns nothing" fails="the gradient is the direct one plus the clamped one | other upstream gradients, limits and float64 | a branch that hands its gradient on unchanged leaves the direct way alone | two calls on the same x do not disturb each other | x may be the result of an operation, or require no grad while the branch has a parameter"
 def clamped_residual(x, branch, limit):
     inside = x.clone()
 
@@ -712,26 +712,26 @@ def clamped_residual(x, branch, limit):
     return x + branch(inside)
 
 
-# %% wrong: clamped_residual "every x requires grad" fails="the value is x + branch(x), also for an x without grad | an empty x and a 0-dim x keep their shapes" raises=RuntimeError
+# %% wrong: clamped_residual "every x requires grad" fails="the value is x + branch(x), also for an x without grad | x may be the result of an operation, or require no grad while the branch has a parameter | an empty x and a 0-dim x keep their shapes" raises=RuntimeError
 def clamped_residual(x, branch, limit):
     inside = x.view_as(x)
     inside.register_hook(lambda g: g.clamp(-limit, limit))
     return x + branch(inside)
 
 
-# %% wrong: clamped_residual "a detached copy has its own gradient" fails="the gradient is the direct one plus the clamped one | other upstream gradients, limits and float64 | a branch that hands its gradient on unchanged leaves the direct way alone | two calls on the same x do not disturb each other | x may be the result of an operation"
+# %% wrong: clamped_residual "a detached copy has its own gradient" fails="the gradient is the direct one plus the clamped one | other upstream gradients, limits and float64 | a branch that hands its gradient on unchanged leaves the direct way alone | two calls on the same x do not disturb each other | x may be the result of an operation, or require no grad while the branch has a parameter"
 def clamped_residual(x, branch, limit):
     inside = x.detach().requires_grad_()
     inside.register_hook(lambda g: g.clamp(-limit, limit))
     return x + branch(inside)
 
 
-# %% wrong: clamped_residual "clamping the values clamps the gradient" fails="the value is x + branch(x), also for an x without grad | the gradient is the direct one plus the clamped one | other upstream gradients, limits and float64 | a branch that hands its gradient on unchanged leaves the direct way alone | two calls on the same x do not disturb each other | x may be the result of an operation | an empty x and a 0-dim x keep their shapes"
+# %% wrong: clamped_residual "clamping the values clamps the gradient" fails="the value is x + branch(x), also for an x without grad | the gradient is the direct one plus the clamped one | other upstream gradients, limits and float64 | a branch that hands its gradient on unchanged leaves the direct way alone | two calls on the same x do not disturb each other | x may be the result of an operation, or require no grad while the branch has a parameter | an empty x and a 0-dim x keep their shapes"
 def clamped_residual(x, branch, limit):
     return x + branch(x).clamp(-limit, limit)
 
 
-# %% wrong: clamped_residual "the limit is a norm, not one for each element" fails="the gradient is the direct one plus the clamped one | other upstream gradients, limits and float64 | a branch that hands its gradient on unchanged leaves the direct way alone | two calls on the same x do not disturb each other | x may be the result of an operation"
+# %% wrong: clamped_residual "the limit is a norm, not one for each element" fails="the gradient is the direct one plus the clamped one | other upstream gradients, limits and float64 | a branch that hands its gradient on unchanged leaves the direct way alone | two calls on the same x do not disturb each other | x may be the result of an operation, or require no grad while the branch has a parameter"
 def clamped_residual(x, branch, limit):
     inside = x.view_as(x)
     if inside.requires_grad:
@@ -856,7 +856,7 @@ def graph_size(f, x):
     return len(seen)
 
 
-# %% wrong: graph_size "the first entry leads all the way" fails="the graph of (x * x + 3 * (x + 1)).sum() has 6 nodes | all leaves are counted, not only x"
+# %% wrong: graph_size "the first entry leads all the way" fails="the graph of (x * x + 3 * (x + 1)).sum() has 6 nodes | an operation with several results is one node | all leaves are counted, not only x"
 def graph_size(f, x):
     node, count = f(x).grad_fn, 0
     while node is not None:

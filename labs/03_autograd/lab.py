@@ -97,7 +97,8 @@ def value_and_slope(coefficients: list[float], x: Tensor) -> tuple[Tensor, Tenso
 
     coefficients: at least one number, the highest power first: [1.0, 3.0, 2.0] is x**2 + 3*x + 2.
     x: any shape, float32 or float64; zero is allowed. Returns (value, slope), both of x's shape and dtype.
-    Where x requires grad, autograd can differentiate value.
+    Where x requires grad and there is more than one coefficient, autograd can differentiate value.
+    coefficients and x stay as they are.
     """
     ### BEGIN SOLUTION
     value = slope = torch.zeros_like(x)
@@ -141,14 +142,21 @@ with check(
     assert_close(value_and_slope([4.0, -6.0], t), want)
     want = (torch.tensor(6.5), torch.tensor(-7.0))
     assert_close(value_and_slope([2.0, -1.0, 0.5], torch.tensor(-1.5)), want)
+    t = torch.tensor([1e5, 0.1], dtype=torch.float64)
+    want = (0.1 * t**2 + 0.7 * t + 0.3, 0.2 * t + 0.7)
+    assert_close(value_and_slope([0.1, 0.7, 0.3], t), want, rtol=1e-12, atol=1e-12)
+    t = torch.tensor([0.5, -0.25])
+    want = (2 * t + 1, torch.full_like(t, 2.0))
+    assert_close(value_and_slope([0.0] * 1998 + [2.0, 1.0], t), want)
 with check("at x = 0 both are finite", hint="Is there a power of x in your code that x = 0 does not like?"):
     t = torch.tensor([0.0, 1.0])
     want = (torch.tensor([5.0, 6.0]), torch.tensor([-2.0, 4.0]))
     assert_close(value_and_slope([3.0, -2.0, 5.0], t), want)
 with check("a constant has slope zero, in x's shape and dtype", hint="What do you return if the loop runs only once?"):
     t = torch.tensor([[1.0], [-4.0]], dtype=torch.float64)
-    want = (torch.full_like(t, 2.5), torch.zeros_like(t))
-    assert_close(value_and_slope([2.5], t), want)
+    for number in (2.5, 0.0):
+        want = (torch.full_like(t, number), torch.zeros_like(t))
+        assert_close(value_and_slope([number], t), want)
 with check(
     "the gradient of value, by autograd, is slope",
     weight=2,
@@ -164,9 +172,11 @@ with check(
         assert_close(grad, want)
 with check("x keeps its values", guard=True, hint="Does something in the loop work in place on x?"):
     t = torch.tensor([1.0, -2.0, 3.0])
-    before = t.clone()
-    value_and_slope([1.0, 2.0, 3.0], t)
+    before, numbers = t.clone(), [1.0, 2.0, 3.0]
+    value_and_slope(numbers, t)
     assert_close(t, before, rtol=0, atol=0)
+    assert not t.requires_grad, "x requires grad now"
+    assert numbers == [1.0, 2.0, 3.0], "the list of coefficients was changed"
 with check("an empty x gives empty results", guard=True):
     want = (torch.empty(0, 2), torch.empty(0, 2))
     assert_close(value_and_slope([1.0, 2.0, 3.0], torch.empty(0, 2)), want)
@@ -358,6 +368,21 @@ with check(
     got = trainable(t, -2.0)
     assert_close(got, want)
     assert all(p.is_leaf and p.requires_grad for p in got.values()), "not every result is a leaf that requires grad"
+    t = {
+        "a": torch.tensor(1.5),
+        "b": torch.tensor([3.0, 0.7], dtype=torch.float64),
+        "c": torch.empty(0, 2),
+    }
+    for scale in (0.1, 0.0):
+        want = {
+            "a": torch.tensor(1.5 * scale),
+            "b": torch.tensor([3.0 * scale, 0.7 * scale], dtype=torch.float64),
+            "c": torch.empty(0, 2),
+        }
+        got = trainable(t, scale)
+        assert_close(got, want)
+        assert_close(got["b"], want["b"], rtol=1e-12, atol=1e-12)
+        assert all(p.is_leaf and p.requires_grad for p in got.values()), "not every result is a leaf that requires grad"
 with check(
     "a starting value that requires grad gives a leaf too",
     weight=2,
@@ -385,6 +410,8 @@ with check(
 ):
     t = {"steps": torch.tensor([2, 3]), "mask": torch.tensor([[True], [False]]), "w": torch.tensor([2.0])}
     want = {"steps": torch.tensor([2, 3]), "mask": torch.tensor([[True], [False]]), "w": torch.tensor([0.5])}
+    for dtype in (torch.int32, torch.uint8):
+        t[str(dtype)] = want[str(dtype)] = torch.tensor([5, 6], dtype=dtype)
     got = trainable(t, 0.25)
     assert_close(got, want)
     assert not got["steps"].requires_grad and not got["mask"].requires_grad, "one of them requires grad"
@@ -407,6 +434,13 @@ with check(
     trainable(t, 4.0)
     assert_close(t, {"w": torch.tensor([1.0, 2.0])}, rtol=0, atol=0, name="the starting values")
     assert not t["w"].requires_grad, "the starting value requires grad now"
+    t = {"w": torch.linspace(-3, 0.7, 50, requires_grad=True)}
+    t["w"].grad = torch.linspace(1, 2, 50)
+    before = t["w"].detach().clone()
+    trainable(t, 0.1)
+    assert t["w"].requires_grad, "the starting value does not require grad any more"
+    assert_close(t["w"].detach(), before, rtol=0, atol=0, name="the starting value")
+    assert_close(t["w"].grad, torch.linspace(1, 2, 50), name=".grad of the starting value")
 ### END HIDDEN TESTS
 
 # %% [markdown]
@@ -472,7 +506,7 @@ print("gradient of W", W.grad.tolist(), " gradient of b", b.grad.tolist())
 #
 # ### Your turn
 # Write the three gradients with matrix products and sums. The checks call your function inside `torch.no_grad()`.
-# That switches recording off, so autograd cannot help.
+# That switches recording off: the formulas are the point here.
 
 # %% given
 hint(
@@ -553,6 +587,13 @@ with check(
             },
         },
     )
+    t = torch.randn(10, 3, dtype=torch.float64, generator=torch.Generator().manual_seed(4))  # all sizes are 3
+    matrix, rows, goals, shift = t[:3], t[3:6], t[6:9], t[9]
+    slopes = 2 * (rows @ matrix.T + shift - goals)
+    want = {"W": slopes.T @ rows, "b": slopes.sum(0), "X": slopes @ matrix}
+    with torch.no_grad():
+        got = manual_grads(matrix, shift, rows, goals)
+    assert_close(got, want)
 with check("float32 with a transposed X", weight=2, hint="Does your code rely on how the numbers lie in memory?"):
     t = torch.tensor([[1.0, -2.0, 0.5, 3.0], [0.0, 1.5, -1.0, 2.0]]).T
     matrix, shift, goals = (
@@ -581,6 +622,7 @@ with check("the arguments keep their values", guard=True, hint="Which line works
     before = tuple(p.clone() for p in t)
     with torch.no_grad():
         manual_grads(*t)
+        assert not torch.is_grad_enabled(), "your function switched recording on, and left it on"
     assert_close(t, before, rtol=0, atol=0)
 ### END HIDDEN TESTS
 
@@ -733,6 +775,9 @@ with check(
             "all rows are one tensor: .grad itself was kept, and each pass added to it": want.sum(0).expand(5, 4),
         },
     )
+    t = torch.tensor([0.1, -1.3, 0.7], dtype=torch.float64)  # as many outputs as inputs
+    want = torch.tensor([[0.7, 0.0, 0.1], [0.2, 0.0, 0.0], [-1.3, 0.1, 0.0]], dtype=torch.float64)
+    assert_close(jacobian(lambda x: x.roll(1) * x[0], t), want, rtol=1e-12, atol=1e-12)
 with check("one output gives one row", weight=2, hint="Does your result have two axes for every m?"):
     t = torch.tensor([1.0, -2.0, 0.5, 4.0, 3.0])[::2]
     want = 2 * torch.tensor([[1.0, 0.5, 3.0]])
@@ -753,6 +798,7 @@ with check(
 ):
     t = torch.tensor([1.0, 2.0, 3.0])
     jacobian(neighbours, t)
+    assert torch.is_grad_enabled(), "your function switched recording off, and left it off"
     assert not t.requires_grad, "x requires grad now"
     t = torch.tensor([1.0, 2.0, 3.0], requires_grad=True)
     t.grad = torch.tensor([7.0, 8.0, 9.0])
@@ -900,15 +946,18 @@ with check(
     weight=2,
     hint="What does autograd say about a parameter that the graph does not reach?",
 ):
-    t = [torch.tensor([[3.0]], requires_grad=True), torch.tensor([1.0, 2.0], dtype=torch.float64, requires_grad=True)]
+    t = [torch.tensor([[3.0]], requires_grad=True), torch.tensor([0.1, 2.0], dtype=torch.float64, requires_grad=True)]
     want = [
         [torch.tensor([[6.0]]), torch.zeros(2, dtype=torch.float64)],
         [torch.tensor([[1.0]]), torch.full((2,), 2.0, dtype=torch.float64)],
+        [torch.zeros(1, 1), torch.tensor([0.2, 4.0], dtype=torch.float64)],
     ]
-    assert_close(task_gradients([decay, total], t), want)
+    got = task_gradients([decay, total, lambda params: params[1].square().sum()], t)
+    assert_close(got, want)
+    assert_close(got[2][1], want[2][1], rtol=1e-12, atol=1e-12)
 with check("a .grad from before does not matter", weight=2, hint="What was in .grad when your function was called?"):
     t = [torch.tensor([2.0, 5.0], requires_grad=True)]
-    t[0].grad = torch.tensor([100.0, 200.0])
+    t[0].grad = torch.tensor([1e9, 200.0])
     want = [[torch.tensor([4.0, 10.0])], [torch.ones(2)]]
     assert_close(task_gradients([decay, total], t), want)
 with check(
@@ -918,10 +967,12 @@ with check(
     hint="Which of your calls write to .grad? What stood there before?",
 ):
     t = [torch.tensor([2.0, 5.0], requires_grad=True), torch.tensor(1.0, requires_grad=True)]
-    t[0].grad = torch.tensor([100.0, 200.0])
-    task_gradients([fit, decay], t)
-    assert t[1].grad is None, ".grad was None, and is a tensor now"
-    assert_close(t[0].grad, torch.tensor([100.0, 200.0]), name=".grad")
+    for losses in ([fit, decay], [decay, fit]):
+        t[0].grad = torch.tensor([0.1, 200.0])
+        task_gradients(losses, t)
+        assert t[1].grad is None, ".grad was None, and is a tensor now"
+        assert_close(t[0].grad, torch.tensor([0.1, 200.0]), rtol=0, atol=0, name=".grad")
+        assert all(p.requires_grad for p in t), "a parameter does not require grad any more"
 ### END HIDDEN TESTS
 
 # %% [markdown]
@@ -990,7 +1041,7 @@ def stream_gradient(loss, w: Tensor, batches: list[tuple[Tensor, Tensor]]) -> Te
 
     loss: a function loss(w, X, y) that returns the mean over the samples of X and y.
     w: a leaf (d,) that requires grad, float32 or float64. It may hold a .grad from before, which must not matter.
-    Afterwards w.grad may be anything, and w has the same values.
+    Afterwards w.grad may be anything; w has the same values and still requires grad. batches stays as it is.
     batches: pairs X (n, d), y (n,). The n differ and may be 0, but not in every batch. Returns (d,) in w's dtype.
     """
     ### BEGIN SOLUTION
@@ -1037,6 +1088,9 @@ with check(
                     "only the last batch counts": parts[-1],
                 },
             )
+            assert_close(stream_gradient(error, t, [(rows, goals)]), want)
+            if dtype == torch.float64:
+                assert_close(stream_gradient(error, t, batches), want, rtol=1e-12, atol=1e-12)
 with check("an empty batch changes nothing", weight=2, hint="Does an empty batch count where you divide?"):
     t = torch.tensor([1.0, 2.0], requires_grad=True)
     batches = [
@@ -1044,12 +1098,13 @@ with check("an empty batch changes nothing", weight=2, hint="Does an empty batch
         (torch.tensor([[1.0, 0.0], [0.0, 1.0], [1.0, 1.0]]), torch.tensor([0.0, 0.0, 1.0])),
         (torch.empty(0, 2), torch.empty(0)),
         (torch.tensor([[2.0, 0.0]]), torch.tensor([1.0])),
+        (torch.tensor([[1.0, 0.0]]), torch.tensor([1.0])),  # its loss is 0, and its sample counts
     ]
-    want = torch.tensor([2.5, 2.0])
+    want = torch.tensor([2.0, 1.6])
     assert_close(stream_gradient(squared_error, t, batches), want)
 with check("a .grad from before does not matter", weight=2, hint="What was in w.grad when your function was called?"):
     t = torch.tensor([1.0, 2.0], requires_grad=True)
-    t.grad = torch.tensor([50.0, 60.0])
+    t.grad = torch.tensor([float("nan"), 1e9])
     batches = [
         (torch.tensor([[1.0, 0.0], [0.0, 1.0], [1.0, 1.0]]), torch.tensor([0.0, 0.0, 1.0])),
         (torch.tensor([[2.0, 0.0]]), torch.tensor([1.0])),
@@ -1058,11 +1113,16 @@ with check("a .grad from before does not matter", weight=2, hint="What was in w.
     assert_close(stream_gradient(squared_error, t, batches), want)
 with check("w and the batches keep their values", guard=True):
     t = torch.tensor([1.0, 2.0], requires_grad=True)
-    batches = [(torch.tensor([[1.0, 3.0]]), torch.tensor([0.5])), (torch.tensor([[2.0, 0.0]]), torch.tensor([1.0]))]
+    batches = [
+        (torch.tensor([[1.0, 3.0], [4.0, 1.0]]), torch.tensor([0.5, 2.0])),
+        (torch.tensor([[2.0, 0.0]]), torch.tensor([1.0])),
+        (torch.tensor([[1.0, 2.0], [0.5, 3.0], [-1.0, 1.0]]), torch.tensor([1.0, 0.0, 3.0])),
+    ]
     before = [(p.clone(), q.clone()) for p, q in batches]
     stream_gradient(squared_error, t, batches)
     assert_close(batches, before, rtol=0, atol=0, name="batches")
     assert_close(t.detach(), torch.tensor([1.0, 2.0]), rtol=0, atol=0, name="w")
+    assert t.requires_grad, "w does not require grad any more"
 ### END HIDDEN TESTS
 
 # %% [markdown]
@@ -1198,17 +1258,23 @@ with check(
     required=True,
     hint="The result is a row times a number. On what does each of the two depend?",
 ):
-    for factor in (1.0, -2.0):
-        t = torch.tensor([[1.0, 2.0], [3.0, -1.0], [0.0, 1.0]], dtype=torch.float64, requires_grad=True)
-        t_w = torch.tensor([factor, 0.5], dtype=torch.float64, requires_grad=True)
-        weight = torch.tensor([1.0, -3.0], dtype=torch.float64)
+    for rows, factors in (
+        ([[1.0, 2.0], [3.0, -1.0], [0.0, 1.0]], [1.0, 0.5]),
+        ([[1.0, 2.0], [3.0, -1.0], [0.0, 1.0]], [-2.0, 0.5]),
+        ([[1.1, 2.0], [3.0, -0.1], [1.0, -2.0]], [1.0, 0.5]),  # the last sum is 0
+        ([[0.1, 0.7]], [0.3, 0.5]),
+        ([[0.1], [0.3]], [0.7]),
+    ):
+        t = torch.tensor(rows, dtype=torch.float64, requires_grad=True)
+        t_w = torch.tensor(factors, dtype=torch.float64, requires_grad=True)
+        weight = torch.tensor([1.0, -3.0][: len(factors)], dtype=torch.float64)
         sums = (t * t_w).sum(1)
         size, row = sums.square().mean().sqrt(), t[int(sums.argmax())]
         want = torch.autograd.grad((row * size * weight).sum(), (t, t_w), retain_graph=True)
         only_row = torch.autograd.grad((row * size.detach() * weight).sum(), t, retain_graph=True)[0]
         only_size = torch.autograd.grad((row.detach() * size * weight).sum(), (t, t_w))
         got = scaled_peak(t, t_w)
-        assert_close(got.detach(), (row * size).detach())
+        assert_close(got.detach(), (row * size).detach(), rtol=1e-12, atol=1e-12)
         got = torch.autograd.grad((got * weight).sum(), (t, t_w), allow_unused=True)
         explain(
             got,
@@ -1299,7 +1365,8 @@ def clamped_residual(x: Tensor, branch, limit: float) -> Tensor:
     x: any shape, float32 or float64; it may require grad or not.
     branch: a function of one tensor that returns one of the same shape and dtype.
     The value is x + branch(x). In a backward pass, the gradient that comes out of the branch towards x is clamped
-    elementwise to [-limit, limit]; the gradient of the direct way is not changed.
+    elementwise to [-limit, limit]; the gradient of the direct way is not changed. x keeps its requires_grad, and the
+    branch's own parameters get their gradients unclamped, also where x requires no grad.
     """
     ### BEGIN SOLUTION
     inside = x.view_as(x)  # a tensor of its own for the branch: its gradient is the branch's alone
@@ -1353,6 +1420,14 @@ with check(
                 + weight.clamp(-limit, limit) * s,
             },
         )
+    t = torch.tensor([[0.1, -0.7, 1.3], [2.0, 0.3, -1.1]], dtype=torch.float64, requires_grad=True)
+    (inner_grad,) = torch.autograd.grad(t.softmax(-1), t, grad_outputs=weight)  # no elementwise branch
+    want = weight + inner_grad.clamp(-0.2, 0.2)
+    got = clamped_residual(t, lambda z: z.softmax(-1), 0.2)
+    assert_close(got.detach(), (t + t.softmax(-1)).detach(), rtol=1e-12, atol=1e-12)
+    for _ in range(2):
+        (again,) = torch.autograd.grad(got, t, grad_outputs=weight, retain_graph=True)
+        assert_close(again, want)
 with check(
     "a branch that hands its gradient on unchanged leaves the direct way alone",
     weight=2,
@@ -1376,11 +1451,20 @@ with check(
     got = clamped_residual(t, steep, 5.0).sum() + (2 * clamped_residual(t, steep, 10.0)).sum()
     (got,) = torch.autograd.grad(got, t)
     assert_close(got, want)
-with check("x may be the result of an operation", hint="What do you do with x that works for a leaf only?"):
+with check(
+    "x may be the result of an operation, or require no grad while the branch has a parameter",
+    hint="What do you do with x that works for a leaf only? Is the branch recorded for every x?",
+):
     t = torch.tensor([0.5, 2.5], requires_grad=True)
     inner_grad = 1 + (40 * (2 * t.detach()).cos()).clamp(-3, 3)
     (got,) = torch.autograd.grad(clamped_residual(2 * t, steep, 3.0).sum(), t)
     assert_close(got, 2 * inner_grad)
+    t, factor = torch.tensor([0.5, 2.5]), torch.tensor(3.0, requires_grad=True)
+    got = clamped_residual(t, lambda z: z * factor, 0.1)
+    assert got.requires_grad, "x requires no grad, and the branch's own parameter got no gradient"
+    (got,) = torch.autograd.grad(got.sum(), factor)
+    assert_close(got, torch.tensor(3.0))
+    assert not t.requires_grad, "x requires grad now"
 with check("an empty x and a 0-dim x keep their shapes", guard=True):
     want = torch.tensor(2.0) + 40 * torch.tensor(2.0).sin()
     assert_close(clamped_residual(torch.tensor(2.0), steep, 1.0), want)
@@ -1578,10 +1662,13 @@ with check(
 ):
     t = torch.linspace(0, 1, 6, dtype=torch.float64, requires_grad=True)
     explain(graph_size(spread, t), 6, {"the results of one operation were counted as nodes of their own": 8})
+    assert_close(graph_size(lambda x: 2 * x.unbind(0)[1], t), 3)  # only the second result is used
+    assert_close(graph_size(lambda x: torch.stack([x.sin(), x.cos(), x.exp().log()]), t), 6)  # three inputs
 with check("all leaves are counted, not only x", weight=2, hint="Do you follow every entry of next_functions?"):
     t = torch.tensor([1.0, 2.0], requires_grad=True)
     assert_close(graph_size(with_own_leaf, t), 6)
     assert_close(graph_size(with_own_leaf, t.detach()), 5)
+    assert_close(graph_size(with_own_leaf, t * 2), 7)  # x has a history
 with check(
     "a graph of 3001 nodes in one line is counted",
     weight=3,
