@@ -26,6 +26,7 @@ class World:
         self.link: Any = link  # the caller's own kind of Line
         self.namespace = namespace
         self.dropped = Dropped()
+        self._new: list[Remote] = []  # made by the reply that is being read
         self._remotes: weakref.WeakValueDictionary[int, Remote] = weakref.WeakValueDictionary()
 
     def stand_in(self, name: str) -> Remote:
@@ -70,6 +71,7 @@ class World:
         touched: Plain,
         nodes: Plain,
     ) -> Any:
+        self._new = []
         result = exchange.unpack(packed)
         differences = None if after is None else exchange.unpack(after)
         exchange.write_blocks(changed, blocks)
@@ -80,8 +82,9 @@ class World:
             inputs += self._remotes[n]._inputs
         if nodes:
             self._connect(exchange.objects, len(objects), inputs, nodes)
-        for handle in exchange.made_handles:
-            handle._inputs = inputs
+        for remote in self._new:
+            remote._inputs = inputs
+        self._new = []
         later = changes.after_connecting()
         return result, later, None if raised is None else exception(raised, self.namespace)
 
@@ -128,6 +131,8 @@ class World:
         remote = self._remotes.get(number(target))
         if remote is None:
             remote = self._remotes[target] = Remote(self, target, tuple(str(k)[:200] for k in kinds[:20]))
+            self._new.append(remote)
+            self.dropped.handles = [n for n in self.dropped.handles if n != target]
         return remote
 
 

@@ -21,14 +21,26 @@ def array_geometry(a: Array, offset: int) -> list[Plain]:
 def rebuild_array(block: Block, dtype: Any, offset: Any, shape: Any, strides: Any, writeable: Any, owns: Any) -> Array:
     """The array that array_geometry() described."""
     kind = numpy_dtype(dtype)
-    if any(type(n) is not int or n < 0 for n in shape) or len(shape) > 32 or type(offset) is not int:
-        raise WireError("malformed array")
-    bounded_size([max(n, 1) for n in shape], kind.itemsize)
+    _check(block, kind, offset, shape, strides)
     a = _own(block, kind, tuple(shape), list(strides)) if owns else None
     if a is None:
         a = _over(block, kind, offset, tuple(shape), tuple(strides))
     a.flags.writeable = bool(writeable)
     return a
+
+
+def _check(block: Block, dtype: np.dtype[Any], offset: Any, shape: Any, strides: Any) -> None:
+    """Refuse what reaches beyond the block. NumPy's own look at this overflows with huge strides."""
+    numbers = [offset, *shape, *strides]
+    if any(type(n) is not int or abs(n) >= 2**40 for n in numbers) or not len(shape) == len(strides) <= 32:
+        raise WireError("malformed geometry of an array")
+    if min(shape, default=0) < 0:
+        raise WireError("a negative size")
+    bounded_size([max(n, 1) for n in shape], dtype.itemsize)
+    steps = [(n - 1) * s for n, s in zip(shape, strides, strict=True)]
+    low, high = offset + sum(s for s in steps if s < 0), offset + sum(s for s in steps if s > 0) + dtype.itemsize
+    if 0 not in shape and (low < 0 or high > block.nbytes):
+        raise WireError("an array that reaches beyond its block")
 
 
 def _own(block: Block, dtype: np.dtype[Any], shape: tuple[int, ...], strides: list[int]) -> Array | None:
@@ -41,9 +53,6 @@ def _own(block: Block, dtype: np.dtype[Any], shape: tuple[int, ...], strides: li
 
 
 def _over(block: Block, dtype: np.dtype[Any], offset: int, shape: tuple[int, ...], strides: tuple[int, ...]) -> Array:
-    """An array over a block. NumPy checks that shape, strides and offset stay inside the buffer."""
-    if block.nbytes == 0:
-        if 0 not in shape:
-            raise WireError("an array without memory")
+    if 0 in shape:
         return np.ndarray(shape, dtype, bytearray(dtype.itemsize), 0, strides)
     return np.ndarray(shape, dtype, block.as_array(), offset, strides)

@@ -45,7 +45,6 @@ class Exchange:
     ) -> None:
         self.name_of, self.named, self.opaque, self.handle, self.enter = name_of, named, opaque, handle, enter
         self.objects: list[Any] = []
-        self.made_handles: list[Any] = []  # what `handle` gave
         self.blocks: list[Block] = []
         self._numbers: dict[int, int] = {}
 
@@ -239,8 +238,7 @@ class Exchange:
             case "handle":
                 if self.handle is None:
                     raise WireError("a handle where none is taken")
-                self.made_handles.append(self.handle(rest[0]))
-                return self.made_handles[-1]
+                return self.handle(rest[0])
         return values.unpack(tag, rest, lambda v: self._unpack(v, depth + 1))
 
     def _unpack_tensor(self, depth: int, block: Any, root: Any, *rest: Any) -> Tensor:

@@ -19,7 +19,7 @@ DTYPES = {
     for dtype in vars(torch).values()
     if isinstance(dtype, torch.dtype) and _NAME.fullmatch(str(dtype))
 }
-MAX_VERSION = 1000
+MAX_VERSION = 2**31
 
 
 class Role(NamedTuple):
@@ -66,8 +66,8 @@ def version(t: Tensor) -> int:
 
 def raise_version(t: Tensor, target: int) -> None:
     """Let it be at least this one. That of a view is its base's too, and may be there already."""
-    for _ in range(0 if t.is_inference() else min(target - t._version, MAX_VERSION)):
-        torch.autograd.graph.increment_version(t)
+    if not t.is_inference() and t._version < target <= MAX_VERSION:
+        torch._C._autograd._unsafe_set_version_counter((t,), (target,))  # type: ignore[attr-defined]
 
 
 def geometry(t: Tensor, shift: int) -> list[Plain]:

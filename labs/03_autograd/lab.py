@@ -701,6 +701,11 @@ def neighbours(x):
     return x[1:] * x[:-1]
 
 
+def rolled(x):
+    """(n,) -> (n,): the elements moved on by one place, times the first."""
+    return x.roll(1) * x[0]
+
+
 def growing(x):
     """(n,) -> (n + 1,): the running products, and the sum of all sines."""
     return torch.cat([x.cumprod(0), x.sin().sum().reshape(1)])
@@ -777,7 +782,7 @@ with check(
     )
     t = torch.tensor([0.1, -1.3, 0.7], dtype=torch.float64)  # as many outputs as inputs
     want = torch.tensor([[0.7, 0.0, 0.1], [0.2, 0.0, 0.0], [-1.3, 0.1, 0.0]], dtype=torch.float64)
-    assert_close(jacobian(lambda x: x.roll(1) * x[0], t), want, rtol=1e-12, atol=1e-12)
+    assert_close(jacobian(rolled, t), want, rtol=1e-12, atol=1e-12)
 with check("one output gives one row", weight=2, hint="Does your result have two axes for every m?"):
     t = torch.tensor([1.0, -2.0, 0.5, 4.0, 3.0])[::2]
     want = 2 * torch.tensor([[1.0, 0.5, 3.0]])
@@ -870,6 +875,11 @@ def decay(params):
     return params[0].square().sum()
 
 
+def second_decay(params):
+    """Uses the second parameter only."""
+    return params[1].square().sum()
+
+
 def total(params):
     return sum(((k + 1) * p).sum() for k, p in enumerate(params))
 
@@ -952,7 +962,7 @@ with check(
         [torch.tensor([[1.0]]), torch.full((2,), 2.0, dtype=torch.float64)],
         [torch.zeros(1, 1), torch.tensor([0.2, 4.0], dtype=torch.float64)],
     ]
-    got = task_gradients([decay, total, lambda params: params[1].square().sum()], t)
+    got = task_gradients([decay, total, second_decay], t)
     assert_close(got, want)
     assert_close(got[2][1], want[2][1], rtol=1e-12, atol=1e-12)
 with check("a .grad from before does not matter", weight=2, hint="What was in .grad when your function was called?"):
@@ -1349,6 +1359,18 @@ def shifted(x):
     return x + 3
 
 
+def mixed(x):
+    return x.softmax(-1)
+
+
+own_factor = torch.tensor(3.0, requires_grad=True)
+
+
+def weighted(x):
+    """A branch with a parameter of its own."""
+    return x * own_factor
+
+
 # %% given
 hint(
     "Draw the graph of x + branch(x), or let show_graph draw it. Which tensor's gradient is exactly what comes out of "
@@ -1423,7 +1445,7 @@ with check(
     t = torch.tensor([[0.1, -0.7, 1.3], [2.0, 0.3, -1.1]], dtype=torch.float64, requires_grad=True)
     (inner_grad,) = torch.autograd.grad(t.softmax(-1), t, grad_outputs=weight)  # no elementwise branch
     want = weight + inner_grad.clamp(-0.2, 0.2)
-    got = clamped_residual(t, lambda z: z.softmax(-1), 0.2)
+    got = clamped_residual(t, mixed, 0.2)
     assert_close(got.detach(), (t + t.softmax(-1)).detach(), rtol=1e-12, atol=1e-12)
     for _ in range(2):
         (again,) = torch.autograd.grad(got, t, grad_outputs=weight, retain_graph=True)
@@ -1459,11 +1481,9 @@ with check(
     inner_grad = 1 + (40 * (2 * t.detach()).cos()).clamp(-3, 3)
     (got,) = torch.autograd.grad(clamped_residual(2 * t, steep, 3.0).sum(), t)
     assert_close(got, 2 * inner_grad)
-    t, factor = torch.tensor([0.5, 2.5]), torch.tensor(3.0, requires_grad=True)
-    got = clamped_residual(t, lambda z: z * factor, 0.1)
-    assert got.requires_grad, "x requires no grad, and the branch's own parameter got no gradient"
-    (got,) = torch.autograd.grad(got.sum(), factor)
-    assert_close(got, torch.tensor(3.0))
+    t = torch.tensor([0.5, 2.5])
+    got = clamped_residual(t, weighted, 0.1)
+    assert got.requires_grad, "x requires no grad, and the branch's own parameter gets no gradient"
     assert not t.requires_grad, "x requires grad now"
 with check("an empty x and a 0-dim x keep their shapes", guard=True):
     want = torch.tensor(2.0) + 40 * torch.tensor(2.0).sin()
@@ -1583,6 +1603,14 @@ def deep(x):
     return x
 
 
+def second_of_two(x):
+    return 2 * x.unbind(0)[1]
+
+
+def three_inputs(x):
+    return torch.stack([x.sin(), x.cos(), x.exp().log()])
+
+
 def with_own_leaf(x):
     scale = torch.full_like(x, 2.0, requires_grad=True)
     return ((scale * x).exp() + scale).sum()
@@ -1662,8 +1690,8 @@ with check(
 ):
     t = torch.linspace(0, 1, 6, dtype=torch.float64, requires_grad=True)
     explain(graph_size(spread, t), 6, {"the results of one operation were counted as nodes of their own": 8})
-    assert_close(graph_size(lambda x: 2 * x.unbind(0)[1], t), 3)  # only the second result is used
-    assert_close(graph_size(lambda x: torch.stack([x.sin(), x.cos(), x.exp().log()]), t), 6)  # three inputs
+    assert_close(graph_size(second_of_two, t), 3)  # only the second result is used
+    assert_close(graph_size(three_inputs, t), 6)  # three inputs
 with check("all leaves are counted, not only x", weight=2, hint="Do you follow every entry of next_functions?"):
     t = torch.tensor([1.0, 2.0], requires_grad=True)
     assert_close(graph_size(with_own_leaf, t), 6)

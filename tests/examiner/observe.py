@@ -121,7 +121,7 @@ class _Observer:
 def _bytes(t: Tensor) -> Any:
     """The bytes of its elements in order, with every NaN the same one."""
     with torch.no_grad():
-        plain = t.detach().resolve_conj().resolve_neg().contiguous().clone()
+        plain = t.detach().resolve_conj().resolve_neg().clone(memory_format=torch.contiguous_format)
         if plain.dtype in (torch.float16, torch.bfloat16, torch.float32, torch.float64):
             plain[plain.isnan()] = float("nan")
         return plain.reshape(-1).view(torch.uint8).numpy().tobytes() if plain.numel() else b""

@@ -8,9 +8,33 @@ import pytest
 
 from tests.examiner.observe import differences
 from tests.examiner.program import Program, programs_of
-from tests.examiner.programs import arrays, calls, errors, geometry, gradients, handles, memory, state, values
+from tests.examiner.programs import (
+    arrays,
+    calls,
+    errors,
+    geometry,
+    gradients,
+    graph_inside,
+    handles,
+    memory,
+    orders,
+    state,
+    values,
+)
 
-MODULES: tuple[ModuleType, ...] = (arrays, calls, errors, geometry, gradients, handles, memory, state, values)
+MODULES: tuple[ModuleType, ...] = (
+    arrays,
+    calls,
+    errors,
+    geometry,
+    gradients,
+    graph_inside,
+    handles,
+    memory,
+    orders,
+    state,
+    values,
+)
 PROGRAMS = {
     f"{module.__name__.rpartition('.')[2]}: {name.replace('_', ' ')}": program
     for module in MODULES

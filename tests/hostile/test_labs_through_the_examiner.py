@@ -1,0 +1,51 @@
+"""The course's own labs through the examiner: the worked solution gets every point, the empty notebook none."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+import pytest
+
+from autograder.build.regions import find_regions, stubbed
+from autograder.course import Kind, Lab
+from autograder.demo.students import reference
+from autograder.examiner.process import Restarting, Warm
+from autograder.examiner.submission import Step, examine
+from labkit.outcome import Outcome, earned
+
+KINDS = {Kind.GIVEN: "given", Kind.SCRATCH: "student", Kind.EXERCISE: "student", Kind.CHECK: "check"}
+
+
+@pytest.fixture(scope="module")
+def warm() -> Iterator[Warm]:
+    process = Warm()
+    yield process
+    process.close()
+
+
+def outcomes_of(lab: Lab, solutions: dict[str, str], warm: Warm) -> dict[str, list[Outcome]]:
+    steps = []
+    for cell in lab.cells:
+        stub = stubbed(cell.source, find_regions(cell.source, lab.path, cell.line))
+        source = solutions.get(cell.name, stub) if cell.kind is Kind.EXERCISE else cell.source
+        if cell.kind in KINDS:
+            steps.append(Step(cell.id, KINDS[cell.kind], source))
+    student = Restarting(warm.student)
+    try:
+        seen = examine(steps, [e.name for e in lab.exercises], student)
+    finally:
+        student.kill()
+    return {e.name: seen[e.check_id].outcomes for e in lab.exercises}
+
+
+def test_the_worked_solution_passes_every_check(labs: list[Lab], warm: Warm) -> None:
+    for lab in labs:
+        for name, outcomes in outcomes_of(lab, reference(lab), warm).items():
+            assert len(outcomes) == len(lab.exercise(name).checks)
+            assert [(o.label, o.seen) for o in outcomes if not o.passed] == [], f"{lab.name}, {name}"
+
+
+def test_the_empty_notebook_earns_nothing(labs: list[Lab], warm: Warm) -> None:
+    for lab in labs:
+        for name, outcomes in outcomes_of(lab, {}, warm).items():
+            assert earned(outcomes, 1) == 0, f"{lab.name}, {name}"
