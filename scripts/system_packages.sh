@@ -18,7 +18,7 @@ echo "Not installed: ${missing[*]}. On Debian: sudo apt-get install ${missing[*]
 for package in "${missing[@]}"; do
     case $package in
     graphviz) echo "  without graphviz: show_graph draws with networkx, less legibly" ;;
-    libseccomp2) echo "  without libseccomp2: graded code is isolated by one layer less" ;;
+    libseccomp2) echo "  without libseccomp2: gradlab grades only with --isolation=none" ;;
     chromium) echo "  without chromium: the browser tests do not run" ;;
     esac
 done

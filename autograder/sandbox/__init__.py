@@ -1,0 +1,40 @@
+"""What a student process may do, in layers of which each has its file. A runner calls require() once; for each run it
+claims a uid and a scratch directory, launches it (prepare, fork, enter as the child's first act) and supervises it."""
+
+from autograder.sandbox.doctor import available, network_for, report, require, strongest
+from autograder.sandbox.entry import NOT_ENTERED, enter, launch, prepare
+from autograder.sandbox.home import environment, scratch
+from autograder.sandbox.kill import adopt_orphans, kill_run
+from autograder.sandbox.memory import Ending, Watch, held, supervise, watch
+from autograder.sandbox.plan import Layer, Limits, Plan, runtime_paths
+from autograder.sandbox.pool import claimed
+from autograder.sandbox.privileges import hide
+from autograder.sandbox.processes import Run
+
+__all__ = [
+    "NOT_ENTERED",
+    "Ending",
+    "Layer",
+    "Limits",
+    "Plan",
+    "Run",
+    "Watch",
+    "adopt_orphans",
+    "available",
+    "claimed",
+    "enter",
+    "environment",
+    "held",
+    "hide",
+    "kill_run",
+    "launch",
+    "network_for",
+    "prepare",
+    "report",
+    "require",
+    "runtime_paths",
+    "scratch",
+    "strongest",
+    "supervise",
+    "watch",
+]

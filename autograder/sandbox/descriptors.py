@@ -1,0 +1,26 @@
+"""Closed descriptors. Stops: using what the parent had open (the gradebook, the course, another run's channel, a
+terminal), which neither a uid nor Landlock takes away."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Collection
+
+STANDARD = (0, 1, 2)
+
+
+def close_all_but(keep: Collection[int]) -> None:
+    """Close every other descriptor; the standard ones that are not kept become /dev/null."""
+    start = 3
+    for descriptor in sorted({*keep} - {*STANDARD}):
+        os.closerange(start, descriptor)
+        start = descriptor + 1
+    os.closerange(start, 1 << 30)
+    missing = [descriptor for descriptor in STANDARD if descriptor not in keep]
+    if missing:
+        null = os.open(os.devnull, os.O_RDWR)
+        for descriptor in missing:
+            if descriptor != null:
+                os.dup2(null, descriptor)
+        if null not in STANDARD:
+            os.close(null)

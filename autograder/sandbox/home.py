@@ -1,0 +1,72 @@
+"""A scratch home. Stops: secrets in the environment, and sharing a cache (of torch.compile, of matplotlib) or temporary
+files with another run. A warm process must be started with such an environment: fork copies what it read before."""
+
+from __future__ import annotations
+
+import os
+import subprocess
+import sys
+import tempfile
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
+from pathlib import Path
+
+from autograder.sandbox.plan import Plan
+
+KEPT = ("LANG", "LC_ALL", "TZ", "CUDA_VISIBLE_DEVICES", "LD_LIBRARY_PATH", "MPLBACKEND")
+PATH = f"{sys.prefix}/bin:/usr/local/bin:/usr/bin:/bin"
+DIRECTORIES = {
+    "HOME": "home",
+    "TMPDIR": "tmp",
+    "TORCHINDUCTOR_CACHE_DIR": "inductor",
+    "TRITON_CACHE_DIR": "triton",
+    "MPLCONFIGDIR": "matplotlib",
+    "XDG_CACHE_HOME": "cache",
+    "IPYTHONDIR": "ipython",
+}
+
+
+def environment(scratch: Path, extra: Mapping[str, str] | None = None) -> dict[str, str]:
+    """All of the environment that a run gets, and that the process it is forked from should have had."""
+    names = {name: os.environ[name] for name in KEPT if name in os.environ}
+    names |= {name: str(scratch / directory) for name, directory in DIRECTORIES.items()}
+    # A uid without an entry in /etc/passwd: getpass and torch ask these first.
+    names |= {"USER": "student", "LOGNAME": "student", "PATH": PATH, "LANG": names.get("LANG", "C.UTF-8")}
+    # Inductor's own workers hang after a fork; gloo must not look for the machine's host name.
+    names |= {"TORCHINDUCTOR_COMPILE_THREADS": "1", "GLOO_SOCKET_IFNAME": "lo", "PYTHONDONTWRITEBYTECODE": "1"}
+    return names | dict(extra or {})
+
+
+def furnish(plan: Plan) -> None:
+    """Make the directories, clear the environment, go home. Before the uid changes: what root makes is handed over."""
+    os.umask(0o077)
+    owner = os.geteuid() if plan.uid is None else plan.uid
+    for directory in DIRECTORIES.values():
+        path = plan.scratch / directory
+        path.mkdir(exist_ok=True)
+        os.chown(path, owner, -1, follow_symlinks=False)
+    names = environment(plan.scratch, plan.environment)
+    os.environ.clear()
+    os.environ.update(names)
+    tempfile.tempdir = None
+    os.chdir(plan.scratch / "home")
+
+
+@contextmanager
+def scratch(uid: int | None = None, base: Path | None = None) -> Iterator[Path]:
+    """An empty directory for one run, gone afterwards. `base` and what is above it must let the run's uid pass."""
+    path = Path(tempfile.mkdtemp(prefix="gradlab-", dir=base))
+    if uid is not None:
+        os.chown(path, uid, uid)
+    try:
+        yield path
+    finally:
+        remove(path)
+
+
+def remove(path: Path) -> None:
+    """Remove a tree that a run made. By rm: Python 3.11's rmtree recurses, and a run can nest deeper than it can."""
+    try:
+        path.rmdir()
+    except OSError:
+        subprocess.run(["rm", "-rf", "--one-file-system", "--", str(path)], check=False, capture_output=True)

@@ -1,0 +1,59 @@
+"""A keeper: a trusted process between grader and run. Stops: orphans from leaving the run's tree, so that without a uid
+the run can still be measured and killed as a whole; whatever is left when the run ends dies with it."""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import resource
+import signal
+from typing import NoReturn
+
+from autograder.sandbox.descriptors import close_all_but
+from autograder.sandbox.kill import adopt_orphans, kill
+from autograder.sandbox.privileges import die_with, hide
+from autograder.sandbox.processes import descendants
+
+
+def fork_below(parent: int, pid_namespace: bool) -> int:
+    """Fork. The child goes on, with a descriptor that reads as ended when its keeper has; the keeper never returns."""
+    reading, writing = os.pipe()
+    adopt_orphans()
+    child = os.fork()
+    if child == 0:
+        os.close(writing)
+        return reading
+    status = 0x100
+    with contextlib.suppress(BaseException):
+        close_all_but({writing})
+        hide()
+        die_with(parent)
+        status = _keep(child, pid_namespace)
+    _end_like(status)
+
+
+def _keep(child: int, pid_namespace: bool) -> int:
+    """Wait for the child, kill and reap all that it left, and return its wait status."""
+    status = None
+    while True:
+        try:
+            pid, ended = os.waitpid(-1, 0 if status is None else os.WNOHANG)
+        except ChildProcessError:
+            return 0x100 if status is None else status
+        if pid == child:
+            status = ended
+        # With a pid namespace the kernel kills them all, and /proc may by now be that namespace's.
+        if status is not None and not pid_namespace:
+            for left in descendants(os.getpid()):
+                kill(left)
+
+
+def _end_like(status: int) -> NoReturn:
+    """End as the child did, so that whoever waits for the keeper learns how the run ended."""
+    if os.WIFSIGNALED(status):
+        number = os.WTERMSIG(status)
+        resource.setrlimit(resource.RLIMIT_CORE, (1, 1))
+        if number != signal.SIGKILL:
+            signal.signal(number, signal.SIG_DFL)
+        os.kill(os.getpid(), number)
+    os._exit(os.waitstatus_to_exitcode(status) & 0xFF)

@@ -1,0 +1,47 @@
+"""rlimits. Stop: fork bombs, huge files, endless processor time, mapping without end, thousands of descriptors, core
+dumps. Each holds for one process, but NPROC, which counts the uid's in this user namespace; root is not counted."""
+
+from __future__ import annotations
+
+import os
+import resource
+from pathlib import Path
+
+from autograder.sandbox.plan import Limits
+
+
+def apply(limits: Limits, others: int = 0) -> None:
+    """Set them for good. `others`: processes of the same uid that are not the run's and that NPROC counts as well."""
+    _set(resource.RLIMIT_NPROC, limits.processes + others)
+    _set(resource.RLIMIT_FSIZE, limits.file_size)
+    _set(resource.RLIMIT_CPU, limits.cpu_seconds, 1)
+    _set(resource.RLIMIT_NOFILE, limits.descriptors)
+    _set(resource.RLIMIT_MSGQUEUE, 0)
+    # With 0 a core_pattern that is a pipe would still be fed; with 1 the kernel refuses both kinds.
+    _set(resource.RLIMIT_CORE, 1)
+    if limits.address_space is not None:
+        _set(resource.RLIMIT_AS, mapped() + limits.address_space)
+
+
+def _set(which: int, value: int, grace: int = 0) -> None:
+    hard = resource.getrlimit(which)[1]
+    ceiling = value + grace if hard == resource.RLIM_INFINITY else min(hard, value + grace)
+    resource.setrlimit(which, (min(value, ceiling), ceiling))
+
+
+def mapped() -> int:
+    """Bytes of address space that this process has now."""
+    return int(Path("/proc/self/statm").read_text().split()[0]) * resource.getpagesize()
+
+
+def tasks_of(uid: int) -> int:
+    """Threads of that user on this machine: what NPROC counts where there is neither a uid nor a user namespace."""
+    total = 0
+    for entry in os.scandir("/proc"):
+        if entry.name.isdigit():
+            try:
+                if entry.stat().st_uid == uid:
+                    total += len(os.listdir(f"{entry.path}/task"))
+            except OSError:
+                continue
+    return total

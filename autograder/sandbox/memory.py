@@ -1,0 +1,120 @@
+"""A memory watch. Stops: a run whose processes together hold more memory than its bound, however it is split among
+children or shared mappings. It polls, so it is late by one poll; only a container's --memory is exact."""
+
+from __future__ import annotations
+
+import os
+import resource
+import time
+from collections.abc import Iterable
+from dataclasses import dataclass, field
+from typing import Literal
+
+from autograder.sandbox.kill import kill_run
+from autograder.sandbox.processes import Run, of_run
+
+PAGE = resource.getpagesize()
+# Mappings whose pages live on when no process's page table shows them.
+SHARED_MEMORY = (b"/dev/zero (deleted)", b"/dev/shm/", b"/memfd:", b"/SYSV")
+Reason = Literal["ended", "memory", "time"]
+
+
+@dataclass
+class Watch:
+    """What is remembered of one run from poll to poll."""
+
+    run: Run
+    bound: int
+    started: int = 0  # address space of the run's first process when it began
+    ignored: set[int] = field(default_factory=set)
+    polls: int = 0
+    peak: int = 0
+
+
+@dataclass(frozen=True)
+class Ending:
+    reason: Reason
+    status: int  # as os.waitpid gives it
+    peak_memory: int
+
+
+def watch(run: Run, bound: int) -> Watch:
+    """To be called before the run's own code starts: what it maps later is held against it."""
+    return Watch(run, bound, started=_statm(run.pid)[0])
+
+
+def held(state: Watch) -> int:
+    """Bytes that the run holds now: a cheap upper bound where that is within the bound, else an exact figure."""
+    state.polls += 1
+    if state.polls % 100 == 0:
+        state.ignored.clear()  # a pid may have been used again
+    state.ignored.discard(state.run.pid)  # it may have been seen before it took its uid
+    pids = of_run(state.run, state.ignored)
+    total = grown = 0
+    for pid in pids:
+        size, own = _statm(pid)
+        total += own
+        grown += max(0, size - state.started)
+    if total > state.bound or grown > state.bound:
+        total = sum(_exact(pid, state.started) for pid in pids) + shared_memory(pids)
+    state.peak = max(state.peak, total)
+    return total
+
+
+def _statm(pid: int) -> tuple[int, int]:
+    """Address space, and resident pages that belong to no file."""
+    try:
+        with open(f"/proc/{pid}/statm", "rb", buffering=0) as file:
+            size, resident, shared = (int(number) * PAGE for number in file.read(256).split()[:3])
+    except (OSError, ValueError):
+        return 0, 0
+    return size, resident - shared
+
+
+def _exact(pid: int, started: int) -> int:
+    """Private memory, pages that a fork shares counted in parts, with what was swapped out."""
+    try:
+        with open(f"/proc/{pid}/smaps_rollup", "rb") as file:
+            lines = dict(line.split(b":", 1) for line in file.read().splitlines()[1:])
+    except (OSError, ValueError):
+        # Gone, or it made itself unreadable: then all that it mapped counts.
+        return max(0, _statm(pid)[0] - started)
+    return sum(int(lines[name].split()[0]) * 1024 for name in (b"Pss_Anon", b"SwapPss") if name in lines)
+
+
+def shared_memory(pids: Iterable[int]) -> int:
+    """Length of the shared memory that these processes map, each object once, shown in a page table or not."""
+    objects: dict[bytes, int] = {}
+    for pid in pids:
+        try:
+            with open(f"/proc/{pid}/maps", "rb") as file:
+                lines = [line.split(None, 5) for line in file if any(name in line for name in SHARED_MEMORY)]
+        except OSError:
+            continue
+        for span, _, offset, device, inode, _ in lines:
+            start, end = (int(number, 16) for number in span.split(b"-"))
+            key = device + b" " + inode
+            objects[key] = max(objects.get(key, 0), int(offset, 16) + end - start)
+    return sum(objects.values())
+
+
+def supervise(run: Run, bound: int, seconds: float, poll: float = 0.01) -> Ending:
+    """Wait until the run ends, and end it when it holds too much or lasts too long; nothing of it is left after."""
+    state, deadline = watch(run, bound), time.monotonic() + seconds
+    reason: Reason = "ended"
+    while True:
+        pid, status = os.waitpid(run.pid, os.WNOHANG)
+        if pid:
+            break
+        if held(state) > bound:
+            reason = "memory"
+        elif time.monotonic() > deadline:
+            reason = "time"
+        if reason != "ended":
+            kill_run(run)
+            status = os.waitpid(run.pid, 0)[1]
+            break
+        time.sleep(poll)
+    if run.uid is not None:
+        kill_run(run)
+    return Ending(reason, status, state.peak)

@@ -1,0 +1,97 @@
+"""A file tree of the run's own. Stops: seeing any path but those of the plan (the course, the gradebook, other runs,
+sockets such as /run/docker.sock do not exist), writing to what is readable, filling the disk or /dev/shm."""
+
+from __future__ import annotations
+
+import ctypes
+import os
+import stat
+from pathlib import Path
+
+from autograder.sandbox.plan import Layer, Plan
+from autograder.sandbox.system import call, syscall
+
+MS_RDONLY, MS_NOSUID, MS_NODEV, MS_BIND, MS_REC, MS_PRIVATE = 1, 2, 4, 4096, 16384, 1 << 18
+MNT_DETACH = 2
+SYS_MOUNT_SETATTR = 442
+AT_FDCWD, AT_RECURSIVE = -100, 0x8000
+ATTR_RDONLY, ATTR_NOSUID, ATTR_NODEV = 1, 2, 4
+DEVICES = tuple(Path("/dev") / name for name in ("null", "zero", "full", "random", "urandom"))
+OLD = Path("/.old")
+
+
+def mount(source: str, target: Path, kind: str = "", flags: int = 0, options: str = "") -> None:
+    where = os.fsencode(target)
+    call("mount", source.encode(), where, kind.encode(), flags, options.encode(), about=f"{target} {kind}")
+
+
+def set_attributes(target: Path, on: int, recursive: bool = True) -> None:
+    attributes = (ctypes.c_uint64 * 4)(on, 0, 0, 0)
+    flags, size = AT_RECURSIVE if recursive else 0, ctypes.sizeof(attributes)
+    syscall(SYS_MOUNT_SETATTR, AT_FDCWD, os.fsencode(target), flags, attributes, size, about=str(target))
+
+
+def build(plan: Plan) -> None:
+    """Make the plan's paths all that there is. Called inside a mount namespace of the run's own, as its root."""
+    # Opened while their names still mean what the plan's maker meant, symbolic links and all.
+    paths = sorted({*plan.readable, *plan.writable, *DEVICES, *plan.devices})  # what holds another comes before it
+    sources = {path: os.open(path, os.O_PATH) for path in paths}
+    mount("none", Path("/"), flags=MS_REC | MS_PRIVATE)
+    base = Path("/tmp")
+    mount("tmpfs", base, "tmpfs", MS_NOSUID | MS_NODEV, "size=1m,mode=0755")
+    os.chdir(base)
+    os.mkdir(OLD.name)
+    call("pivot_root", b".", os.fsencode(OLD.name), about=str(base))
+    os.chdir("/")
+
+    for path, source in sources.items():
+        _bind(source, path)
+        os.close(source)
+    for path in sorted(plan.readable):
+        set_attributes(path, ATTR_RDONLY | ATTR_NOSUID | ATTR_NODEV)
+    for path in plan.writable:
+        set_attributes(path, ATTR_NOSUID | ATTR_NODEV)
+    _make_proc(plan)
+    _make_scratch(plan)
+    for name, target in {"fd": "fd", "stdin": "fd/0", "stdout": "fd/1", "stderr": "fd/2"}.items():
+        os.symlink(f"/proc/self/{target}", f"/dev/{name}")
+
+    call("umount2", os.fsencode(OLD), MNT_DETACH, about="the old root")
+    os.rmdir(OLD)
+    set_attributes(Path("/"), ATTR_RDONLY, recursive=False)
+
+
+def _bind(source: int, path: Path) -> None:
+    """Show what was opened as `source` at `path` of the new tree."""
+    if stat.S_ISDIR(os.fstat(source).st_mode):
+        path.mkdir(parents=True, exist_ok=True)
+    elif not path.exists():
+        path.parent.mkdir(parents=True, exist_ok=True)
+        path.touch()
+    mount(f"{OLD}/proc/self/fd/{source}", path, flags=MS_BIND | MS_REC)
+
+
+def _make_proc(plan: Plan) -> None:
+    """Show the run its own processes only; where no fresh /proc is to be had, Landlock keeps it from the others."""
+    proc = Path("/proc")
+    proc.mkdir()
+    try:
+        mount("proc", proc, "proc", MS_NOSUID | MS_NODEV, "" if Layer.PID in plan.layers else "hidepid=invisible")
+    except PermissionError:
+        mount(str(OLD / "proc"), proc, flags=MS_BIND | MS_REC)
+
+
+def _make_scratch(plan: Plan) -> None:
+    """One tmpfs, so that one bound holds for files, temporary files and shared memory together."""
+    uid, whole = os.geteuid() if plan.uid is None else plan.uid, Path("/.scratch")
+    whole.mkdir()
+    options = f"size={plan.limits.disk},nr_inodes={plan.limits.files},mode=0711"
+    mount("tmpfs", whole, "tmpfs", MS_NOSUID | MS_NODEV, options)
+    # In this order: the scratch directory may lie in /tmp.
+    for name, shown in {"tmp": Path("/tmp"), "shm": Path("/dev/shm"), "own": plan.scratch}.items():
+        (whole / name).mkdir(0o700)
+        os.chown(whole / name, uid, -1)
+        shown.mkdir(parents=True, exist_ok=True)
+        mount(str(whole / name), shown, flags=MS_BIND)
+    call("umount2", os.fsencode(whole), MNT_DETACH, about=str(whole))
+    whole.rmdir()

@@ -1,0 +1,69 @@
+"""The uids that runs take turns with. Stops: two graders, or a run and its predecessor, meeting under one uid."""
+
+from __future__ import annotations
+
+import fcntl
+import grp
+import os
+import pwd
+from collections.abc import Iterable, Iterator
+from contextlib import contextmanager
+from pathlib import Path
+
+from autograder.errors import GradlabError
+from autograder.sandbox.kill import kill_uid
+
+# Neither people, nor systemd's dynamic users, nor subordinate ids have these, and a container's 65536 ids hold them.
+POOL = range(60_706, 61_184)
+LOCKS = Path("/run/gradlab")
+
+
+def taken(uid: int) -> bool:
+    """Whether a person, a service or a group of this machine has that number."""
+    for lookup in (pwd.getpwuid, grp.getgrgid):
+        try:
+            lookup(uid)
+        except KeyError:
+            continue
+        return True
+    return False
+
+
+@contextmanager
+def claimed(pool: Iterable[int] = POOL, locks: Path = LOCKS) -> Iterator[int]:
+    """A uid of the pool that no other grader on this machine uses meanwhile, and none of whose processes is left."""
+    locks.mkdir(mode=0o700, parents=True, exist_ok=True)
+    for uid in pool:
+        if uid <= 0 or taken(uid):
+            continue
+        descriptor = os.open(locks / f"uid-{uid}", os.O_CREAT | os.O_RDWR | os.O_CLOEXEC | os.O_NOFOLLOW, 0o600)
+        try:
+            try:
+                fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
+            except BlockingIOError:
+                continue
+            kill_uid(uid)
+            sweep(uid)
+            try:
+                yield uid
+            finally:
+                kill_uid(uid)
+                sweep(uid)
+            return
+        finally:
+            os.close(descriptor)
+    raise GradlabError("No free uid for a student process: all of the pool are in use. Wait, or widen the pool.")
+
+
+def sweep(uid: int, shared: Path = Path("/dev/shm")) -> None:
+    """Remove what that user left in shared memory, where no mount namespace gave it one of its own."""
+    try:
+        entries = list(os.scandir(shared))
+    except OSError:
+        return
+    for entry in entries:
+        try:
+            if entry.stat(follow_symlinks=False).st_uid == uid:
+                os.rmdir(entry.path) if entry.is_dir(follow_symlinks=False) else os.unlink(entry.path)
+        except OSError:
+            continue

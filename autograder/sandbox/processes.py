@@ -1,0 +1,78 @@
+"""Finding a run's processes: by uid where it has one of its own, else by descent from its keeper. Stops nothing."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterator
+from dataclasses import dataclass
+
+
+@dataclass(frozen=True)
+class Run:
+    """A sandboxed child: the pid that fork() gave, and what its plan said."""
+
+    pid: int
+    uid: int | None = None
+
+
+def pids() -> Iterator[int]:
+    return (int(name) for name in os.listdir("/proc") if name.isdigit())
+
+
+def stat_fields(pid: int) -> list[str]:
+    """The fields of /proc/PID/stat from the state on; empty where it is gone. A command's name may hold anything."""
+    try:
+        with open(f"/proc/{pid}/stat", "rb", buffering=0) as file:
+            return file.read(4096).rpartition(b")")[2].decode().split()
+    except OSError:
+        return []
+
+
+def real_uid(pid: int) -> int | None:
+    """From status: the owner of /proc/PID becomes root when a process makes itself undumpable."""
+    try:
+        with open(f"/proc/{pid}/status", "rb", buffering=0) as file:
+            text = file.read(4096)
+    except OSError:
+        return None
+    _, found, rest = text.partition(b"\nUid:")
+    return int(rest.split(None, 1)[0]) if found else None
+
+
+def descendants(root: int) -> list[int]:
+    """Every living process below `root`, which orphans come back to because the keeper is their subreaper."""
+    children: dict[int, list[int]] = {}
+    dead = set()
+    for pid in pids():
+        fields = stat_fields(pid)
+        if fields:
+            children.setdefault(int(fields[1]), []).append(pid)
+            if fields[0] in "ZX":
+                dead.add(pid)
+    found, todo = [], [root]
+    while todo:
+        for child in children.get(todo.pop(), ()):
+            todo.append(child)
+            if child not in dead:
+                found.append(child)
+    return found
+
+
+def of_uid(uid: int, ignored: set[int] | None = None) -> list[int]:
+    """Every living process of that user. `ignored` remembers others' processes from one call to the next."""
+    found = []
+    ignored = set() if ignored is None else ignored
+    present = set(pids())
+    ignored &= present
+    for pid in present - ignored:
+        if real_uid(pid) != uid:
+            ignored.add(pid)
+        elif (fields := stat_fields(pid)) and fields[0] not in "ZX":
+            found.append(pid)
+    return found
+
+
+def of_run(run: Run, ignored: set[int] | None = None) -> list[int]:
+    if run.uid is not None:
+        return of_uid(run.uid, ignored)
+    return [run.pid, *descendants(run.pid)]

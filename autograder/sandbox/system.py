@@ -1,0 +1,71 @@
+"""The system calls that Python does not offer, as functions that raise OSError. No layer, stops nothing by itself."""
+
+from __future__ import annotations
+
+import ctypes
+import errno
+import os
+from pathlib import Path
+
+LIBC = ctypes.CDLL(None, use_errno=True)
+
+CLONE_NEWNS, CLONE_NEWIPC, CLONE_NEWUSER, CLONE_NEWPID, CLONE_NEWNET = (
+    0x00020000,
+    0x08000000,
+    0x10000000,
+    0x20000000,
+    0x40000000,
+)
+PR_SET_PDEATHSIG, PR_GET_DUMPABLE, PR_SET_DUMPABLE, PR_SET_SECCOMP, PR_CAPBSET_DROP = 1, 3, 4, 22, 24
+PR_SET_CHILD_SUBREAPER, PR_SET_NO_NEW_PRIVS, PR_GET_NO_NEW_PRIVS, PR_CAP_AMBIENT = 36, 38, 39, 47
+PR_CAP_AMBIENT_CLEAR_ALL = 4
+CAP_SETUID, CAP_SYS_ADMIN = 7, 21
+
+
+def _argument(value: object) -> object:
+    # A variadic C function reads a whole register; ctypes fills only an int of one.
+    return ctypes.c_long(value) if isinstance(value, int) else value
+
+
+def call(name: str, *arguments: object, about: str = "") -> int:
+    """Call libc's function of that name; its errno becomes an OSError that names the call."""
+    result = int(getattr(LIBC, name)(*map(_argument, arguments)))
+    if result < 0:
+        number = ctypes.get_errno()
+        raise OSError(number, f"{name}: {os.strerror(number)}", about or None)
+    return result
+
+
+def syscall(number: int, *arguments: object, about: str = "") -> int:
+    return call("syscall", number, *arguments, about=about or f"system call {number}")
+
+
+def prctl(option: int, first: object = 0, second: object = 0) -> int:
+    return call("prctl", option, first, second, 0, 0, about=f"prctl {option}")
+
+
+def unshare(flags: int) -> None:
+    call("unshare", flags, about=f"flags {flags:#x}")
+
+
+def status(pid: int | str = "self") -> dict[str, str]:
+    """/proc/PID/status as a mapping; empty where the process is gone."""
+    try:
+        text = Path(f"/proc/{pid}/status").read_text(errors="replace")
+    except OSError:
+        return {}
+    return dict(line.split(":", 1) for line in text.splitlines() if ":" in line)
+
+
+def capable(capability: int) -> bool:
+    return bool(int(status().get("CapEff", "0"), 16) >> capability & 1)
+
+
+def wait(pid: int) -> int:
+    """The wait status of a child of ours, however often a signal comes between."""
+    while True:
+        try:
+            return os.waitpid(pid, 0)[1]
+        except OSError as error:
+            if error.errno != errno.EINTR:
+                raise

@@ -1,0 +1,172 @@
+"""Forks that try a forbidden thing: as root or as an ordinary user, under the named layers only."""
+
+from __future__ import annotations
+
+import errno
+import os
+import pickle
+import shutil
+import signal
+import socket
+import tempfile
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from ctypes import addressof, create_string_buffer
+from dataclasses import dataclass, replace
+from functools import cache
+from pathlib import Path
+from typing import Any
+
+from autograder.sandbox.entry import enter
+from autograder.sandbox.plan import Layer, Plan, runtime_paths
+from autograder.sandbox.privileges import show
+
+# Numbers of this process's own: a kill by uid must not reach a test that runs beside it.
+_BASE = 61_200 + os.getpid() % 1000 * 4
+USER = _BASE  # the ordinary user: no entry in /etc/passwd, no group
+STUDENT = _BASE + 1  # the run's own uid, where root gives one; the next one is free as well
+ROOT = os.geteuid() == 0
+IDENTITIES = ("root", "user") if ROOT else ("user",)
+
+
+@dataclass(frozen=True)
+class Outcome:
+    """What the attempt returned, or the error that stopped it."""
+
+    value: Any = None
+    error: str = ""  # an exception's type
+    number: int = 0  # its errno
+
+    @property
+    def stopped(self) -> bool:
+        return bool(self.error)
+
+    def by(self, *numbers: int) -> bool:
+        return self.number in numbers
+
+
+@dataclass(frozen=True)
+class World:
+    """What an attempt finds around it."""
+
+    parent: int  # a process of the same user, outside the sandbox
+    scratch: Path
+    secret: Path  # a file that the same user may read, outside the plan
+    tcp: int
+    udp: int
+    path_socket: Path
+    abstract: bytes
+    address: int  # of bytes in the parent's memory
+
+
+Act = Callable[[World], Any]
+SECRET = b"a secret of the parent"
+
+
+def become(identity: str) -> None:
+    if identity == "user" and ROOT:
+        os.setgroups([])
+        os.setresgid(USER, USER, USER)
+        os.setresuid(USER, USER, USER)
+        show()
+        runtime_paths.cache_clear()  # fewer of them are open to this user
+
+
+@contextmanager
+def scratch(identity: str, uid: int | None = None) -> Iterator[Path]:
+    """A directory on a path that everybody may pass, unlike pytest's tmp_path."""
+    path = Path(tempfile.mkdtemp(prefix="gradlab-test-", dir="/tmp"))
+    if uid is not None or (identity == "user" and ROOT):
+        owner = USER if uid is None else uid
+        os.chown(path, owner, owner)
+    try:
+        yield path
+    finally:
+        shutil.rmtree(path, ignore_errors=True)
+
+
+def attempt(act: Act, *layers: Layer, identity: str = "root", **plan: Any) -> Outcome:
+    """What becomes of act(world) in a child that took only these layers. Its parent is of the same identity."""
+    uid = STUDENT if Layer.UID in layers else None
+    with scratch(identity, uid) as own, scratch(identity) as outside:
+        reading, writing = os.pipe()
+        middle = os.fork()
+        if middle == 0:
+            os.close(reading)
+            try:
+                become(identity)
+                _middle(act, Plan(own, frozenset(layers), uid=uid, **plan), outside, writing)
+            finally:
+                os._exit(0)
+        os.close(writing)
+        with os.fdopen(reading, "rb") as pipe:
+            answer = pipe.read()
+        os.waitpid(middle, 0)
+        return pickle.loads(answer) if answer else Outcome(error="died")
+
+
+@contextmanager
+def surroundings(outside: Path) -> Iterator[World]:
+    """What there is to attack around a run whose parent is this process; `scratch` is for the run's maker to fill in."""
+    secret, path_socket = outside / "secret", outside / "socket"
+    secret.write_text("expected = 42")
+    secret.chmod(0o600)
+    os.chmod(outside, 0o755)
+    memory = create_string_buffer(SECRET)
+    name = f"\0gradlab-test-{os.getpid()}".encode()
+    with (
+        socket.socket() as tcp,
+        socket.socket(socket.AF_INET, socket.SOCK_DGRAM) as udp,
+        socket.socket(socket.AF_UNIX) as named,
+        socket.socket(socket.AF_UNIX) as abstract,
+    ):
+        tcp.bind(("127.0.0.1", 0))
+        udp.bind(("127.0.0.1", 0))
+        named.bind(str(path_socket))
+        os.chmod(path_socket, 0o777)
+        abstract.bind(name)
+        for each in (tcp, named, abstract):
+            each.listen()
+        ports = tcp.getsockname()[1], udp.getsockname()[1]
+        yield World(os.getpid(), outside, secret, *ports, path_socket, name, addressof(memory))
+
+
+def _middle(act: Act, plan: Plan, outside: Path, writing: int) -> None:
+    with surroundings(outside) as world:
+        child = os.fork()
+        if child == 0:
+            try:
+                enter(replace(plan, keep=(*plan.keep, writing)))
+                outcome = Outcome(act(replace(world, scratch=plan.scratch)))
+            except BaseException as error:
+                outcome = Outcome(error=type(error).__name__, number=getattr(error, "errno", 0) or 0)
+            finally:
+                os.write(writing, pickle.dumps(outcome))
+                os._exit(0)
+        os.close(writing)
+        os.waitpid(child, 0)
+
+
+@cache
+def unhindered(act: Act, identity: str) -> Outcome:
+    """What becomes of it without any layer; the same whichever layer is then tried."""
+    return attempt(act, identity=identity)
+
+
+def assert_stopped(act: Act, *layers: Layer, identity: str = "root", by: tuple[int, ...] = (), **plan: Any) -> None:
+    """The attempt succeeds without the layers, so that this test can fail, and is stopped with them."""
+    free = unhindered(act, identity)
+    assert not free.stopped, f"fails without {layers} as well: {free}"
+    held = attempt(act, *layers, identity=identity, **plan)
+    assert held.stopped, f"{layers} let it pass: {held}"
+    if by:
+        names = [errno.errorcode[number] for number in by]
+        assert held.by(*by), f"{held}, not {names}"
+
+
+def wait_at_most(seconds: float) -> None:
+    """Wait to be killed; not for ever. A pid namespace's first process ignores an alarm that it has no handler for."""
+    signal.signal(signal.SIGALRM, lambda *_: os._exit(0))
+    signal.setitimer(signal.ITIMER_REAL, seconds)
+    while True:
+        signal.pause()

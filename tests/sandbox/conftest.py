@@ -1,0 +1,88 @@
+"""Which layers this machine gives to whom. A layer that is missing skips its tests with the reason; under CI=true it
+fails them, unless the kernel itself says that it cannot be there (`known_impossible`)."""
+
+from __future__ import annotations
+
+import os
+import platform
+from collections.abc import Callable
+from functools import cache
+from pathlib import Path
+
+import pytest
+
+from autograder.errors import GradlabError
+from autograder.sandbox import seccomp
+from autograder.sandbox.doctor import hindrance, try_alone
+from autograder.sandbox.plan import NAMESPACES, Layer
+from autograder.sandbox.system import CAP_SETUID, CAP_SYS_ADMIN, capable, status
+from tests.sandbox.attempts import ROOT, STUDENT, attempt
+
+Needs = Callable[..., None]
+
+
+@pytest.fixture(scope="session", autouse=True)
+def compiled_filters() -> None:
+    """As a warm process does: a user whom the interpreter is closed to could not import pyseccomp after the fork."""
+    try:
+        for network in ("local", "pairs", "gloo"):
+            seccomp.program(network)
+    except GradlabError:
+        return  # the tests of seccomp say it
+
+
+@pytest.fixture
+def needs() -> Needs:
+    """needs(layer, ..., identity=...): skip or fail where this machine does not give them."""
+
+    def check(*layers: Layer, identity: str = "root") -> None:
+        for layer in layers:
+            if not (reason := missing(layer, identity)):
+                continue
+            impossible = known_impossible(layer, identity)
+            if os.environ.get("CI") == "true" and not impossible:
+                pytest.fail(f"{layer} is missing for {identity} and should be here: {reason}")
+            pytest.skip(f"{layer} for {identity}: {impossible or reason}")
+
+    return check
+
+
+@cache
+def missing(layer: Layer, identity: str) -> str:
+    """Why that identity cannot take the layer; empty where it can."""
+    if identity == "root":
+        return hindrance(layer) or try_alone(layer, STUDENT)
+    outcome = attempt(lambda _: hindrance(layer) or try_alone(layer, STUDENT), identity=identity)
+    return str(outcome.value if not outcome.stopped else outcome)
+
+
+def known_impossible(layer: Layer, identity: str) -> str:
+    """What the kernel, not our own attempt, says against the layer; a library that can be installed is no reason."""
+    filtered = status().get("Seccomp", "0").strip() == "2"
+    if layer is Layer.UID:
+        return "" if ROOT and capable(CAP_SETUID) else "only root can change its uid"
+    if layer is Layer.LANDLOCK:
+        version = tuple(int(part) for part in platform.release().split(".")[:2])
+        modules = _read("/sys/kernel/security/lsm")
+        if version < (5, 13):
+            return f"Linux {platform.release()} has no Landlock"
+        if modules and "landlock" not in modules:
+            return f"this kernel starts without Landlock: {modules}"
+        return "" if not filtered else "this container's seccomp profile may refuse it"
+    if layer in NAMESPACES and (identity == "user" or not capable(CAP_SYS_ADMIN)):
+        if filtered:
+            return "this container's seccomp profile refuses unshare"
+        if _read("/proc/sys/user/max_user_namespaces") == "0":
+            return "user.max_user_namespaces is 0"
+        if _read("/proc/sys/kernel/unprivileged_userns_clone") == "0":
+            return "kernel.unprivileged_userns_clone is 0"
+        if _read("/proc/sys/kernel/apparmor_restrict_unprivileged_userns") == "1":
+            return "AppArmor restricts user namespaces of ordinary users"
+    return ""
+
+
+def _read(path: str) -> str:
+    try:
+        return Path(path).read_text().strip()
+    except OSError:
+        return ""

@@ -1,0 +1,153 @@
+"""What this machine gives, and the refusal where that is too little."""
+
+from __future__ import annotations
+
+import os
+import threading
+from pathlib import Path
+
+import pytest
+
+from autograder.errors import GradlabError
+from autograder.sandbox import doctor
+from autograder.sandbox.doctor import LEVELS, Found, available, network_for, report, require, strongest
+from autograder.sandbox.entry import NOT_ENTERED, enter, launch, prepare
+from autograder.sandbox.plan import ALWAYS, Layer, Plan
+from tests.sandbox.attempts import IDENTITIES, attempt
+from tests.sandbox.conftest import Needs
+
+NO, YES = Found(False, "not here"), Found(True, "")
+
+
+def machine(*given: Layer) -> dict[Layer, Found]:
+    return {layer: YES if layer in given or layer in ALWAYS | {Layer.KEEPER} else NO for layer in Layer}
+
+
+CONTAINER = machine(Layer.UID, Layer.LANDLOCK, Layer.SECCOMP)
+NAMESPACES = (Layer.NETWORK, Layer.IPC, Layer.MOUNTS)
+
+
+def test_a_refusal_names_what_is_missing_and_what_accepts_less(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(doctor, "closed_to_others", lambda _: [])
+    with pytest.raises(GradlabError) as refusal:
+        require("full", CONTAINER)
+    text = str(refusal.value)
+    assert all(f"{layer} (not here)" in text for layer in NAMESPACES)
+    assert "--isolation=no-namespaces" in text and "landlock (" not in text
+    assert require("no-namespaces", CONTAINER) == strongest(CONTAINER)
+
+
+@pytest.mark.parametrize(
+    ("given", "best"),
+    [
+        ((Layer.UID, Layer.LANDLOCK, Layer.SECCOMP), "no-namespaces"),
+        ((Layer.LANDLOCK, Layer.SECCOMP, *NAMESPACES), "same-user"),
+        ((Layer.UID, Layer.SECCOMP, *NAMESPACES), "none"),
+        ((), "none"),
+    ],
+)
+def test_the_offer_is_the_strongest_level_here(given: tuple[Layer, ...], best: str) -> None:
+    with pytest.raises(GradlabError, match=f"--isolation={best}: "):
+        require("full", machine(*given))
+
+
+def test_an_ordinary_user_with_user_namespaces_lacks_nothing() -> None:
+    found = machine(Layer.PID, Layer.LANDLOCK, Layer.SECCOMP, *NAMESPACES)
+    assert {Layer.PID, Layer.KEEPER} <= require("full", found)
+
+
+def test_a_uid_spares_the_keeper() -> None:
+    assert not {Layer.PID, Layer.KEEPER} & strongest(machine(*Layer))
+
+
+def test_a_wrong_level_is_told() -> None:
+    with pytest.raises(GradlabError, match=r"choose one of full, no-namespaces, same-user, none"):
+        require("most", machine())
+
+
+def test_a_uid_that_cannot_reach_python_is_told(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(doctor, "closed_to_others", lambda _: [Path("/root")])
+    with pytest.raises(GradlabError, match="chmod o\\+x"):
+        require("no-namespaces", CONTAINER)
+
+
+@pytest.mark.parametrize("identity", IDENTITIES)
+def test_this_machine_has_a_level(identity: str, needs: Needs) -> None:
+    needs(Layer.LANDLOCK, Layer.SECCOMP, Layer.NETWORK, Layer.IPC, Layer.MOUNTS, Layer.PID, identity=identity)
+    assert attempt(lambda _: missing_for_full(), identity=identity).value == []
+
+
+def missing_for_full() -> list[str]:
+    return doctor.missing("full", available())
+
+
+def test_the_report_has_a_line_for_each_layer_and_level() -> None:
+    lines = list(report(CONTAINER))
+    assert [name for name, _, _ in lines] == [*map(str, Layer), *(f"--isolation={level}" for level in LEVELS)]
+    assert dict((name, given) for name, given, _ in lines)["--isolation=no-namespaces"]
+
+
+def test_unix_sockets_are_left_where_none_of_others_can_be_reached(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(doctor, "reachable_sockets", lambda _: ["/run/bus"])
+    assert network_for(frozenset({Layer.MOUNTS})) == "local"
+    assert network_for(frozenset({Layer.UID})) == "pairs"
+    monkeypatch.setattr(doctor, "reachable_sockets", lambda _: [])
+    assert network_for(frozenset({Layer.UID})) == "local"
+
+
+def test_a_socket_with_a_name_is_found() -> None:
+    outcome = attempt(lambda world: str(world.path_socket) in doctor.reachable_sockets(5), identity=IDENTITIES[0])
+    assert outcome.value is True
+
+
+@pytest.mark.parametrize(
+    ("change", "words"),
+    [
+        ({"layers": frozenset({Layer.UID})}, "names a uid if, and only if"),
+        ({"layers": frozenset(), "uid": 5}, "names a uid if, and only if"),
+        ({"layers": frozenset({Layer.PID})}, "needs the layer keeper"),
+    ],
+)
+def test_a_plan_that_contradicts_itself_is_refused(change: dict[str, object], words: str, tmp_path: Path) -> None:
+    with pytest.raises(GradlabError, match=words):
+        prepare(Plan(tmp_path, **change))  # type: ignore[arg-type]
+
+
+def test_gloo_is_refused_on_a_machine_with_a_network(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    from autograder.sandbox import namespaces
+
+    plan = Plan(tmp_path, frozenset(), network="gloo")
+    monkeypatch.setattr(namespaces, "only_loopback", lambda: False)
+    with pytest.raises(GradlabError, match="gloo needs"):
+        prepare(plan)
+    monkeypatch.setattr(namespaces, "only_loopback", lambda: True)
+    prepare(plan)
+
+
+def test_a_run_never_returns_into_its_parents_code(tmp_path: Path, capfd: pytest.CaptureFixture[str]) -> None:
+    def fail() -> None:
+        raise SystemExit("back to the grader")
+
+    here = os.getpid()
+    try:
+        cases = [
+            (Plan(tmp_path, frozenset(), keep=(2,)), fail, 1),
+            (Plan(tmp_path, frozenset(), keep=(2,)), lambda: None, 0),
+            (Plan(tmp_path, frozenset({Layer.LANDLOCK}), readable=(tmp_path / "absent",)), fail, NOT_ENTERED),
+        ]
+        for plan, act, status in cases:
+            run = launch(plan, act)
+            assert os.waitstatus_to_exitcode(os.waitpid(run.pid, 0)[1]) == status
+    finally:
+        if os.getpid() != here:
+            os._exit(0)
+    assert "absent" in capfd.readouterr().err
+
+
+def test_a_process_of_two_threads_is_refused() -> None:
+    def act(world: object) -> None:
+        stop = threading.Event()
+        threading.Thread(target=stop.wait, daemon=True).start()
+        enter(Plan(Path("/tmp"), frozenset()))
+
+    assert attempt(act).error == "GradlabError"

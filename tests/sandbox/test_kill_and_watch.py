@@ -1,0 +1,270 @@
+"""The kill that reaches escapees, and the memory watch: as root by uid, as an ordinary user by the keeper's tree."""
+
+from __future__ import annotations
+
+import ctypes
+import mmap
+import os
+import pickle
+import resource
+import select
+import signal
+import time
+from collections.abc import Callable
+
+import pytest
+
+from autograder.sandbox import memory
+from autograder.sandbox.entry import enter
+from autograder.sandbox.kill import adopt_orphans, anyone, kill_run
+from autograder.sandbox.memory import Ending, supervise
+from autograder.sandbox.plan import MIB, Layer, Limits, Plan
+from autograder.sandbox.pool import claimed
+from autograder.sandbox.processes import Run, of_run, of_uid
+from autograder.sandbox.system import PR_SET_DUMPABLE, prctl
+from tests.sandbox import acts
+from tests.sandbox.attempts import IDENTITIES, ROOT, STUDENT, become, scratch, wait_at_most
+from tests.sandbox.conftest import Needs
+
+WAYS = {
+    "uid": ("root", (Layer.UID,)),
+    "keeper as root": ("root", (Layer.KEEPER,)),
+    "keeper": ("user", (Layer.KEEPER,)),
+    "pid namespace": ("user", (Layer.KEEPER, Layer.PID)),
+    "uid and pid namespace": ("root", (Layer.UID, Layer.KEEPER, Layer.PID)),
+}
+every_way = pytest.mark.parametrize("way", WAYS)
+
+
+def supervised(way: str, act: Callable[[int], object], judge: Callable[[Run], object], **limits: int) -> object:
+    """Let a supervisor of that identity fork a run that does act(pipe); what judge(run) says, with the pipe's end after.
+
+    The pipe is held by the run's processes alone: it reads as ended when the last of them is dead.
+    """
+    identity, layers = WAYS[way]
+    uid = STUDENT if Layer.UID in layers else None
+    alive, held = os.pipe()
+    answers, answer = os.pipe()
+    with scratch(identity, uid) as path:
+        supervisor = os.fork()
+        if supervisor == 0:
+            result: object = None
+            try:
+                become(identity)
+                adopt_orphans()
+                plan = Plan(
+                    path, frozenset({*layers, Layer.DESCRIPTORS}), uid=uid, keep=(held,), limits=Limits(**limits)
+                )
+                child = os.fork()
+                if child == 0:
+                    try:
+                        enter(plan)
+                        os.write(held, b"x")
+                        act(held)
+                    finally:
+                        os._exit(3)
+                os.close(held)
+                assert os.read(alive, 1) == b"x"
+                result = judge(Run(child, uid))
+                ended = select.select([alive], [], [], 0.5)[0] and os.read(alive, 64).strip(b"x") == b""
+                result = (result, bool(ended))
+            except BaseException as error:
+                result = repr(error)
+            finally:
+                os.write(answer, pickle.dumps(result))
+                os._exit(0)
+        for each in (held, answer, alive):
+            os.close(each)
+        with os.fdopen(answers, "rb") as pipe:
+            told = pickle.loads(pipe.read())
+        os.waitpid(supervisor, 0)
+        return told
+
+
+def check_needs(way: str, needs: Needs) -> None:
+    identity, layers = WAYS[way]
+    if identity not in IDENTITIES:
+        pytest.skip("needs root")
+    needs(*layers, identity=identity)
+
+
+def escapees(held: int) -> None:
+    for _ in range(3):
+        acts.daemon(held)
+    stopped = os.fork()
+    if stopped == 0:
+        os.kill(os.getpid(), signal.SIGSTOP)
+    wait_at_most(3)
+
+
+def hopper(held: int) -> None:
+    """One that is never long under the same pid: each generation forks the next and ends."""
+    if os.fork():
+        wait_at_most(3)
+    end = time.monotonic() + 3
+    os.setsid()
+    while time.monotonic() < end:
+        if os.fork():
+            os._exit(0)
+
+
+def kill_it(run: Run) -> bool:
+    kill_run(run)
+    os.waitpid(run.pid, 0)
+    return run.uid is None or not anyone(run.uid)
+
+
+def kill_only_the_first(run: Run) -> bool:
+    """Once its daemons are there: how a kill of one pid falls short."""
+    while len(of_run(run)) < 5:
+        time.sleep(0.002)
+    os.kill(run.pid, signal.SIGKILL)
+    os.waitpid(run.pid, 0)
+    return True
+
+
+@every_way
+@pytest.mark.parametrize("act", [escapees, hopper])
+def test_a_kill_reaches_whoever_escaped(way: str, act: Callable[[int], object], needs: Needs) -> None:
+    check_needs(way, needs)
+    assert supervised(way, act, kill_it) == (True, True)
+
+
+@pytest.mark.skipif(not ROOT, reason="a uid of its own needs root")
+def test_a_plain_kill_does_not() -> None:
+    assert supervised("uid", escapees, kill_only_the_first) == (True, False)
+    assert anyone(STUDENT)
+    # What a grader that died has left under a uid is dead before that uid is used again.
+    with claimed([STUDENT]):
+        assert not of_uid(STUDENT)
+
+
+@every_way
+def test_a_run_that_ends_leaves_nothing(way: str, needs: Needs) -> None:
+    check_needs(way, needs)
+    told = supervised(way, acts.daemon, lambda run: supervise(run, 1 << 40, 5))
+    assert isinstance(told, tuple)
+    ending, dead = told
+    assert isinstance(ending, Ending)
+    assert dead and ending.reason == "ended" and os.waitstatus_to_exitcode(ending.status) == 3
+
+
+@every_way
+def test_a_signal_is_told_like_an_exit(way: str, needs: Needs) -> None:
+    check_needs(way, needs)
+    told = supervised(way, lambda _: ctypes.string_at(0), lambda run: supervise(run, 1 << 40, 5))
+    assert isinstance(told, tuple)
+    assert os.waitstatus_to_exitcode(told[0].status) == -signal.SIGSEGV
+
+
+@every_way
+def test_time_ends(way: str, needs: Needs) -> None:
+    check_needs(way, needs)
+    told = supervised(way, escapees, lambda run: supervise(run, 1 << 40, 0.1))
+    assert isinstance(told, tuple)
+    assert told[0].reason == "time" and told[1]
+
+
+def one_big(_: int) -> None:
+    block = bytearray(120 * MIB)
+    block[:: resource.getpagesize()] = b"x" * (len(block) // resource.getpagesize())
+    wait_at_most(3)
+
+
+def many_small(held: int) -> None:
+    for _ in range(5):
+        if os.fork() == 0:
+            block = bytearray(24 * MIB)
+            block[:: resource.getpagesize()] = b"x" * (len(block) // resource.getpagesize())
+            wait_at_most(3)
+    wait_at_most(3)
+
+
+def shared(_: int) -> None:
+    kept = acts.hidden_shared_memory(120 * MIB)
+    wait_at_most(3)
+    kept.close()
+
+
+def shared_in_parts(_: int) -> None:
+    kept = [acts.hidden_shared_memory(12 * MIB) for _ in range(10)]
+    wait_at_most(3)
+    kept.clear()
+
+
+def memory_file(_: int) -> None:
+    descriptor = os.memfd_create("big")
+    os.ftruncate(descriptor, 120 * MIB)
+    kept = mmap.mmap(descriptor, 120 * MIB)
+    kept[:: resource.getpagesize()] = b"x" * (len(kept) // resource.getpagesize())
+    wait_at_most(3)
+
+
+def unreadable(held: int) -> None:
+    prctl(PR_SET_DUMPABLE, 0)
+    shared(held)
+
+
+def escaped(held: int) -> None:
+    if os.fork() == 0:
+        os.setsid()
+        if os.fork() == 0:
+            one_big(held)
+        os._exit(0)
+    wait_at_most(3)
+
+
+GREEDY = [one_big, many_small, shared, shared_in_parts, memory_file, unreadable, escaped]
+
+
+@pytest.mark.parametrize("way", ["uid", "keeper", "pid namespace"])
+@pytest.mark.parametrize("act", GREEDY)
+def test_memory_ends_at_its_bound(way: str, act: Callable[[int], object], needs: Needs) -> None:
+    check_needs(way, needs)
+    told = supervised(way, act, lambda run: supervise(run, 100 * MIB, 5))
+    assert isinstance(told, tuple), told
+    assert told[0].reason == "memory" and told[1]
+
+
+@pytest.mark.parametrize("way", ["uid", "keeper"])
+def test_pages_that_a_fork_shares_count_once(way: str, needs: Needs) -> None:
+    check_needs(way, needs)
+
+    def fork_in_turn(held: int) -> None:
+        block = bytearray(60 * MIB)
+        block[:: resource.getpagesize()] = b"x" * (len(block) // resource.getpagesize())
+        for _ in range(3):
+            if os.fork() == 0:
+                wait_at_most(0.15)
+        wait_at_most(0.2)
+
+    # What this process holds is in every fork of it; counted once it fits, four times it would not.
+    bound = memory._statm(os.getpid())[1] + 120 * MIB
+    told = supervised(way, fork_in_turn, lambda run: supervise(run, bound, 5))
+    assert isinstance(told, tuple)
+    assert told[0].reason == "ended" and told[0].peak_memory >= 60 * MIB, told
+
+
+@pytest.mark.skipif(not ROOT, reason="a uid of its own needs root")
+def test_a_process_cannot_hide_from_the_watch_of_its_uid(needs: Needs) -> None:
+    """/proc/PID belongs to root when a process makes itself undumpable; its status still names its uid."""
+    needs(Layer.UID)
+
+    def hidden(held: int) -> None:
+        prctl(PR_SET_DUMPABLE, 0)
+        wait_at_most(2)
+
+    def see(run: Run) -> bool:
+        time.sleep(0.02)
+        seen = run.pid in of_run(run)
+        kill_it(run)
+        return seen
+
+    assert supervised("uid", hidden, see) == (True, True)
+
+
+@pytest.mark.skipif(not ROOT, reason="the pool needs root")
+def test_no_uid_is_claimed_twice_nor_taken_from_a_person() -> None:
+    pool = [0, 1, STUDENT, STUDENT + 1]
+    with claimed(pool) as first, claimed(pool) as second:
+        assert {first, second} == {STUDENT, STUDENT + 1}

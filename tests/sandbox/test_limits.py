@@ -1,0 +1,133 @@
+"""rlimits, each by running into it."""
+
+from __future__ import annotations
+
+import errno
+import mmap
+import os
+import resource
+import signal
+import threading
+from collections.abc import Callable
+
+import pytest
+
+from autograder.sandbox.limits import mapped
+from autograder.sandbox.plan import MIB, Layer, Limits
+from tests.sandbox import acts
+from tests.sandbox.attempts import IDENTITIES, ROOT, World, assert_stopped, attempt
+from tests.sandbox.conftest import Needs
+
+SMALL = Limits(processes=8, file_size=MIB, descriptors=64, cpu_seconds=1, address_space=64 * MIB)
+
+
+@pytest.mark.parametrize(
+    ("identity", "layers"),
+    [
+        ("root", (Layer.LIMITS, Layer.UID)),
+        ("root", (Layer.LIMITS, Layer.UID, Layer.NETWORK)),
+        ("user", (Layer.LIMITS,)),
+        ("user", (Layer.LIMITS, Layer.NETWORK)),
+    ],
+)
+def test_a_fork_bomb_ends(identity: str, layers: tuple[Layer, ...], needs: Needs) -> None:
+    if identity not in IDENTITIES:
+        pytest.skip("needs root")
+    needs(*layers, identity=identity)
+    assert_stopped(lambda _: acts.fork_many(12), *layers, identity=identity, by=(errno.EAGAIN,), limits=SMALL)
+    assert attempt(lambda _: acts.fork_many(5), *layers, identity=identity, limits=SMALL).value == 5
+
+
+@pytest.mark.skipif(not ROOT, reason="a uid of its own needs root")
+def test_threads_count_as_processes(needs: Needs) -> None:
+    needs(Layer.UID)
+
+    def many_threads(_: World) -> None:
+        stop = threading.Event()
+        threads = [threading.Thread(target=stop.wait) for _ in range(12)]
+        try:
+            for thread in threads:
+                thread.start()
+        finally:
+            stop.set()
+
+    assert_stopped(many_threads, Layer.LIMITS, Layer.UID, limits=SMALL)
+
+
+@pytest.mark.parametrize("identity", IDENTITIES)
+@pytest.mark.parametrize("layers", [(Layer.LIMITS,)])
+def test_files_end_at_their_limit(identity: str, layers: tuple[Layer, ...]) -> None:
+    def too_long(world: World) -> None:
+        acts.fill(world.scratch / "long", 2 * MIB)
+
+    assert_stopped(too_long, *layers, identity=identity, by=(errno.EFBIG,), limits=SMALL)
+
+
+@pytest.mark.parametrize("identity", IDENTITIES)
+def test_memory_files_end_at_the_same_limit(identity: str) -> None:
+    def in_memory(_: World) -> None:
+        os.ftruncate(os.memfd_create("big"), 2 * MIB)
+
+    assert_stopped(in_memory, Layer.LIMITS, identity=identity, by=(errno.EFBIG,), limits=SMALL)
+
+
+@pytest.mark.parametrize("identity", IDENTITIES)
+def test_descriptors_end(identity: str) -> None:
+    def many(_: World) -> None:
+        for _ in range(100):
+            os.open("/dev/null", os.O_RDONLY)
+
+    assert_stopped(many, Layer.LIMITS, identity=identity, by=(errno.EMFILE,), limits=SMALL)
+
+
+@pytest.mark.parametrize("identity", IDENTITIES)
+@pytest.mark.parametrize(
+    "map_it", [lambda: bytearray(128 * MIB), lambda: mmap.mmap(-1, 128 * MIB)], ids=["heap", "map"]
+)
+def test_address_space_ends(map_it: Callable[[], object], identity: str) -> None:
+    assert_stopped(lambda _: len(map_it()), Layer.LIMITS, identity=identity, limits=SMALL)  # type: ignore[arg-type]
+    assert not attempt(lambda _: len(bytearray(16 * MIB)), Layer.LIMITS, identity=identity, limits=SMALL).stopped
+
+
+def test_address_space_is_left_alone_where_cuda_needs_it() -> None:
+    limits = Limits(address_space=None)
+    assert not attempt(lambda _: mmap.mmap(-1, 1 << 38, flags=0x4022).close(), Layer.LIMITS, limits=limits).stopped
+    assert mapped() > MIB
+
+
+def test_processor_time_ends() -> None:
+    def loop(_: World) -> None:
+        while True:
+            pass
+
+    assert attempt(loop, Layer.LIMITS, limits=SMALL).error == "died"
+    soft = attempt(lambda _: resource.getrlimit(resource.RLIMIT_CPU), Layer.LIMITS, limits=SMALL)
+    assert soft.value == (1, 2)
+
+
+@pytest.mark.parametrize("identity", IDENTITIES)
+def test_limits_cannot_be_raised(identity: str, needs: Needs) -> None:
+    layers = (Layer.LIMITS, Layer.PRIVILEGES) if identity == "root" else (Layer.LIMITS,)
+
+    def raise_them(_: World) -> None:
+        hard = resource.getrlimit(resource.RLIMIT_FSIZE)[1]
+        resource.setrlimit(resource.RLIMIT_FSIZE, (hard, hard if hard < 0 else hard + 1))
+
+    assert attempt(raise_them, *layers, identity=identity, limits=SMALL).error in ("ValueError", "PermissionError")
+
+
+@pytest.mark.parametrize("identity", IDENTITIES)
+def test_a_crash_leaves_no_core(identity: str) -> None:
+    def crash(world: World) -> bool:
+        os.chdir(world.scratch)
+        child = os.fork()
+        if child == 0:
+            hard = resource.getrlimit(resource.RLIMIT_CORE)[1]
+            resource.setrlimit(resource.RLIMIT_CORE, (hard, hard))
+            signal.signal(signal.SIGABRT, signal.SIG_DFL)
+            os.kill(os.getpid(), signal.SIGABRT)
+        return os.WCOREDUMP(os.waitpid(child, 0)[1]) or any(name.startswith("core") for name in os.listdir("."))
+
+    if not attempt(crash, identity=identity).value:
+        pytest.skip("this machine writes no cores anyway")
+    assert attempt(crash, Layer.LIMITS, identity=identity, limits=SMALL).value is False

@@ -1,0 +1,179 @@
+"""Layers that keep a run from other processes: a uid, Landlock, a pid namespace, seccomp, no privileges."""
+
+from __future__ import annotations
+
+import errno
+import os
+import select
+import signal
+from pathlib import Path
+
+import pytest
+
+from autograder.sandbox import landlock
+from autograder.sandbox.entry import enter
+from autograder.sandbox.plan import Layer, Plan
+from autograder.sandbox.privileges import hide
+from tests.sandbox import acts
+from tests.sandbox.attempts import (
+    IDENTITIES,
+    ROOT,
+    USER,
+    Act,
+    World,
+    assert_stopped,
+    attempt,
+    become,
+    scratch,
+    wait_at_most,
+)
+from tests.sandbox.conftest import Needs
+
+READING = [acts.parent_memory, acts.parent_environ, acts.parent_maps, acts.parent_descriptors, acts.parent_root]
+TRACING = [acts.ptrace_parent, acts.vm_read_parent]
+DENIED = (errno.EACCES, errno.EPERM)
+
+
+@pytest.mark.skipif(not ROOT, reason="a uid of its own needs root")
+@pytest.mark.parametrize("act", [*READING, *TRACING, acts.signal_parent, acts.renice_parent, acts.limit_parent])
+def test_a_uid_may_do_nothing_to_roots_processes(act: Act, needs: Needs) -> None:
+    needs(Layer.UID)
+    assert_stopped(act, Layer.UID, by=DENIED)
+
+
+@pytest.mark.parametrize("identity", IDENTITIES)
+@pytest.mark.parametrize("act", [*READING, *TRACING])
+def test_landlock_keeps_from_processes_of_the_same_user(act: Act, identity: str, needs: Needs) -> None:
+    needs(Layer.LANDLOCK, identity=identity)
+    if identity == "root" and act in (acts.parent_environ, acts.parent_maps):
+        # Linux lets CAP_PERFMON read these whatever Landlock says: root must have given up its capabilities.
+        assert not attempt(act, Layer.LANDLOCK).stopped
+        assert_stopped(act, Layer.LANDLOCK, Layer.PRIVILEGES, by=DENIED)
+    else:
+        assert_stopped(act, Layer.LANDLOCK, identity=identity, by=DENIED)
+
+
+@pytest.mark.parametrize("identity", IDENTITIES)
+def test_landlock_scopes_signals(identity: str, needs: Needs) -> None:
+    needs(Layer.LANDLOCK, identity=identity)
+    if landlock.abi() < 6:
+        pytest.skip(f"Landlock of ABI {landlock.abi()} has no scopes")
+    assert_stopped(acts.signal_parent, Layer.LANDLOCK, identity=identity, by=DENIED)
+
+
+@pytest.mark.parametrize("identity", IDENTITIES)
+@pytest.mark.parametrize("act", [acts.signal_parent, acts.ptrace_parent, acts.vm_read_parent, acts.renice_parent])
+def test_a_pid_namespace_has_no_other_processes(act: Act, identity: str, needs: Needs) -> None:
+    needs(Layer.PID, identity=identity)
+    assert_stopped(act, Layer.PID, Layer.KEEPER, identity=identity, by=(errno.ESRCH,))
+
+
+@pytest.mark.parametrize("identity", IDENTITIES)
+def test_proc_shows_no_other_process(identity: str, needs: Needs) -> None:
+    layers = (Layer.MOUNTS, Layer.UID) if identity == "root" else (Layer.MOUNTS, Layer.PID, Layer.KEEPER)
+    needs(*layers, identity=identity)
+    assert_stopped(acts.parent_is_seen, *layers, identity=identity, by=(errno.ENOENT,))
+
+
+@pytest.mark.parametrize("identity", IDENTITIES)
+@pytest.mark.parametrize("act", TRACING)
+def test_seccomp_has_no_tracing(act: Act, identity: str, needs: Needs) -> None:
+    needs(Layer.SECCOMP, identity=identity)
+    assert_stopped(act, Layer.SECCOMP, identity=identity, by=(errno.EPERM,))
+
+
+@pytest.mark.parametrize("identity", IDENTITIES)
+def test_a_hidden_process_is_closed_to_its_own_user(identity: str) -> None:
+    """What guards a grader without root where Landlock is missing: root, who may all, is not kept out."""
+    if identity == "root":
+        identity = "user"
+
+    def read(hidden: bool) -> int:
+        child = os.fork()
+        if child == 0:
+            become(identity)
+            if hidden:
+                hide()
+            reader = os.fork()
+            if reader == 0:
+                try:
+                    os._exit(0 if Path(f"/proc/{os.getppid()}/environ").read_bytes() else 2)
+                except PermissionError:
+                    os._exit(1)
+            os._exit(os.waitstatus_to_exitcode(os.waitpid(reader, 0)[1]))
+        return os.waitstatus_to_exitcode(os.waitpid(child, 0)[1])
+
+    assert (read(hidden=False), read(hidden=True)) == (0, 1)
+
+
+@pytest.mark.skipif(not ROOT, reason="only root can make a setuid program")
+def test_no_privileges_come_from_setuid_programs() -> None:
+    path = f"/var/tmp/gradlab-test-setuid-{os.getpid()}"
+    with open("/bin/cat", "rb") as source, open(path, "wb") as copy:
+        copy.write(source.read())
+    os.chmod(path, 0o4755)
+
+    with open(f"{path}-secret", "w") as secret:
+        os.chmod(secret.name, 0o600)
+
+    def read_as_root(_: World) -> None:
+        if os.spawnv(os.P_WAIT, path, [path, secret.name]) != 0:
+            raise PermissionError(errno.EPERM, "not root")
+
+    try:
+        assert_stopped(read_as_root, Layer.PRIVILEGES, identity="user", by=(errno.EPERM,))
+    finally:
+        os.unlink(path)
+        os.unlink(secret.name)
+
+
+@pytest.mark.skipif(not ROOT, reason="an ordinary user has no capabilities")
+def test_no_capability_is_left_of_root() -> None:
+    def give_away(world: World) -> None:
+        path = world.scratch / "file"
+        path.touch()
+        os.chown(path, USER, USER)
+
+    assert_stopped(give_away, Layer.PRIVILEGES, by=(errno.EPERM,))
+
+
+@pytest.mark.parametrize("identity", IDENTITIES)
+def test_no_capability_is_left_of_a_user_namespace(identity: str, needs: Needs) -> None:
+    needs(Layer.NETWORK, identity=identity)
+    layers = (Layer.NETWORK, Layer.PRIVILEGES)
+
+    def capabilities(_: World) -> list[str]:
+        with open("/proc/self/status") as file:
+            return [
+                line.split()[1].strip("0") for line in file if line.startswith(("CapPrm", "CapEff", "CapInh", "CapAmb"))
+            ]
+
+    assert any(attempt(capabilities, Layer.NETWORK, identity=identity).value)
+    assert attempt(capabilities, *layers, identity=identity).value == [""] * 4
+
+
+@pytest.mark.parametrize("identity", IDENTITIES)
+@pytest.mark.parametrize("layers", [(), (Layer.PRIVILEGES,), (Layer.KEEPER,), (Layer.KEEPER, Layer.PID)])
+def test_a_run_dies_with_its_grader(identity: str, layers: tuple[Layer, ...], needs: Needs) -> None:
+    """A pipe that only the run holds open ends when it dies; without a layer it does not."""
+    needs(*layers, identity=identity)
+    with scratch(identity) as path:
+        reading, writing = os.pipe()
+        grader = os.fork()
+        if grader == 0:
+            try:
+                become(identity)
+                if os.fork() == 0:
+                    enter(Plan(path, frozenset(layers), keep=(writing,)))
+                    os.write(writing, b"x")
+                    wait_at_most(1)
+                wait_at_most(10)
+            finally:
+                os._exit(0)
+        os.close(writing)
+        with os.fdopen(reading, "rb", buffering=0) as pipe:
+            assert pipe.read(1) == b"x"
+            os.kill(grader, signal.SIGKILL)
+            os.waitpid(grader, 0)
+            ready = select.select([pipe], [], [], 0.5)[0]
+            assert bool(ready) is bool(layers)

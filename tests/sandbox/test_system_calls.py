@@ -1,0 +1,162 @@
+"""seccomp's list, call by call: each is refused before the kernel looks at its arguments."""
+
+from __future__ import annotations
+
+import ctypes
+import errno
+import mmap
+import os
+import platform
+import stat
+
+import pytest
+
+from autograder.sandbox import seccomp
+from autograder.sandbox.plan import Layer
+from tests.sandbox import acts
+from tests.sandbox.attempts import IDENTITIES, ROOT, World, assert_stopped, attempt
+from tests.sandbox.conftest import Needs
+
+# Numbers of x86-64; arguments with which the call, if it came through, would do nothing.
+CALLS: dict[str, tuple[int, ...]] = {
+    "ptrace": (101, 99, 0, 0, 0),
+    "process_vm_readv": (310, 0, 0, 0, 0, 0, 1),
+    "process_vm_writev": (311, 0, 0, 0, 0, 0, 1),
+    "process_madvise": (440, -1, 0, 0, 0, 1),
+    "kcmp": (312, 0, 0, 99, 0, 0),
+    "pidfd_getfd": (438, -1, 0, 1),
+    "pidfd_send_signal": (424, -1, 0, 0, 1),
+    "bpf": (321, 999, 0, 0),
+    "perf_event_open": (298, 0, 0, 0, -1, 0),
+    "userfaultfd": (323, 0xFFFF),
+    "keyctl": (250, 999),
+    "add_key": (248, 0, 0, 0, 0, 0),
+    "request_key": (249, 0, 0, 0, 0),
+    "mount": (165, 0, 0, 0, 0, 0),
+    "umount2": (166, 0, 0xFFFF),
+    "pivot_root": (155, 0, 0),
+    "chroot": (161, 0),
+    "open_tree": (428, -1, 0, 0xFFFFFFFF),
+    "open_tree_attr": (467, -1, 0, 0xFFFFFFFF, 0, 0),
+    "move_mount": (429, -1, 0, -1, 0, 0xFFFFFFFF),
+    "fsopen": (430, 0, 0xFFFF),
+    "mount_setattr": (442, -1, 0, 0xFFFFFFFF, 0, 0),
+    "setns": (308, -1, 0),
+    "unshare": (272, 1),
+    "name_to_handle_at": (303, -1, 0, 0, 0, 0xFFFF),
+    "open_by_handle_at": (304, -1, 0, 0),
+    "io_uring_setup": (425, 0, 0),
+    "io_uring_enter": (426, -1, 0, 0, 0, 0, 0),
+    "io_uring_register": (427, -1, 0, 0, 0),
+    "shmget": (29, 0, 0, 0),
+    "msgget": (68, 1, 0),
+    "semget": (64, 1, 0, 0),
+    "mq_open": (240, 0, 0, 0, 0),
+    "init_module": (175, 0, 0, 0),
+    "kexec_load": (246, 0, 0, 0, 0xFFFF),
+    "quotactl": (179, 0, 0, 0, 0),
+    "fanotify_init": (300, 0xFFFFFFFF, 0),
+    "prctl(PR_SET_DUMPABLE)": (157, 4 | 1 << 32, 9),
+    "personality is left": (135, 0xFFFFFFFF),
+}
+REFUSED_TO_USERS = {"mount", "umount2", "pivot_root", "chroot", "open_by_handle_at", "fsopen", "fanotify_init"} | {
+    *(
+        "init_module",
+        "kexec_load",
+        "mount_setattr",
+        "move_mount",
+        "bpf",
+        "perf_event_open",
+        "open_tree_attr",
+        "mq_open",
+    ),
+    *("quotactl", "userfaultfd", "open_tree"),
+}
+x86_64 = pytest.mark.skipif(platform.machine() != "x86_64", reason="numbers of x86-64")
+
+
+@x86_64
+@pytest.mark.parametrize("identity", IDENTITIES)
+def test_each_denied_call_is_refused(identity: str, needs: Needs) -> None:
+    needs(Layer.SECCOMP, identity=identity)
+
+    def outcomes(_: World) -> dict[str, int]:
+        found = {}
+        for name, (number, *arguments) in CALLS.items():
+            try:
+                acts.raw(number, *arguments)
+                found[name] = 0
+            except OSError as error:
+                found[name] = error.errno or 0
+        return found
+
+    free, held = (attempt(outcomes, *layers, identity=identity).value for layers in ((), (Layer.SECCOMP,)))
+    let_past = [name for name, number in held.items() if number != errno.EPERM]
+    assert let_past == ["personality is left"]
+    known = REFUSED_TO_USERS if identity == "user" else set()
+    refused_anyway = {name for name, number in free.items() if number == errno.EPERM} - known
+    assert not refused_anyway, "these prove nothing: the kernel refuses them without seccomp"
+
+
+@x86_64
+@pytest.mark.parametrize("identity", IDENTITIES)
+@pytest.mark.parametrize("number", [435, 319], ids=["clone3", "memfd_create"])
+def test_calls_with_another_way_are_absent(number: int, identity: str, needs: Needs) -> None:
+    needs(Layer.SECCOMP, identity=identity)
+    assert not attempt(lambda _: acts.raw(number, 0, 0), identity=identity).by(errno.ENOSYS)
+    assert attempt(lambda _: acts.raw(number, 0, 0), Layer.SECCOMP, identity=identity).by(errno.ENOSYS)
+
+
+@x86_64
+@pytest.mark.parametrize("identity", IDENTITIES)
+@pytest.mark.parametrize("bit", seccomp.NEW_NAMESPACE_BITS, ids=hex)
+def test_clone_makes_no_namespace(bit: int, identity: str, needs: Needs) -> None:
+    """With CLONE_SIGHAND alone the kernel says EINVAL: so the call makes no process, whoever lets it through."""
+    needs(Layer.SECCOMP, identity=identity)
+    flags = bit | 0x800
+    assert attempt(lambda _: acts.raw(56, flags, 0, 0, 0, 0), identity=identity).by(errno.EINVAL)
+    assert attempt(lambda _: acts.raw(56, flags, 0, 0, 0, 0), Layer.SECCOMP, identity=identity).by(errno.EPERM)
+
+
+@x86_64
+def test_the_32_bit_door_is_shut(needs: Needs) -> None:
+    """int 0x80 with i386's number of getpid: the filter knows no calls of that kind, and kills."""
+    needs(Layer.SECCOMP)
+
+    def knock(_: World) -> bool:
+        code = mmap.mmap(-1, 4096, prot=mmap.PROT_READ | mmap.PROT_WRITE | mmap.PROT_EXEC)
+        code.write(bytes.fromhex("b814000000cd80c3"))
+        address = ctypes.addressof(ctypes.c_char.from_buffer(code))
+        return ctypes.CFUNCTYPE(ctypes.c_int)(address)() == os.getpid()
+
+    free = attempt(knock)
+    if free.stopped:
+        pytest.skip("this kernel runs no 32-bit system calls")
+    assert free.value is True
+    assert attempt(knock, Layer.SECCOMP).error == "died"
+
+
+@pytest.mark.skipif(not ROOT, reason="only root could make one without the layer")
+def test_no_device_nodes(needs: Needs) -> None:
+    needs(Layer.SECCOMP)
+
+    def disk(world: World) -> None:
+        os.mknod(world.scratch / "disk", stat.S_IFBLK | 0o600, os.makedev(254, 0))
+
+    assert_stopped(disk, Layer.SECCOMP, by=(errno.EPERM,))
+    assert not attempt(lambda world: os.mkfifo(world.scratch / "pipe"), Layer.SECCOMP).stopped
+
+
+@pytest.mark.parametrize("identity", IDENTITIES)
+def test_threads_processes_and_programs_still_start(identity: str, needs: Needs) -> None:
+    needs(Layer.SECCOMP, identity=identity)
+    import subprocess
+    import threading
+
+    def start(_: World) -> bytes:
+        thread = threading.Thread(target=ctypes.get_errno)
+        thread.start()
+        thread.join()
+        return subprocess.run(["/bin/echo", "hi"], stdout=subprocess.PIPE, check=True).stdout
+
+    assert attempt(start, Layer.SECCOMP, identity=identity).value == b"hi\n"

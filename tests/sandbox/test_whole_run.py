@@ -1,0 +1,65 @@
+"""All layers together, around a process that imported torch: an honest run works, a hostile one gets nothing."""
+
+from __future__ import annotations
+
+import json
+import subprocess
+import sys
+from typing import Any
+
+import pytest
+
+from autograder.sandbox.plan import Layer
+from tests.conftest import ROOT as REPOSITORY
+from tests.sandbox.attempts import IDENTITIES
+from tests.sandbox.conftest import Needs
+
+FULL = (Layer.NETWORK, Layer.IPC, Layer.MOUNTS, Layer.LANDLOCK, Layer.SECCOMP)
+
+
+@pytest.fixture(scope="module")
+def told() -> dict[str, Any]:
+    return {}
+
+
+@pytest.fixture(params=IDENTITIES)
+def runs(request: pytest.FixtureRequest, told: dict[str, Any], needs: Needs) -> dict[str, Any]:
+    identity = request.param
+    needs(*FULL, Layer.UID if identity == "root" else Layer.PID, identity=identity)
+    if identity not in told:
+        command = [sys.executable, "-m", "tests.sandbox.whole_run", identity]
+        done = subprocess.run(command, cwd=REPOSITORY, capture_output=True, text=True, timeout=120)
+        assert done.returncode == 0, done.stderr
+        told[identity] = json.loads(done.stdout)
+    return dict(told[identity])
+
+
+def test_an_honest_run_works(runs: dict[str, Any]) -> None:
+    honest = runs["honest"]
+    assert "error" not in honest, honest["error"]
+    expected = {"gradient": 128.0, "loaded": 120.0, "figure": True, "checkpoint": True, "shared": 10.0, "eager": 2.0}
+    assert {name: honest[name] for name in expected} == expected
+    assert honest["program"] == "hi\n"
+    # Its resource tracker or a worker may be there still; nothing of anybody else is.
+    assert honest["processes"] <= 4
+    assert honest["reason"] == "ended" and honest["status"] == 0
+
+
+def test_two_processes_meet_over_loopback(runs: dict[str, Any]) -> None:
+    assert runs["gloo"].get("gloo") == [0, 0], runs["gloo"]
+
+
+def test_a_hostile_run_gets_nothing(runs: dict[str, Any]) -> None:
+    attempts = {name: result for name, result in runs["hostile"].items() if isinstance(result, str)}
+    outside = ("reason",)
+    got = [name for name, result in attempts.items() if name not in outside and not result]
+    assert not got
+    assert len(attempts) > 45 and runs["hostile"]["reason"] == "ended"
+
+
+def test_memory_of_all_processes_together_ends(runs: dict[str, Any]) -> None:
+    assert runs["greedy"]["reason"] == "memory"
+
+
+def test_nothing_of_a_run_is_left(runs: dict[str, Any]) -> None:
+    assert runs["leaving"]["reason"] == "ended" and runs["leaving"]["seconds"] < 5

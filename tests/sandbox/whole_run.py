@@ -1,0 +1,218 @@
+"""One process that imports torch, and two runs forked from it under every layer that there is: an honest one and a
+hostile one. `python -m tests.sandbox.whole_run root|user` prints what became of them as JSON."""
+
+from __future__ import annotations
+
+import contextlib
+import json
+import os
+import subprocess
+import sys
+import time
+import traceback
+from collections.abc import Callable
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import matplotlib
+
+matplotlib.use("agg")
+import matplotlib.font_manager
+import matplotlib.pyplot as plt
+import torch
+from torch.utils.data import DataLoader, TensorDataset
+
+from autograder.sandbox import Layer, Limits, Plan, Run, claimed, enter, prepare, require, runtime_paths, supervise
+from autograder.sandbox import scratch as scratch_of
+from autograder.sandbox.plan import MIB
+from tests.sandbox import acts, attempts
+
+LIMITS = Limits(memory=1024 * MIB, disk=64 * MIB, file_size=16 * MIB, processes=60, address_space=4096 * MIB)
+REPOSITORY = Path(__file__).parents[2]
+
+
+def gloo_rank(rank: int) -> None:
+    import torch.distributed as dist
+
+    torch.set_num_threads(1)
+    dist.init_process_group("gloo", init_method=f"file://{os.environ['HOME']}/meeting", rank=rank, world_size=2)
+    total = torch.ones(3) * (rank + 1)
+    dist.all_reduce(total)
+    assert total.tolist() == [3.0] * 3
+    dist.destroy_process_group()
+
+
+def honest(_: attempts.World) -> dict[str, Any]:
+    torch.set_num_threads(1)
+    found: dict[str, Any] = {}
+    x = torch.ones(64, 64, requires_grad=True)
+    (x @ x).sum().backward()
+    found["gradient"] = float(x.grad[0, 0]) if x.grad is not None else None
+    loader = DataLoader(TensorDataset(torch.arange(16.0)), batch_size=4, num_workers=1)
+    found["loaded"] = sum(float(batch.sum()) for (batch,) in loader)
+    figure, axes = plt.subplots()
+    axes.plot([1, 2, 3])
+    axes.set_title("$x^2$")
+    figure.savefig("figure.png")
+    found["figure"] = Path("figure.png").stat().st_size > 1000
+    torch.save({"x": x}, "checkpoint.pt")
+    found["checkpoint"] = bool((torch.load("checkpoint.pt")["x"] == x).all())
+    found["shared"] = float(torch.ones(10).share_memory_().sum())
+    found["program"] = subprocess.run(["/bin/sh", "-c", "echo hi"], capture_output=True, text=True, check=True).stdout
+    found["eager"] = float(torch.compile(lambda y: y * 2, backend="eager")(torch.ones(1)))
+    found["processes"] = len([name for name in os.listdir("/proc") if name.isdigit()])
+    return found
+
+
+def gloo(_: attempts.World) -> dict[str, Any]:
+    children = []
+    for rank in range(2):
+        child = os.fork()
+        if child == 0:
+            try:
+                gloo_rank(rank)
+                os._exit(0)
+            except BaseException:
+                traceback.print_exc()
+                os._exit(1)
+        children.append(child)
+    return {"gloo": [os.waitpid(child, 0)[1] for child in children]}
+
+
+def hostile_acts() -> dict[str, Callable[[attempts.World], Any]]:
+    return {
+        **{act.__name__: act for act in vars(acts).values() if is_act(act)},
+        "course": lambda _: (REPOSITORY / "labs" / "course.toml").read_text(),
+        "course listed": lambda _: os.listdir(REPOSITORY),
+        "home of the grader": lambda _: os.listdir(os.path.expanduser("~root")),
+        "another's scratch": lambda world: os.listdir(world.secret.parent),
+        "passwords": lambda _: Path("/etc/passwd").read_text(),
+        "io_uring": lambda _: acts.raw(425, 8, 0),
+        "unshare": lambda _: acts.raw(272, 0x10000000),
+        "setns": lambda _: acts.raw(308, os.open("/proc/self/ns/net", os.O_RDONLY), 0),
+        "mount": lambda _: acts.call("mount", b"none", b"/tmp", b"tmpfs", 0, None),
+        "remount": lambda _: acts.call("mount", b"none", b"/usr", b"", 4096 | 32, None),
+        "chroot": lambda _: os.chroot("."),
+        "memfd": lambda _: os.memfd_create("x"),
+        "system v": lambda _: acts.call("shmget", 0, 4096, 0o1600),
+        "long file": lambda world: acts.fill(world.scratch / "long", 32 * MIB),
+        "full disk": lambda world: [acts.fill(world.scratch / str(n), 15 * MIB) for n in range(6)],
+        "full shared memory": lambda _: [acts.fill(Path(f"/dev/shm/{n}"), 15 * MIB) for n in range(6)],
+        "write to python": lambda _: Path(sys.prefix, "planted").touch(),
+        "write to torch": lambda _: Path(torch.__file__).open("a"),
+        "write to /etc": lambda _: Path("/etc/planted").touch(),
+        "fork bomb": lambda _: acts.fork_many(500),
+        "map too much": lambda _: len(bytearray(8192 * MIB)),
+        "root of another": lambda world: os.listdir(f"/proc/{world.parent}/cwd/"),
+        "init": lambda _: (
+            os.kill(1, 9) if os.getuid() and not os.path.exists("/proc/1/exe") else os.listdir("/proc/1/root/")
+        ),
+        "sudo": lambda _: subprocess.run(["/bin/su", "-c", "true"], check=True, capture_output=True, stdin=-3),
+    }
+
+
+def is_act(value: object) -> bool:
+    names = list(getattr(value, "__annotations__", {}))
+    return names[1:] == ["return"] and names[0] in ("world", "_")
+
+
+def hostile(world: attempts.World) -> dict[str, str]:
+    """Name to error, for each attempt; an empty string is an attempt that succeeded."""
+    found = {}
+    for name, act in hostile_acts().items():
+        try:
+            act(world)
+            found[name] = ""
+        except BaseException as error:
+            found[name] = type(error).__name__
+        for path in (*world.scratch.iterdir(), *Path("/dev/shm").glob("?")):
+            if path.is_file():
+                path.unlink()
+    return found
+
+
+def run(act: Callable[[attempts.World], Any], plan: Plan, world: attempts.World) -> dict[str, Any]:
+    reading, writing = os.pipe()
+    plan = replace(plan, keep=(writing,))
+    prepare(plan)
+    started = time.perf_counter()
+    child = os.fork()
+    if child == 0:
+        answer: dict[str, Any] = {}
+        try:
+            before, wall = time.process_time(), time.perf_counter()
+            enter(plan)
+            answer["enter_ms"] = [1e3 * (time.process_time() - before), 1e3 * (time.perf_counter() - wall)]
+            answer |= act(replace(world, scratch=plan.scratch))
+        except BaseException:
+            answer["error"] = traceback.format_exc()
+        finally:
+            os.write(writing, json.dumps(answer).encode())
+            os._exit(0)
+    os.close(writing)
+    ending = supervise(Run(child, plan.uid), plan.limits.memory, 30)
+    with os.fdopen(reading, "rb") as pipe:
+        answers = pipe.read()
+    # The pipe ends when nobody of the run holds it any more.
+    seconds = time.perf_counter() - started
+    return {
+        "reason": ending.reason,
+        "status": ending.status,
+        "seconds": seconds,
+        **(json.loads(answers) if answers else {}),
+    }
+
+
+def greedy(_: attempts.World) -> dict[str, Any]:
+    for _ in range(4):
+        if os.fork() == 0:
+            kept = torch.ones(100 << 20)  # 400 MiB
+            attempts.wait_at_most(10)
+            del kept
+    attempts.wait_at_most(10)
+    return {}
+
+
+def leaving(_: attempts.World) -> dict[str, Any]:
+    acts.daemon(1, seconds=10)
+    return {}
+
+
+def become_a_user() -> None:
+    """Where the interpreter is closed to others, show it in a file tree that an ordinary user may walk."""
+    from autograder.sandbox import mounts, namespaces
+
+    namespaces.separate({Layer.MOUNTS})
+    # Its scratch directory is there in the new tree only.
+    # As with PID: with a /proc that hides nothing, as on most machines.
+    layers = frozenset({Layer.MOUNTS, Layer.PID})
+    mounts.build(Plan(Path("/view"), layers, readable=(*runtime_paths(), REPOSITORY)))
+    for shared in ("/tmp", "/dev/shm"):
+        os.chmod(shared, 0o1777)
+    attempts.become("user")
+
+
+def main(identity: str) -> None:
+    if identity == "user" and attempts.ROOT:
+        become_a_user()
+    layers = require("full")
+    told: dict[str, Any] = {"layers": sorted(layers), "uid": os.getuid()}
+    with contextlib.ExitStack() as stack:
+        uid = stack.enter_context(claimed()) if Layer.UID in layers else None
+        world = stack.enter_context(attempts.surroundings(stack.enter_context(attempts.scratch(identity))))
+        for name, act, network in [
+            ("honest", honest, "local"),
+            ("gloo", gloo, "gloo"),
+            ("hostile", hostile, "local"),
+            ("greedy", greedy, "local"),
+            ("leaving", leaving, "local"),
+        ]:
+            scratch = stack.enter_context(scratch_of(uid))
+            plan = Plan(scratch, layers, uid=uid, limits=LIMITS, network=network)  # type: ignore[arg-type]
+            told[name] = run(act, plan, world)
+    print(json.dumps(told))
+
+
+if __name__ == "__main__":
+    main(sys.argv[1])
