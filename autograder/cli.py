@@ -8,7 +8,9 @@ from typing import Annotated
 
 import typer
 from rich.console import Console
+from rich.markup import escape
 from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeElapsedColumn
+from rich.table import Table
 
 from autograder.errors import GradlabError
 
@@ -76,12 +78,13 @@ def grade(
     lab: LabName,
     course: CoursePath = Path("."),
     student: Annotated[str, typer.Option(help="Grade only this student's submission.")] = "",
+    isolation: Annotated[str, typer.Option(help="Accept a weaker sandbox: a level that gradlab doctor lists.")] = "",
 ) -> None:
     """Grade the submissions of a lab into nbgrader's gradebook."""
     from autograder.runner.grade import grade_lab, submitted_students
     from autograder.runner.nbgrader_api import open_course
 
-    api = open_course(course)
+    api = open_course(course, isolation)
     total = 1 if student else len(submitted_students(course, lab))
     failures = 0
     with progress() as bar:
@@ -143,6 +146,25 @@ def new(lab: LabName, course: CoursePath = Path(".")) -> None:
 
     path = new_lab(course, lab)
     out.print(f"wrote {path}/lab.py and answers.py, and listed {lab} in labs/course.toml. Next: gradlab prove {lab}")
+
+
+@app.command()
+def doctor() -> None:
+    """Show which layers of the sandbox this machine gives, and what can be graded with them."""
+    from autograder.sandbox import available, report, strongest_level
+
+    found = available()
+    table = Table("layer or level", "there", "note", box=None)
+    for name, there, note in report(found):
+        table.add_row(name, "[green]yes[/]" if there else "[red]no[/]", escape(note))
+    out.print(table)
+    level = strongest_level(found)
+    if level == "full":
+        out.print("\nSubmissions are isolated in full. Next: gradlab grade LAB")
+    else:
+        out.print(
+            f"\nThe most that this machine gives is --isolation={level}. Next: gradlab grade LAB --isolation={level}"
+        )
 
 
 @app.command()

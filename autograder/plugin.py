@@ -8,17 +8,20 @@ from pathlib import Path
 from typing import Any
 
 import nbformat
-from nbconvert.exporters import NotebookExporter
+from nbconvert.exporters import HTMLExporter, NotebookExporter
 from nbformat import NotebookNode
 from nbgrader.preprocessors import NbGraderPreprocessor, SaveAutoGrades
-from nbgrader.utils import is_grade
+from traitlets import Float, Unicode
 
-from autograder.examiner.process import Restarting, Warm
-from autograder.examiner.submission import Step, examine
+from autograder.examiner.submission import Patience
+from autograder.results.feedback import feedback_page
+from autograder.results.gradebook import read_result
+from autograder.results.store import write_result
+from autograder.runner.grading import grade_notebook, identity
+from autograder.runner.warm import Warm
+from autograder.sandbox import Limits
 from autograder.submission.read import Refused, read_submission
-from autograder.submission.repair import blank, repair
-from labkit.outcome import earned
-from labkit.verdict import Verdict
+from autograder.submission.repair import blank, notes_of, repair
 
 
 class SubmissionExporter(NotebookExporter):  # type: ignore[misc]
@@ -39,35 +42,35 @@ class SubmissionExporter(NotebookExporter):  # type: ignore[misc]
 
 
 class Examine(NbGraderPreprocessor):  # type: ignore[misc]
-    """Runs the submission in a student process of its own, and the course's checks in this one."""
+    """Runs the submission in a sandboxed process of its own, and the course's checks in this one."""
+
+    isolation = Unicode("full", help="The least isolation to accept: a level that gradlab doctor lists.").tag(
+        config=True
+    )
+    memory_gib = Float(Limits.memory / 2**30, help="Memory of a submission's processes together.").tag(config=True)
+    cell_seconds = Float(Patience.cell, help="Time of one cell.").tag(config=True)
+    check_seconds = Float(Patience.check, help="Time of one check.").tag(config=True)
+    submission_seconds = Float(Patience.submission, help="Time of a whole submission.").tag(config=True)
 
     def preprocess(self, nb: NotebookNode, resources: Any) -> Any:
-        steps = [step for step in map(_step, nb.cells) if step]
-        exercises = [s.id.removeprefix("exercise-") for s in steps if s.id.startswith("exercise-")]
-        student = Restarting(_warm().student)
-        try:
-            seen = examine(steps, exercises, student)
-        finally:
-            student.kill()
-        resources["gradlab"] = {}
-        for number, cell in enumerate((c for c in nb.cells if c.cell_type == "code"), start=1):
-            came = seen[_identity(cell)]
-            cell.execution_count = number
-            cell.outputs = [nbformat.from_dict(output) for output in came.outputs]
-            if is_grade(cell):
-                points = float(cell.metadata.nbgrader.points)
-                verdict = Verdict(came.outcomes, points, points, True, earned(came.outcomes, points))
-                resources["gradlab"][_identity(cell)] = verdict.earned
-                data = verdict._repr_mimebundle_()
-                cell.outputs = [nbformat.v4.new_output("execute_result", data, execution_count=number)]
+        course = Path(self.parent.parent.coursedir.root).resolve()
+        ids = resources["nbgrader"]
+        warm = _warm(self.isolation, int(self.memory_gib * 2**30), course)
+        patience = Patience(self.cell_seconds, self.check_seconds, self.submission_seconds)
+        resources["gradlab"] = grade_notebook(nb, ids["assignment"], ids["student"], notes_of(nb), warm, patience)
         return nb, resources
 
 
 class SaveScores(SaveAutoGrades):  # type: ignore[misc]
-    """Writes the examiner's scores into the gradebook; they are never read back from a cell's output."""
+    """Writes the result document, and its scores into the gradebook; none is read back from a cell's output."""
+
+    def preprocess(self, nb: NotebookNode, resources: Any) -> Any:
+        nb, resources = super().preprocess(nb, resources)
+        write_result(Path(self.parent.parent.coursedir.root), resources["gradlab"])
+        return nb, resources
 
     def _add_score(self, cell: NotebookNode, resources: Any) -> None:
-        score = resources["gradlab"].get(_identity(cell))
+        score = resources["gradlab"].points_of(identity(cell))
         if score is None:
             super()._add_score(cell, resources)
             return
@@ -78,22 +81,20 @@ class SaveScores(SaveAutoGrades):  # type: ignore[misc]
         self.gradebook.db.commit()
 
 
-def _step(cell: NotebookNode) -> Step | None:
-    if cell.cell_type != "code":
-        return None
-    flags = cell.metadata.get("nbgrader", {})
-    kind = "check" if is_grade(cell) else "given" if flags.get("locked") else "student"
-    return Step(_identity(cell), kind, cell.source)
+class FeedbackExporter(HTMLExporter):  # type: ignore[misc]
+    """Gives nbgrader's generate_feedback, and the formgrader's button, the pages of `gradlab feedback`."""
 
-
-def _identity(cell: NotebookNode) -> str:
-    return str(cell.metadata.get("nbgrader", {}).get("grade_id", cell.id))
+    def from_filename(self, filename: str, resources: Any = None, **_: Any) -> Any:
+        generate_feedback: Any = self.parent
+        coursedir, ids = generate_feedback.coursedir, resources["nbgrader"]
+        result = read_result(coursedir.db_url, Path(coursedir.root), ids["assignment"], ids["student"])
+        return feedback_page(result, Path(filename)), {**resources, "output_extension": ".html"}
 
 
 @functools.cache
-def _warm() -> Warm:
+def _warm(isolation: str, memory: int, course: Path) -> Warm:
     """One warm process for all submissions that this process grades."""
-    warm = Warm()
+    warm = Warm(isolation, Limits(memory=memory), [course])
     atexit.register(warm.close)
     return warm
 
@@ -115,6 +116,10 @@ def configure(c: Any) -> None:
         "nbgrader.preprocessors.AssignLatePenalties",
         "nbgrader.preprocessors.CheckCellMetadata",
     ]
+    c.GenerateFeedback.exporter_class = "autograder.plugin.FeedbackExporter"
+    c.GenerateFeedback.preprocessors = []
+    # What a student's cell displays must not run in the browser of whoever reads it in the formgrader.
+    c.HTMLExporter.sanitize_html = True
     c.ClearSolutions.code_stub = {"python": "# YOUR CODE HERE\nraise NotImplementedError()"}
 
 

@@ -23,6 +23,7 @@ LEVELS = {
     "wire": 1,
     "course": 0,
     "errors": 0,
+    "result": 1,
 }
 
 

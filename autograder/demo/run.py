@@ -21,6 +21,7 @@ from autograder.results.report import write_report
 from autograder.results.schema import SubmissionResult
 from autograder.runner.grade import grade_lab
 from autograder.runner.nbgrader_api import open_course
+from autograder.sandbox import available, strongest_level
 
 PROVED = 2  # labs that the demo proves
 MARKER = ".gradlab-demo"
@@ -77,7 +78,9 @@ def _prove(lab: Lab, out: Console) -> None:
 
 
 def _grade(folder: Path, lab: Lab, count: int, out: Console) -> dict[str, SubmissionResult]:
-    api = open_course(folder)
+    level = strongest_level(available())
+    out.print(f"submissions are isolated at the level {level!r}; gradlab doctor tells the layers")
+    api = open_course(folder, level)
     columns = (TextColumn("{task.description}"), BarColumn(), MofNCompleteColumn(), TimeElapsedColumn())
     with Progress(*columns, console=out, disable=not out.is_terminal) as bar:
         task = bar.add_task(f"grading {count} submissions of {lab.name}", total=count)

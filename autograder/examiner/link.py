@@ -9,6 +9,8 @@ from typing import Any, Protocol
 from autograder.wire.ambient import Ambient
 from autograder.wire.frames import Plain, WireClosed, WireError, WireTimeout, receive, send
 
+ENDED = "the Python process ended during this check"
+
 
 class Stopped(Exception):
     """The student process could not answer: it ran out of time, died, or sent what is no message."""
@@ -50,7 +52,7 @@ class Link:
         except WireTimeout:
             self.broken = "the time limit of this check was reached"
         except WireClosed:
-            self.broken = "the Python process ended during this check: it ran out of memory, or called exit"
+            self.broken = ENDED
         except WireError as error:
             self.broken = f"the Python process sent what is no answer ({error})"
         raise Stopped(self.broken)

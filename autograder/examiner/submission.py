@@ -6,7 +6,7 @@ import contextlib
 import io
 import random
 import time
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -14,14 +14,11 @@ import numpy as np
 import torch
 
 from autograder.examiner.cells import new_namespace, run_cell, run_check_cell
-from autograder.examiner.link import Stopped
+from autograder.examiner.link import ENDED, Stopped
 from autograder.examiner.process import Restarting
 from autograder.examiner.remote import World
 from autograder.wire.ambient import Ambient
 from labkit.outcome import Outcome
-
-CELL_SECONDS = 60.0
-CHECK_SECONDS = 20.0
 
 
 @dataclass(frozen=True)
@@ -35,13 +32,48 @@ class Step:
 
 @dataclass
 class Seen:
-    """What came of a step: the outputs of the student process, or the outcomes of the checks."""
+    """What came of a step: the outputs of the student process, or the outcomes of the checks.
+
+    stopped: the limit that a cell ran into, or how it ended its process.
+    """
 
     outputs: list[dict[str, Any]] = field(default_factory=list)
     outcomes: list[Outcome] = field(default_factory=list)
+    stopped: str = ""
 
 
-def examine(steps: Sequence[Step], exercises: Sequence[str], student: Restarting) -> dict[str, Seen]:
+@dataclass(frozen=True)
+class Patience:
+    """Seconds that a cell, a check and all of a submission may take."""
+
+    cell: float = 60.0
+    check: float = 20.0
+    submission: float = 900.0
+
+
+class Clock:
+    """Seconds that are left. Raises Stopped where the submission has none."""
+
+    def __init__(self, patience: Patience) -> None:
+        self.patience = patience
+        self.end = time.monotonic() + patience.submission
+
+    def cell(self) -> float:
+        return min(self.patience.cell, self._left())
+
+    def check(self) -> float:
+        return min(self.patience.check, self._left())
+
+    def _left(self) -> float:
+        left = self.end - time.monotonic()
+        if left <= 0:
+            raise Stopped(f"the time limit of {self.patience.submission:g} s for a submission was reached")
+        return left
+
+
+def examine(
+    steps: Sequence[Step], exercises: Sequence[str], student: Restarting, patience: Patience | None = None
+) -> dict[str, Seen]:
     """Step id -> what came of it. `exercises` are the names that stand for the student's objects.
 
     Only the course's own source is executed here: `given` and `check` steps must be the course's. The state of this
@@ -49,12 +81,12 @@ def examine(steps: Sequence[Step], exercises: Sequence[str], student: Restarting
     """
     before = Ambient().read()
     try:
-        return _examine(steps, exercises, student)
+        return _examine(steps, exercises, student, Clock(patience or Patience()))
     finally:
         Ambient().apply(before)
 
 
-def _examine(steps: Sequence[Step], exercises: Sequence[str], student: Restarting) -> dict[str, Seen]:
+def _examine(steps: Sequence[Step], exercises: Sequence[str], student: Restarting, clock: Clock) -> dict[str, Seen]:
     for seed in (torch.manual_seed, random.seed, np.random.seed):
         seed(0)
     namespace = new_namespace()
@@ -64,60 +96,82 @@ def _examine(steps: Sequence[Step], exercises: Sequence[str], student: Restartin
         seen = results[step.id] = Seen()
         if step.kind != "check":
             try:
-                seen.outputs = student.run(step.source, CELL_SECONDS)
+                seen.outputs = student.run(step.source, clock.cell())
             except Stopped as stopped:
-                seen.outputs = [_error(str(stopped))]
+                seen.stopped = str(stopped)
+                seen.outputs = [_error(seen.stopped)]
         name = step.id.removeprefix("exercise-")
         if name in exercises and name != step.id:
             defined.append(name)
         elif step.kind == "given":
-            _run_given(step, namespace, defined, student)
+            _run_given(step, namespace, defined, student, clock)
         elif step.kind == "check":
-            seen.outcomes = _run_checks(step, namespace, defined, student)
+            seen.outcomes = _run_checks(step, namespace, defined, student, clock)
     return results
 
 
-def _run_given(step: Step, namespace: dict[str, Any], defined: list[str], student: Restarting) -> None:
+def _run_given(step: Step, namespace: dict[str, Any], defined: list[str], student: Restarting, clock: Clock) -> None:
     """A given cell of the course, for its names. One that shows the student's own result may fail here too."""
     with contextlib.ExitStack() as stack:
         stack.enter_context(contextlib.suppress(Exception))
         if any(name in step.source for name in defined):
-            world = World(student.connect(CHECK_SECONDS), namespace)
-            stack.callback(world.link.channel.close)
+            lines = stack.enter_context(_lines(student, clock))
+            lines.renew()
+            world = World(lines, namespace)
             namespace.update({name: world.stand_in(name) for name in defined})
         stack.enter_context(contextlib.redirect_stdout(io.StringIO()))
         stack.enter_context(contextlib.redirect_stderr(io.StringIO()))
         run_cell(step.source, namespace, f"<{step.id}>")
 
 
-def _run_checks(step: Step, namespace: dict[str, Any], defined: list[str], student: Restarting) -> list[Outcome]:
-    world = World(_Lines(student), namespace)
-    namespace.update({name: world.stand_in(name) for name in defined})
+def _run_checks(
+    step: Step, namespace: dict[str, Any], defined: list[str], student: Restarting, clock: Clock
+) -> list[Outcome]:
+    with _lines(student, clock) as lines:
+        world = World(lines, namespace)
+        namespace.update({name: world.stand_in(name) for name in defined})
+        return run_check_cell(step.source, namespace, f"<{step.id}>", before_check=lines.renew)
+
+
+@contextlib.contextmanager
+def _lines(student: Restarting, clock: Clock) -> Iterator[_Lines]:
+    student.begin_checks()
+    lines = _Lines(student, clock)
     try:
-        return run_check_cell(step.source, namespace, f"<{step.id}>", before_check=world.link.renew)
+        yield lines
     finally:
-        world.link.close()
+        lines.close()
+        student.end_checks()
 
 
 class _Lines:
     """A line to the student process for each check: a fresh fork for the first, and after one that broke."""
 
-    def __init__(self, student: Restarting) -> None:
-        self.student = student
+    def __init__(self, student: Restarting, clock: Clock) -> None:
+        self.student, self.clock = student, clock
         self.link: Any = None
+        self.why_not = ""
 
     def renew(self) -> None:
-        if self.link is None or self.link.broken:
+        try:
+            seconds = self.clock.check()
+            if self.link is None or self.link.broken:
+                self.close()
+                self.link = self.student.connect(seconds)
+            self.link.until = time.monotonic() + seconds
+        except Stopped as stopped:
             self.close()
-            with contextlib.suppress(Stopped):
-                self.link = self.student.connect(CHECK_SECONDS)
-        if self.link is not None:
-            self.link.until = time.monotonic() + CHECK_SECONDS
+            self.why_not = str(stopped)
 
     def ask(self, request: Any) -> Any:
         if self.link is None:
-            raise Stopped(self.student.process.ended or "the Python process does not answer")
-        return self.link.ask(request)
+            raise Stopped(self.why_not)
+        try:
+            return self.link.ask(request)
+        except Stopped:
+            if self.link.broken == ENDED:
+                self.link.broken = f"{self.student.why() or 'the Python process ended'} during this check"
+            raise Stopped(self.link.broken) from None
 
     def close(self) -> None:
         if self.link is not None:

@@ -31,8 +31,7 @@ def write_feedback(results: list[SubmissionResult], course: Path, lab: str) -> l
     pages = []
     for result in results:
         autograded = course / "autograded" / result.student / lab
-        notebook = read_notebook(autograded / f"{lab}.ipynb")
-        if notebook is None:
+        if not (autograded / f"{lab}.ipynb").exists():
             continue
         folder = course / "feedback" / result.student / lab
         folder.mkdir(parents=True, exist_ok=True)
@@ -40,10 +39,16 @@ def write_feedback(results: list[SubmissionResult], course: Path, lab: str) -> l
             if (autograded / name).exists():
                 shutil.copyfile(autograded / name, folder / name)
         page = folder / f"{lab}.html"
-        cells = {e.name: own_cells(notebook, e) for e in result.exercises}
-        page.write_text(render("feedback.html.j2", result=result, cells=cells), encoding="utf-8")
+        page.write_text(feedback_page(result, autograded / f"{lab}.ipynb"), encoding="utf-8")
         pages.append(page)
     return pages
+
+
+def feedback_page(result: SubmissionResult, autograded: Path) -> str:
+    """The page as HTML. autograded: the notebook with the student's own cells and their outputs."""
+    notebook = read_notebook(autograded)
+    cells = {e.name: own_cells(notebook, e) for e in result.exercises}
+    return render("feedback.html.j2", result=result, cells=cells)
 
 
 def own_cells(notebook: Any, exercise: ExerciseResult) -> list[Shown]:

@@ -1,8 +1,7 @@
-"""Reads results from nbgrader's gradebook and the autograded notebooks beside it."""
+"""Reads results: points and penalties from nbgrader's gradebook, checks and notes from the result documents."""
 
 from __future__ import annotations
 
-import ast
 import re
 from pathlib import Path
 from typing import Any
@@ -10,12 +9,10 @@ from typing import Any
 import nbformat
 from nbgrader.api import Gradebook, MissingEntry
 
-from autograder.build.checks import read_checks
-from autograder.build.regions import find_regions
 from autograder.errors import GradlabError
+from autograder.result import CheckOutcome
 from autograder.results.schema import CheckResult, ExerciseResult, SubmissionResult
-from autograder.submission.repair import notes_of
-from labkit.verdict import MIME
+from autograder.results.store import load_result
 
 
 def read_results(db_url: str, course: Path, lab: str) -> list[SubmissionResult]:
@@ -34,18 +31,24 @@ def _natural(name: str) -> list[tuple[int, str]]:
     return [(int(part), "") if part.isdigit() else (-1, part) for part in re.split(r"(\d+)", name)]
 
 
+def read_result(db_url: str, course: Path, lab: str, student: str) -> SubmissionResult:
+    """The result of one graded submission. Raises GradlabError where there is none."""
+    with Gradebook(db_url) as gradebook:
+        try:
+            return _result(gradebook.find_submission(lab, student), course, lab)
+        except MissingEntry:
+            raise GradlabError(f"the gradebook knows no submission of {lab} by {student}: grade it first") from None
+
+
 def _result(submission: Any, course: Path, lab: str) -> SubmissionResult:
     student = submission.student_id
     penalty = submission.late_submission_penalty or 0.0
-    notebook = read_notebook(course / "autograded" / student / lab / f"{lab}.ipynb")
-    verdicts = _verdicts(notebook) if notebook else {}
+    document = load_result(course, lab, student)
+    checks = {cell.id: cell.checks for cell in document.cells} if document else {}
     grades = [grade for submitted in submission.notebooks for grade in submitted.grades]
-    hidden = hidden_checks(course, lab)
     comments = {c.name: c.comment or "" for submitted in submission.notebooks for c in submitted.comments}
-    exercises = [
-        _exercise(g, verdicts.get(g.name, []), hidden.get(g.name, frozenset()), comments.get(g.name, ""))
-        for g in grades
-    ]
+    exercises = [_exercise(g, checks.get(g.name, ()), comments.get(g.name, "")) for g in grades]
+    notebook = read_notebook(course / "autograded" / student / lab / f"{lab}.ipynb")
     order = [c.metadata.get("nbgrader", {}).get("grade_id") for c in notebook.cells] if notebook else []
     exercises.sort(key=lambda e: order.index(_cell_id(e)) if _cell_id(e) in order else len(order))
     return SubmissionResult(
@@ -56,11 +59,11 @@ def _result(submission: Any, course: Path, lab: str) -> SubmissionResult:
         penalty=round(penalty, 4),
         needs_manual_grade=submission.needs_manual_grade,
         exercises=tuple(exercises),
-        notes=tuple(notes_of(notebook)) if notebook else (),
+        notes=document.notes if document else (),
     )
 
 
-def _exercise(grade: Any, checks: list[dict[str, Any]], hidden: frozenset[str], comment: str) -> ExerciseResult:
+def _exercise(grade: Any, checks: tuple[CheckOutcome, ...], comment: str) -> ExerciseResult:
     by_hand = grade.name.startswith("question-")
     points = grade.manual_score if grade.manual_score is not None else grade.auto_score
     return ExerciseResult(
@@ -69,29 +72,16 @@ def _exercise(grade: Any, checks: list[dict[str, Any]], hidden: frozenset[str], 
         worth=grade.max_score,
         by_hand=by_hand,
         comment=comment,
-        checks=tuple(check_result(c, c["label"] in hidden) for c in checks),
+        checks=tuple(map(check_result, checks)),
     )
 
 
-def check_result(check: dict[str, Any], hidden: bool) -> CheckResult:
+def check_result(check: CheckOutcome) -> CheckResult:
     """Of a hidden check, no text of the student's own exception: it could tell what the check passed in."""
-    seen = check["misconception"] or check["seen"]
-    if hidden and check["error"] and check.get("blame") != "process":
-        seen = f"your code raised {check['error']}"
-    return CheckResult(label=check["label"], passed=check["passed"], hidden=hidden, seen=seen, hint=check["hint"])
-
-
-def hidden_checks(course: Path, lab: str) -> dict[str, frozenset[str]]:
-    """grade_id -> labels of the hidden checks, as the source notebook has them."""
-    path = course / "source" / lab / f"{lab}.ipynb"
-    notebook = read_notebook(path)
-    found = {}
-    for cell in notebook.cells if notebook else []:
-        grade_id = cell.metadata.get("nbgrader", {}).get("grade_id", "")
-        if grade_id.startswith("check-"):
-            checks = read_checks(ast.parse(cell.source), find_regions(cell.source, path, 1), path, 1)
-            found[grade_id] = frozenset(c.label for c in checks if c.hidden)
-    return found
+    seen = check.misconception or check.seen
+    if check.hidden and check.error and check.blame != "process":
+        seen = f"your code raised {check.error}"
+    return CheckResult(label=check.label, passed=check.passed, hidden=check.hidden, seen=seen, hint=check.hint)
 
 
 def _cell_id(exercise: ExerciseResult) -> str:
@@ -101,13 +91,3 @@ def _cell_id(exercise: ExerciseResult) -> str:
 def read_notebook(path: Path) -> Any:
     """The notebook in this file, or None where there is none."""
     return nbformat.read(path, as_version=4) if path.exists() else None
-
-
-def _verdicts(notebook: Any) -> dict[str, list[dict[str, Any]]]:
-    """grade_id -> the checks of the verdict that the cell displayed."""
-    found = {}
-    for cell in notebook.cells:
-        for output in cell.get("outputs", []):
-            if MIME in output.get("data", {}):
-                found[cell.metadata["nbgrader"]["grade_id"]] = output["data"][MIME]["checks"]
-    return found

@@ -10,6 +10,7 @@ from typing import Any
 
 from autograder.errors import GradlabError
 from autograder.runner.nbgrader_api import must
+from autograder.sandbox import require
 
 
 @dataclass(frozen=True)
@@ -34,6 +35,7 @@ def grade_lab(api: Any, course: Path, lab: str, student: str = "") -> Iterator[G
     """Grade every submission of the lab, or one student's, and yield each as it is done."""
     if not (course / "source" / lab / f"{lab}.ipynb").exists():
         raise GradlabError(f"no lab {lab!r} in {course}/source: run gradlab build, or check the name")
+    require(api.config.Examine.get("isolation", "full"))
     students = [s for s in submitted_students(course, lab) if not student or s == student]
     if not students:
         who = f"from {student} " if student else ""

@@ -12,8 +12,11 @@ from typing import Any
 from autograder.errors import GradlabError
 
 
-def open_course(course: Path) -> Any:
-    """nbgrader's API object for the course in this folder, which holds its nbgrader_config.py."""
+def open_course(course: Path, isolation: str = "") -> Any:
+    """nbgrader's API object for the course in this folder, which holds its nbgrader_config.py.
+
+    isolation: a level of `gradlab doctor`, in place of the one that nbgrader_config.py asks for.
+    """
     course = course.resolve()
     if not (course / "nbgrader_config.py").exists():
         raise GradlabError(
@@ -29,6 +32,8 @@ def open_course(course: Path) -> Any:
         sys.path.insert(0, str(course))  # plugins that the configuration names, as nbgrader itself finds them
     config = PyFileConfigLoader("nbgrader_config.py", path=str(course)).load_config()
     config.CourseDirectory.root = str(course)
+    if isolation:
+        config.Examine.isolation = isolation
     api = NbGraderAPI(coursedir=CourseDirectory(config=config), config=config)
     api.log.propagate = False
     api.log.handlers = []  # nothing on the terminal; what an operation logs comes back with its result

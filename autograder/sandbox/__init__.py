@@ -1,7 +1,7 @@
 """What a student process may do, in layers of which each has its file. A runner calls require() once; for each run it
 claims a uid and a scratch directory, launches it (prepare, fork, enter as the child's first act) and supervises it."""
 
-from autograder.sandbox.doctor import available, network_for, report, require, strongest
+from autograder.sandbox.doctor import available, network_for, report, require, strongest, strongest_level
 from autograder.sandbox.entry import NOT_ENTERED, enter, launch, prepare
 from autograder.sandbox.home import environment, scratch
 from autograder.sandbox.kill import adopt_orphans, kill_run
@@ -35,6 +35,7 @@ __all__ = [
     "runtime_paths",
     "scratch",
     "strongest",
+    "strongest_level",
     "supervise",
     "watch",
 ]

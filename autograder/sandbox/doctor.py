@@ -80,13 +80,18 @@ def missing(level: str, found: Mapping[Layer, Found]) -> list[str]:
     ]
 
 
+def strongest_level(found: Mapping[Layer, Found]) -> str:
+    """The first of LEVELS of which nothing is missing."""
+    return next(name for name in LEVELS if not missing(name, found))
+
+
 def require(level: str = "full", found: Mapping[Layer, Found] | None = None) -> frozenset[Layer]:
     """The strongest layers here; GradlabError where they are fewer than the level asks for."""
     if level not in LEVELS:
         raise GradlabError(f"--isolation={level} is no level; choose one of {', '.join(LEVELS)}.")
     found = available() if found is None else found
     if lacking := missing(level, found):
-        best = next(name for name in LEVELS if not missing(name, found))
+        best = strongest_level(found)
         raise GradlabError(
             "This machine cannot isolate submissions as required. Missing:\n"
             + "".join(f"    {each}\n" for each in lacking)

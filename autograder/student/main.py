@@ -8,9 +8,11 @@ from __future__ import annotations
 import contextlib
 import json
 import os
-import signal
+import random
 import socket
+import sys
 
+import numpy as np
 import torch
 
 from autograder.student.calls import Calls
@@ -18,19 +20,32 @@ from autograder.student.kernel import Kernel
 from autograder.wire.frames import WireClosed, WireError, receive, send
 
 
+def start(control: int, kernel: Kernel) -> None:
+    """Be a student process: say so over the socket with this descriptor, and serve it. The first act in the sandbox."""
+    torch.set_num_threads(1)  # again after the fork: a thread pool does not survive it
+    for seed in (torch.manual_seed, random.seed, np.random.seed):
+        seed(0)
+    sys.path.insert(0, "")  # as in every notebook: the directory where it runs
+    channel = socket.socket(fileno=control)
+    send(channel, "ready")
+    serve(channel, kernel)
+
+
 def serve(control: socket.socket, kernel: Kernel) -> None:
     """Answer ["run", source] with the outputs as JSON, and ["fork"] (a socket comes with it) with the fork's pid.
 
     Returns when the examiner hangs up.
     """
-    signal.signal(signal.SIGCHLD, signal.SIG_IGN)  # forks end when their client does; nobody waits for them
+    forks: list[int] = []
     while True:
+        forks = [pid for pid in forks if not _ended(pid)]
         try:
             kind, *rest = receive(control)
             if kind == "run":
                 send(control, json.dumps(kernel.run(rest[0]), default=str))
             elif kind == "fork":
-                send(control, _fork(control, kernel))
+                forks.append(_fork(control, kernel))
+                send(control, forks[-1])
         except WireClosed:
             return
         except WireError:
@@ -48,6 +63,13 @@ def _fork(control: socket.socket, kernel: Kernel) -> int:
         os._exit(0)
     os.close(descriptor)
     return pid
+
+
+def _ended(pid: int) -> bool:
+    try:
+        return os.waitpid(pid, os.WNOHANG)[0] == pid
+    except ChildProcessError:
+        return True  # a cell waited for it
 
 
 def serve_calls(channel: socket.socket, calls: Calls) -> None:

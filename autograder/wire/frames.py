@@ -81,15 +81,15 @@ def send(channel: socket.socket, value: Plain) -> None:
         raise WireClosed("the other side is gone") from None
 
 
-def receive(channel: socket.socket, seconds: float | None = None) -> Plain:
+def receive(channel: socket.socket, seconds: float | None = None, most: int = MAX_FRAME) -> Plain:
     """Receive one frame. Raises WireTimeout after `seconds`, WireClosed at its end, WireError where it is malformed.
 
-    Memory grows with the bytes that really came, not with the length that was announced.
+    most: bytes that are allowed. Memory grows with the bytes that really came, not with the length that was announced.
     """
     deadline = None if seconds is None else time.monotonic() + seconds
     (length,) = HEADER.unpack(_exactly(channel, HEADER.size, deadline))
-    if length > MAX_FRAME:
-        raise WireError(f"a message of {length} bytes was announced: at most {MAX_FRAME} are allowed")
+    if length > most:
+        raise WireError(f"a message of {length} bytes was announced: at most {most} are allowed")
     return from_bytes(_exactly(channel, length, deadline))
 
 

@@ -10,8 +10,9 @@ from collections.abc import Iterator
 
 import pytest
 
-from autograder.examiner.process import Restarting, Warm
+from autograder.examiner.process import Restarting
 from autograder.examiner.submission import Seen, Step, examine
+from autograder.runner.warm import Warm
 from labkit.outcome import earned
 
 GIVEN = "import torch\nfrom labkit import assert_close, check\n"

@@ -9,8 +9,9 @@ import pytest
 from autograder.build.regions import find_regions, stubbed
 from autograder.course import Kind, Lab
 from autograder.demo.students import reference
-from autograder.examiner.process import Restarting, Warm
+from autograder.examiner.process import Restarting
 from autograder.examiner.submission import Step, examine
+from autograder.runner.warm import Warm
 from labkit.outcome import Outcome, earned
 
 KINDS = {Kind.GIVEN: "given", Kind.SCRATCH: "student", Kind.EXERCISE: "student", Kind.CHECK: "check"}

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import html
 from pathlib import Path
+from typing import Any
 
 import nbformat
 import pytest
@@ -13,33 +14,25 @@ from autograder.build.regions import HIDDEN
 from autograder.course import Lab
 from autograder.prove.answers import read_answers
 from autograder.prove.trial import benches
+from autograder.result import CheckOutcome
 from autograder.results.feedback import write_feedback
-from autograder.results.gradebook import check_result, hidden_checks
+from autograder.results.gradebook import check_result
 from autograder.results.schema import CheckResult, ExerciseResult, SubmissionResult
 from autograder.submission.repair import as_released
 from tests.build.test_notebooks import secret_lines
-from tests.conftest import ROOT
 
-RAISED = {
+RAISED: dict[str, Any] = {
     "label": "a",
+    "weight": 1,
     "passed": False,
-    "misconception": "",
     "seen": "raised ValueError: secret 7",
-    "hint": "h",
     "error": "ValueError",
 }
 
 
 def test_of_a_hidden_check_only_the_type_of_an_exception_is_told() -> None:
-    assert check_result(RAISED, hidden=True).seen == "your code raised ValueError"
-    assert "secret" in check_result(RAISED, hidden=False).seen
-
-
-def test_the_source_notebook_says_which_checks_are_hidden(labs: list[Lab]) -> None:
-    for lab in labs:
-        found = hidden_checks(ROOT, lab.name)
-        for exercise in lab.exercises:
-            assert found[exercise.check_id] == {c.label for c in exercise.checks if c.hidden}
+    assert check_result(CheckOutcome(hidden=True, **RAISED)).seen == "your code raised ValueError"
+    assert "secret" in check_result(CheckOutcome(hidden=False, **RAISED)).seen
 
 
 @pytest.mark.slow
@@ -55,7 +48,9 @@ def test_no_line_of_a_hidden_check_stands_on_any_page(labs: list[Lab], tmp_path:
                 wrong = next(a for a in answers if a.exercise == bench.exercise.name and not a.right)
                 trial = bench.try_blank() if student == "blank" else bench.try_source(wrong.source)
                 hidden = {c.label for c in bench.exercise.checks if c.hidden}
-                checks = tuple(check_result(o.as_dict(), o.label in hidden) for o in trial.outcomes)
+                checks = tuple(
+                    check_result(CheckOutcome(hidden=o.label in hidden, **o.as_dict())) for o in trial.outcomes
+                )
                 assert len(checks) == len(bench.exercise.checks)
                 name, worth = bench.exercise.name, bench.exercise.points
                 exercises.append(ExerciseResult(name=name, points=trial.points, worth=worth, checks=checks))

@@ -1,0 +1,57 @@
+"""The outputs of a cell, as a student process sends them: read as data, kept where they are what a notebook holds."""
+
+from __future__ import annotations
+
+import json
+from typing import Any
+
+MAX_OUTPUTS = 16 * 2**20  # bytes of one cell's outputs on the wire
+MAX_ITEMS = 1_000  # outputs of one cell
+MAX_TEXT = 250_000  # characters of one output's text
+MAX_DATA = 4_000_000  # characters of one output's display data, pictures in base64 included
+VERDICT = "application/vnd.gradlab"  # only the examiner shows verdicts
+Output = dict[str, Any]
+
+
+def read_outputs(text: Any) -> list[Output]:
+    """The outputs in this JSON, each with the fields of its kind and within bounds; all else is dropped."""
+    try:
+        listed = json.loads(text)
+    except (TypeError, ValueError, RecursionError):
+        return []
+    found = [_output(output) for output in listed[:MAX_ITEMS]] if isinstance(listed, list) else []
+    return [output for output in found if output]
+
+
+def _output(output: Any) -> Output | None:
+    kind = output.get("output_type") if isinstance(output, dict) else None
+    if kind == "stream":
+        name = "stderr" if output.get("name") == "stderr" else "stdout"
+        return {"output_type": kind, "name": name, "text": _text(output.get("text"))}
+    if kind == "error":
+        lines = output.get("traceback")
+        traceback = [_text(line) for line in lines[:200]] if isinstance(lines, list) else []
+        texts = {"ename": _text(output.get("ename")), "evalue": _text(output.get("evalue"))}
+        return {"output_type": kind, **texts, "traceback": traceback}
+    if kind in ("display_data", "execute_result") and isinstance(output.get("data"), dict):
+        shown = {"output_type": kind, "data": _data(output["data"]), "metadata": {}}
+        return shown | ({"execution_count": None} if kind == "execute_result" else {})
+    return None
+
+
+def _data(data: dict[str, Any]) -> dict[str, Any]:
+    """Display data by MIME type; each value a text, or for a JSON type anything, and none of them too large."""
+    kept: dict[str, Any] = {}
+    left = MAX_DATA
+    for mime, value in data.items():
+        is_json = mime == "application/json" or mime.endswith("+json")
+        if mime.startswith(VERDICT) or len(mime) > 200 or not (is_json or isinstance(value, str)):
+            continue
+        left -= len(value) if isinstance(value, str) else len(json.dumps(value))
+        if left >= 0:
+            kept[mime] = value
+    return kept
+
+
+def _text(value: Any) -> str:
+    return value[:MAX_TEXT] if isinstance(value, str) else ""

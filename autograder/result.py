@@ -1,0 +1,73 @@
+"""The result document of one submission: what the examiner found, and all that the gradebook and the pages are made of.
+
+docs/result.schema.json is its JSON schema. It holds the student's id and nothing else personal, no time and no address:
+the same submission, lab, device and versions give the same bytes.
+"""
+
+from __future__ import annotations
+
+from typing import Literal
+
+from autograder.course import Model
+
+
+class CheckOutcome(Model):
+    """One check as it went. The words are those of labkit's Outcome; hidden: the student never sees its code.
+
+    What is said here of a hidden check may quote its inputs, so it is the instructor's. Feedback leaves that out.
+    """
+
+    label: str
+    hidden: bool
+    weight: float
+    guard: bool = False
+    required: bool = False
+    observed: bool = False
+    hint: str = ""
+    passed: bool
+    seen: str = ""
+    expected: str = ""
+    misconception: str = ""
+    error: str = ""
+    blame: str = ""
+    notes: tuple[str, ...] = ()
+
+
+class GradedCell(Model):
+    """One check cell. id: nbgrader's grade_id. points: earned, of worth."""
+
+    id: str
+    points: float
+    worth: float
+    checks: tuple[CheckOutcome, ...]
+
+
+class Versions(Model):
+    """What it was graded with."""
+
+    gradlab: str
+    python: str
+    torch: str
+
+
+class Result(Model):
+    """What one submission earned, and why.
+
+    isolation: the layers that were between the submission and the grader. notes: what the door repaired and what limits
+    were hit, in words for the student and the instructor.
+    """
+
+    format: Literal["gradlab result 1"] = "gradlab result 1"
+    lab: str
+    student: str
+    device: str = "cpu"
+    versions: Versions
+    isolation: tuple[str, ...]
+    notes: tuple[str, ...] = ()
+    cells: tuple[GradedCell, ...]
+
+    def points_of(self, cell_id: str) -> float | None:
+        return next((cell.points for cell in self.cells if cell.id == cell_id), None)
+
+    def to_json(self) -> str:
+        return self.model_dump_json(indent=1) + "\n"

@@ -1,0 +1,35 @@
+"""Where result documents are kept: results/LAB/STUDENT.json in the course's folder."""
+
+from __future__ import annotations
+
+import os
+from pathlib import Path
+
+from pydantic import ValidationError
+
+from autograder.errors import GradlabError
+from autograder.result import Result
+
+
+def result_path(course: Path, lab: str, student: str) -> Path:
+    return course / "results" / lab / f"{student}.json"
+
+
+def write_result(course: Path, result: Result) -> None:
+    """Write it whole or not at all: whoever reads meanwhile finds the old one or the new one."""
+    path = result_path(course, result.lab, result.student)
+    path.parent.mkdir(parents=True, exist_ok=True)
+    new = path.with_suffix(".new")
+    new.write_text(result.to_json(), encoding="utf-8")
+    os.replace(new, path)
+
+
+def load_result(course: Path, lab: str, student: str) -> Result | None:
+    """The result document of a submission, or None where there is none. Raises GradlabError where it is damaged."""
+    path = result_path(course, lab, student)
+    if not path.exists():
+        return None
+    try:
+        return Result.model_validate_json(path.read_bytes())
+    except ValidationError as error:
+        raise GradlabError(f"{path} is no result document: grade this submission again\n    {error}") from None

@@ -1,0 +1,135 @@
+"""A warm process, as the grader holds it: started before anything secret is read, and given nothing of it."""
+
+from __future__ import annotations
+
+import os
+import shutil
+import signal
+import socket
+import subprocess
+import sys
+import tempfile
+from collections.abc import Iterable
+from dataclasses import astuple
+from pathlib import Path
+from typing import Any
+
+import labkit
+from autograder.errors import GradlabError
+from autograder.examiner.process import StudentProcess
+from autograder.sandbox import Limits, environment, runtime_paths
+from autograder.wire.frames import WireError, receive, send
+
+START_SECONDS = 120.0  # a cold import of torch on a busy machine
+
+
+class Warm:
+    """Starts student processes, and answers for them.
+
+    isolation: a level of `gradlab doctor`. secret: folders that must not exist for a student process.
+    Raises GradlabError where this machine isolates less than that, or a secret folder lies in what Python needs.
+    """
+
+    def __init__(self, isolation: str = "full", limits: Limits | None = None, secret: Iterable[Path] = ()) -> None:
+        self.limits = limits or Limits()
+        readable = [Path(labkit.__file__).parent]
+        refuse_readable(secret, (*runtime_paths(), *readable))
+        self.home = Path(tempfile.mkdtemp(prefix="gradlab-warm-"))
+        self.orders, theirs = socket.socketpair()
+        command = [sys.executable, "-P", "-m", "autograder.runner.warm_main", str(theirs.fileno())]
+        self.process = subprocess.Popen(
+            command,
+            pass_fds=[theirs.fileno()],
+            env=environment(self.home),
+            cwd=self.home,
+            stdin=subprocess.DEVNULL,
+        )
+        theirs.close()
+        refusal, self.layers = self._ask([isolation, list(astuple(self.limits)), [str(path) for path in readable]])
+        if refusal:
+            self.close()
+            raise GradlabError(refusal)
+
+    def student(self) -> StudentProcess:
+        """A new student process, in its sandbox."""
+        ours, theirs = socket.socketpair()
+        try:
+            self._send(["start"])
+            socket.send_fds(self.orders, [b"s"], [theirs.fileno()])
+            pid, trouble = self._receive()
+        finally:
+            theirs.close()
+        if not pid:
+            raise GradlabError(f"no student process could be started: {trouble}")
+        try:
+            receive(ours, START_SECONDS)
+        except WireError:
+            why = self.why(pid)
+            self.stop(pid)
+            raise GradlabError(f"a student process could not enter its sandbox ({why}): run gradlab doctor") from None
+        return StudentProcess(ours, pid, self)
+
+    def mark(self, pid: int) -> None:
+        """Remember the processes of this student process: tidy() leaves them."""
+        self._ask(["mark", pid])
+
+    def tidy(self, pid: int) -> None:
+        """Kill what it started since."""
+        self._ask(["tidy", pid])
+
+    def why(self, pid: int) -> str:
+        """The limit that it or a fork of it hit since the last call, or how it ended; else empty."""
+        limit, status = self._ask(["news", pid])
+        if limit == "memory":
+            return f"the memory limit of {self.limits.memory / 2**30:.3g} GiB was reached"
+        if status is None:
+            return ""
+        if not os.WIFSIGNALED(status):
+            return f"the Python process ended by itself, with exit status {os.waitstatus_to_exitcode(status)}"
+        if os.WTERMSIG(status) == signal.SIGXCPU:
+            return f"the limit of {self.limits.cpu_seconds} s of processor time was reached"
+        return f"the Python process was ended by {signal.Signals(os.WTERMSIG(status)).name}"
+
+    def stop(self, pid: int) -> int:
+        """End it with everything that it started and wrote. The most memory in bytes that it was seen to hold."""
+        return int(self._ask(["stop", pid]))
+
+    def close(self) -> None:
+        """End the warm process and every student process."""
+        self.orders.close()
+        try:
+            self.process.wait(10)
+        except subprocess.TimeoutExpired:
+            self.process.kill()
+            self.process.wait()
+        shutil.rmtree(self.home, ignore_errors=True)
+
+    def _ask(self, order: list[Any]) -> Any:
+        self._send(order)
+        return self._receive()
+
+    def _send(self, order: list[Any]) -> None:
+        try:
+            send(self.orders, order)
+        except WireError as error:
+            raise self._lost(error) from None
+
+    def _receive(self) -> Any:
+        try:
+            return receive(self.orders, START_SECONDS)
+        except WireError as error:
+            raise self._lost(error) from None
+
+    def _lost(self, error: WireError) -> GradlabError:
+        return GradlabError(f"the warm process is lost ({error}; exit status {self.process.poll()})")
+
+
+def refuse_readable(secret: Iterable[Path], readable: Iterable[Path]) -> None:
+    """Raise GradlabError where one of the secret folders lies in one that every student process can read."""
+    for path in readable:
+        for folder in secret:
+            if folder.resolve().is_relative_to(path.resolve()):
+                raise GradlabError(
+                    f"{folder} lies in {path}, which submissions can read because Python or labkit is there.\n"
+                    "    fix: keep the course in a folder of its own"
+                )

@@ -1,0 +1,77 @@
+"""The warm process: has imported what labs import, holds no secret, and forks a sandboxed student process for each
+submission, which it watches from outside.
+
+Run as `python -P -m autograder.runner.warm_main DESCRIPTOR`. It runs no parallel operation and no CUDA call before a
+fork.
+"""
+
+from __future__ import annotations
+
+import select
+import socket
+import sys
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+from autograder.errors import GradlabError
+from autograder.runner.runs import Runs
+from autograder.sandbox import Limits, adopt_orphans, network_for, require, runtime_paths
+from autograder.wire.frames import WireClosed, receive, send
+
+POLL_SECONDS = 0.05
+
+
+def main(descriptor: int) -> None:
+    """Take [isolation, limits, readable paths], answer [error, layers], and then orders until the client hangs up."""
+    orders = socket.socket(fileno=descriptor)
+    level, limits, readable = receive(orders)
+    try:
+        layers = require(level)  # before torch is there: the forks that try the layers are cheap then
+    except GradlabError as error:
+        send(orders, [str(error), []])
+        return
+    send(orders, ["", sorted(layers)])
+    adopt_orphans()
+    serve = _import_what_labs_import()
+    paths = (*runtime_paths(), *map(Path, readable))
+    runs = Runs(layers, Limits(*limits), paths, network_for(layers), serve)
+    try:
+        while True:
+            ready, _, _ = select.select([orders], [], [], POLL_SECONDS if runs.running else None)
+            if ready:
+                send(orders, _carry_out(receive(orders), orders, runs))
+            else:
+                runs.poll()
+    except WireClosed:
+        return
+    finally:
+        runs.stop_all()
+
+
+def _import_what_labs_import() -> Callable[[int], None]:
+    """Import torch and the rest, and give what a student process does once it is in its sandbox."""
+    import matplotlib.font_manager
+    import torch
+
+    import labkit
+    from autograder.student.kernel import Kernel
+    from autograder.student.main import start
+
+    assert labkit and matplotlib.font_manager  # the font manager looks for fonts once, here
+    torch.set_num_threads(1)
+    kernel = Kernel()
+    return lambda control: start(control, kernel)
+
+
+def _carry_out(order: Any, orders: socket.socket, runs: Runs) -> Any:
+    """The answer to ["start"], with which a socket comes, or to [what, pid]."""
+    what, *pid = order
+    if what == "start":
+        _, (control, *_), _, _ = socket.recv_fds(orders, 1, 1)
+        return runs.start(control)
+    return {"mark": runs.mark, "tidy": runs.tidy, "news": runs.news, "stop": runs.stop}[what](*pid)
+
+
+if __name__ == "__main__":
+    main(int(sys.argv[1]))
