@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 from typing import Any
 
 MAX_OUTPUTS = 16 * 2**20  # bytes of one cell's outputs on the wire
@@ -10,14 +11,17 @@ MAX_ITEMS = 1_000  # outputs of one cell
 MAX_TEXT = 250_000  # characters of one output's text
 MAX_DATA = 4_000_000  # characters of one output's display data, pictures in base64 included
 VERDICT = "application/vnd.gradlab"  # only the examiner shows verdicts
+JSON = re.compile(r"application/(.*\+)?json")  # as in the notebook format's schema
 Output = dict[str, Any]
 
 
 def read_outputs(text: Any) -> list[Output]:
     """The outputs in this JSON, each with the fields of its kind and within bounds; all else is dropped."""
     try:
-        listed = json.loads(text)
-    except (TypeError, ValueError, RecursionError):
+        listed = json.loads(text, parse_constant=str)
+        if "\\ud" in text.lower():  # half a character, perhaps: no file could hold it
+            listed = json.loads(json.dumps(listed, ensure_ascii=False).encode("utf-8", "replace"))
+    except (TypeError, AttributeError, ValueError, RecursionError):
         return []
     found = [_output(output) for output in listed[:MAX_ITEMS]] if isinstance(listed, list) else []
     return [output for output in found if output]
@@ -44,7 +48,7 @@ def _data(data: dict[str, Any]) -> dict[str, Any]:
     kept: dict[str, Any] = {}
     left = MAX_DATA
     for mime, value in data.items():
-        is_json = mime == "application/json" or mime.endswith("+json")
+        is_json = JSON.fullmatch(mime) and value is not None
         if mime.startswith(VERDICT) or len(mime) > 200 or not (is_json or isinstance(value, str)):
             continue
         left -= len(value) if isinstance(value, str) else len(json.dumps(value))

@@ -12,6 +12,7 @@ from autograder.examiner.link import Link, Stopped
 from autograder.examiner.outputs import MAX_OUTPUTS, read_outputs
 from autograder.wire.frames import WireError, WireTimeout, receive, send
 
+ENDING_SECONDS = 1.0
 RESTARTS = 3  # while one cell is run or checked; then what is left of that cell goes without
 
 
@@ -38,7 +39,7 @@ class StudentProcess:
         except WireTimeout:
             raise self._stop(f"the time limit of {seconds:g} s for a cell was reached") from None
         except WireError:
-            raise self._stop(self.why() or "the Python process sent what is no answer") from None
+            raise self._stop(self._how_it_ended()) from None
         return read_outputs(outputs)
 
     def connect(self, seconds: float) -> Link:
@@ -49,7 +50,7 @@ class StudentProcess:
             socket.send_fds(self.control, [b"f"], [theirs.fileno()])
             receive(self.control, seconds)
         except (WireError, OSError):
-            raise self._stop(self.why() or "the Python process does not answer") from None
+            raise self._stop(self._how_it_ended()) from None
         finally:
             theirs.close()
         link = Link(ours)
@@ -66,13 +67,27 @@ class StudentProcess:
             self.keeper.mark(self.pid)
 
     def tidy(self) -> None:
-        if not self.ended:
-            self.keeper.tidy(self.pid)
+        """End what came after mark(), and find out whether the process itself is still there: a check can kill it."""
+        if self.ended:
+            return
+        self.keeper.tidy(self.pid)
+        try:
+            self._ask(["ping"], ENDING_SECONDS)
+            receive(self.control, ENDING_SECONDS)
+        except WireError:
+            self._stop(self._how_it_ended())
 
     def kill(self) -> None:
         """End the process, with everything that it started and wrote."""
         if not self.ended:
             self._stop("the Python process was stopped")
+
+    def _how_it_ended(self) -> str:
+        """Its socket closes a moment before a process has ended."""
+        until = time.monotonic() + ENDING_SECONDS
+        while not (why := self.why()) and time.monotonic() < until:
+            time.sleep(0.005)
+        return why or "the Python process sent what is no answer"
 
     def _ask(self, request: list[Any], seconds: float) -> None:
         if self.ended:

@@ -8,6 +8,7 @@ from typing import Any
 from autograder.examiner.link import expect
 from autograder.wire import names
 from autograder.wire.frames import Plain, WireError
+from autograder.wire.limits import limit_hit
 
 SIMPLE = (type(None), bool, int, float, str, bytes)
 
@@ -23,4 +24,5 @@ def exception(raised: Plain, given: Mapping[str, Any]) -> Exception:
     except Exception:
         error = RuntimeError(*args)
     error.from_student = True  # type: ignore[attr-defined]
+    error.reason = limit_hit(error)  # type: ignore[attr-defined]
     return error

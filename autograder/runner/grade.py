@@ -10,6 +10,7 @@ from typing import Any
 
 from autograder.errors import GradlabError
 from autograder.runner.nbgrader_api import must
+from autograder.submission.files import settle
 from autograder.sandbox import require
 
 
@@ -48,7 +49,7 @@ def grade_lab(api: Any, course: Path, lab: str, student: str = "") -> Iterator[G
 
 
 def _grade_one(api: Any, course: Path, lab: str, student: str) -> Graded:
-    place_notebook(course / "submitted" / student / lab, lab)
+    settle(course / "submitted" / student / lab, lab)
     result = api.autograde(lab, student, force=True, create=True)
     if result["success"]:
         return Graded(student)
@@ -57,15 +58,6 @@ def _grade_one(api: Any, course: Path, lab: str, student: str) -> Graded:
     log.parent.mkdir(exist_ok=True)
     log.write_text(f"{result.get('log', '')}\n{result.get('error', '')}", encoding="utf-8")
     return Graded(student, f"{cause(result)}\n    its mark was not touched; the whole log is {log}")
-
-
-def place_notebook(folder: Path, lab: str) -> None:
-    """See to it that LAB.ipynb is there: the only other notebook in its place, or an empty file, which is refused."""
-    wanted = folder / f"{lab}.ipynb"
-    if wanted.exists() or wanted.is_symlink():
-        return
-    others = [p for p in folder.glob("*.ipynb") if p.is_file() and not p.is_symlink()]
-    wanted.write_bytes(others[0].read_bytes() if len(others) == 1 else b"")
 
 
 def cause(result: dict[str, Any]) -> str:

@@ -91,16 +91,16 @@ class Runs:
 
     def stop(self, pid: int) -> int:
         """End the run with all its processes and files, and give the most memory in bytes that a look at it found."""
-        running = self.running.pop(pid)
-        if running.status is None:
-            if running.run.uid is not None:
-                kill(pid)  # most runs leave nobody else: killing as their user needs a fork
-            else:
-                kill_run(running.run)
-            os.waitpid(pid, 0)
+        running = self.running[pid]
+        if running.run.uid is not None:
+            kill(pid)  # most runs leave nobody else: killing as their user needs a fork
+        else:
+            kill_run(running.run)
+        self._wait_for(running)
         if running.run.uid is not None:
             kill_run(running.run)
         running.cleanup.close()
+        del self.running[pid]
         return running.watch.peak
 
     def stop_all(self) -> None:
@@ -110,9 +110,8 @@ class Runs:
     def _look_at(self, running: Running) -> None:
         if running.status is not None:
             return
-        pid, status = os.waitpid(running.run.pid, os.WNOHANG)
-        if pid:
-            running.status = status
+        self._reap()
+        if running.status is not None:
             kill_run(running.run)
         elif held(running.watch) > self.limits.memory:
             running.strikes.append("memory")
@@ -124,8 +123,24 @@ class Runs:
             self._kill_new(running)
         if held(running.watch) > self.limits.memory:
             kill_run(running.run)
-            running.status = os.waitpid(running.run.pid, 0)[1]
+            self._wait_for(running)
 
     def _kill_new(self, running: Running) -> None:
-        for pid in set(of_run(running.run)) - running.known:
-            kill(pid)
+        while new := set(of_run(running.run)) - running.known:
+            for pid in new:
+                kill(pid)
+            self._reap()
+
+    def _reap(self) -> None:
+        """Wait for every child that has ended: runs, and what they orphaned, which counts against their limit."""
+        with contextlib.suppress(ChildProcessError):
+            while (ended := os.waitpid(-1, os.WNOHANG))[0]:
+                self._note(*ended)
+
+    def _wait_for(self, running: Running) -> None:
+        while running.status is None:
+            self._note(*os.waitpid(-1, 0))
+
+    def _note(self, pid: int, status: int) -> None:
+        if pid in self.running:
+            self.running[pid].status = status

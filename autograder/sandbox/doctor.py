@@ -66,7 +66,9 @@ def strongest(found: Mapping[Layer, Found]) -> frozenset[Layer]:
 
 
 def network_for(layers: frozenset[Layer]) -> Network:
-    """Unix sockets, but where file names lead to those of other programs."""
+    """Loopback where it is the run's own; else unix sockets, but where file names lead to those of other programs."""
+    if Layer.NETWORK in layers:
+        return "gloo"
     uid = 0 if Layer.UID in layers else None
     return "local" if Layer.MOUNTS in layers or not reachable_sockets(uid) else "pairs"
 

@@ -13,9 +13,13 @@ from IPython.core.displayhook import DisplayHook
 from IPython.core.displaypub import DisplayPublisher
 from IPython.core.interactiveshell import InteractiveShell
 
+from autograder.wire.limits import limit_hit
+
 MAX_TEXT = 200_000  # characters of text output of one cell
+MAX_LINES = 5_000
+MAX_ITEMS = 500  # pieces of output
 MAX_DATA = 2_000_000  # characters of one cell's display data, pictures in base64 included
-CUT = "\n(the rest of this cell's output was cut off)\n"
+CUT = "\n(the limit on output was reached: the rest of this cell's output was cut off)\n"
 
 Output = dict[str, Any]
 
@@ -25,22 +29,27 @@ class Outputs:
 
     def __init__(self) -> None:
         self.items: list[Output] = []
-        self.text_left, self.data_left = MAX_TEXT, MAX_DATA
+        self.text_left, self.lines_left, self.data_left = MAX_TEXT, MAX_LINES, MAX_DATA
 
     def stream(self, name: str, text: str) -> None:
-        if self.text_left <= 0 or not text:
+        if self.text_left <= 0 or self.lines_left <= 0 or not text:
             return
-        kept = text[: self.text_left] + (CUT if len(text) > self.text_left else "")
+        kept = text[: self.text_left]
+        kept = "".join(kept.splitlines(keepends=True)[: self.lines_left])
         self.text_left -= len(text)
+        self.lines_left -= text.count("\n")
+        kept += CUT if len(kept) < len(text) or self.text_left <= 0 or self.lines_left <= 0 else ""
         last = self.items[-1] if self.items else {}
         if last.get("output_type") == "stream" and last.get("name") == name:
             last["text"] += kept
-        else:
+        elif len(self.items) < MAX_ITEMS:
             self.items.append({"output_type": "stream", "name": name, "text": kept})
 
     def show(self, kind: str, data: dict[str, Any], metadata: dict[str, Any] | None = None, **more: Any) -> None:
         size = sum(len(str(value)) for value in data.values())
-        if size > self.data_left:
+        if len(self.items) >= MAX_ITEMS:
+            return
+        if size > self.data_left or len(self.items) == MAX_ITEMS - 1:
             data = {"text/plain": CUT.strip()}
         self.data_left -= size
         self.items.append({"output_type": kind, "data": data, "metadata": metadata or {}, **more})
@@ -89,7 +98,8 @@ class Kernel:
     def __init__(self) -> None:
         self.outputs = Outputs()
         publisher, hook = type("P", (_Publisher,), {"kernel": self}), type("H", (_Hook,), {"kernel": self})
-        self.shell = InteractiveShell(
+        InteractiveShell.clear_instance()
+        self.shell = InteractiveShell.instance(
             display_pub_class=publisher, displayhook_class=hook, history_length=0, colors="NoColor", autocall=0
         )
         shell: Any = self.shell
@@ -125,3 +135,5 @@ class Kernel:
         except Exception:
             text = "(its message cannot be shown)"
         self.outputs.error(kind.__name__, text, traceback.format_exception(kind, error, trace))
+        if limit := limit_hit(error):
+            self.outputs.stream("stderr", f"In grading, {limit}.\n")

@@ -32,7 +32,8 @@ def start(control: int, kernel: Kernel) -> None:
 
 
 def serve(control: socket.socket, kernel: Kernel) -> None:
-    """Answer ["run", source] with the outputs as JSON, and ["fork"] (a socket comes with it) with the fork's pid.
+    """Answer ["run", source] with the outputs as JSON, ["fork"] (a socket comes with it) with the fork's pid, and
+    ["ping"] at all.
 
     Returns when the examiner hangs up.
     """
@@ -43,6 +44,8 @@ def serve(control: socket.socket, kernel: Kernel) -> None:
             kind, *rest = receive(control)
             if kind == "run":
                 send(control, json.dumps(kernel.run(rest[0]), default=str))
+            elif kind == "ping":
+                send(control, "ready")
             elif kind == "fork":
                 forks.append(_fork(control, kernel))
                 send(control, forks[-1])

@@ -90,6 +90,7 @@ def test_the_report_has_a_line_for_each_layer_and_level() -> None:
 def test_unix_sockets_are_left_where_none_of_others_can_be_reached(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(doctor, "reachable_sockets", lambda _: ["/run/bus"])
     assert network_for(frozenset({Layer.MOUNTS})) == "local"
+    assert network_for(frozenset({Layer.MOUNTS, Layer.NETWORK})) == "gloo"
     assert network_for(frozenset({Layer.UID})) == "pairs"
     monkeypatch.setattr(doctor, "reachable_sockets", lambda _: [])
     assert network_for(frozenset({Layer.UID})) == "local"

@@ -1,0 +1,172 @@
+"""Each limit has its own reason, costs the exercise that hit it, and leaves the other exercises their points."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import replace
+
+import pytest
+
+from autograder.examiner.process import Restarting
+from autograder.examiner.submission import Patience, Seen, Step, examine
+from autograder.runner.warm import Warm
+from autograder.sandbox import Limits, available, strongest_level
+from labkit.outcome import earned
+
+MIB = 1 << 20
+LIMITS = Limits(
+    memory=700 * MIB,
+    disk=32 * MIB,
+    files=200,
+    file_size=8 * MIB,
+    processes=60,
+    descriptors=100,
+    cpu_seconds=5,
+    address_space=2048 * MIB,
+)
+PATIENCE = Patience(cell=4, check=2, submission=60)
+GIVEN = "import torch\nfrom labkit import check\n"
+CHECKS = """
+with check("doubles 1"):
+    assert double(1) == 2
+with check("doubles 2"):
+    assert double(2) == 4
+"""
+ADD = "def add(a, b):\n    return a + b\n"
+ADDS = 'with check("adds"):\n    assert add(2, 3) == 5\n'
+EAT = "blocks = []\nwhile True:\n    blocks.append(bytearray(20_000_000))\n"
+FORKS = "import os, time\nfor _ in range(500):\n    if os.fork() == 0:\n        time.sleep(30)\n        os._exit(0)\n"
+FILES = "kept = [open('/dev/null') for _ in range(500)]\n"
+LONG_FILE = "with open('long', 'wb') as file:\n    file.write(bytes(20_000_000))\n"
+DISK = "for n in range(20):\n    with open(str(n), 'wb') as file:\n        file.write(bytes(4_000_000))\n"
+STUBBORN = "import time\nwhile True:\n    try:\n        time.sleep(60)\n    except BaseException:\n        pass\n"
+BUSY = "while True:\n    pass\n"
+EXIT = "import os\nos._exit(3)\n"
+KILLED = "import os, signal\nos.kill(os.getpid(), signal.SIGTERM)\n"
+FAMILY = "import os, signal\nos.kill(os.getppid(), signal.SIGKILL)\nos.kill(os.getpid(), signal.SIGKILL)\n"
+
+
+@pytest.fixture(scope="module")
+def warm() -> Iterator[Warm]:
+    process = Warm(strongest_level(available()), LIMITS)
+    yield process
+    process.close()
+
+
+def indented(source: str) -> str:
+    return "".join(f"    {line}\n" for line in source.splitlines())
+
+
+def examined(warm: Warm, answer: str, before: str = "", patience: Patience = PATIENCE) -> dict[str, Seen]:
+    steps = [
+        Step("setup", "given", GIVEN),
+        Step("added-0", "student", before),
+        Step("exercise-double", "student", answer),
+        Step("check-double", "check", CHECKS),
+        Step("exercise-add", "student", ADD),
+        Step("check-add", "check", ADDS),
+    ]
+    student = Restarting(warm.student)
+    try:
+        return examine(steps, ["double", "add"], student, patience)
+    finally:
+        student.kill()
+
+
+IN_A_CELL = {
+    "memory": (EAT, "the memory limit"),
+    "hangs": (STUBBORN, "the time limit of 4 s for a cell"),
+    "exits": (EXIT, "exit status 3"),
+    "killed": (KILLED, "SIGTERM"),
+}
+
+
+@pytest.mark.parametrize("name", IN_A_CELL)
+def test_a_cell_that_ends_its_process_says_why_and_costs_nothing_else(warm: Warm, name: str) -> None:
+    source, reason = IN_A_CELL[name]
+    seen = examined(warm, "def double(x):\n    return 2 * x\n", before=source)
+    assert reason in seen["added-0"].stopped
+    assert reason in str(seen["added-0"].outputs)
+    assert earned(seen["check-double"].outcomes, 2) == 2
+    assert earned(seen["check-add"].outcomes, 1) == 1
+
+
+IN_A_CHECK = {
+    "memory": (EAT, "the memory limit"),
+    "processes": (FORKS, "the limit on processes and threads"),
+    "open files": (FILES, "the limit on open files"),
+    "a long file": (LONG_FILE, "the limit on the size of a file"),
+    "the disk": (DISK, "the limit on disk space"),
+    "hangs": (STUBBORN, "the time limit of this check"),
+    "is busy": (BUSY, "the time limit of this check"),
+    "exits": (EXIT, "ended during this check"),
+    "is killed": (KILLED, "ended during this check"),
+    "kills its parent": (FAMILY, "during this check"),
+}
+
+
+@pytest.mark.parametrize("name", IN_A_CHECK)
+def test_an_answer_that_hits_a_limit_in_a_check_says_which_and_costs_that_check(warm: Warm, name: str) -> None:
+    source, reason = IN_A_CHECK[name]
+    answer = f"def double(x):\n    if x == 1:\n{indented(indented(source))}    return 2 * x\n"
+    seen = examined(warm, answer)
+    first, second = seen["check-double"].outcomes
+    assert not first.passed
+    assert reason in first.seen
+    assert first.blame == "process"
+    assert second.passed, second.seen
+    assert earned(seen["check-add"].outcomes, 1) == 1
+
+
+def test_a_limit_in_every_check_of_an_exercise_leaves_the_next_exercise_its_points(warm: Warm) -> None:
+    for source in (EAT, FAMILY, FORKS):
+        seen = examined(warm, f"def double(x):\n{indented(source)}    return 2 * x\n")
+        assert earned(seen["check-double"].outcomes, 2) == 0
+        assert earned(seen["check-add"].outcomes, 1) == 1
+
+
+def test_a_cell_keeps_what_it_printed_up_to_the_bound_and_says_that_more_was_cut(warm: Warm) -> None:
+    picture = "from IPython.display import Image, display\nfor _ in range(9):\n    display(Image(bytes(600_000), format='png'))\n"
+    floods = {
+        "text": "print('x' * 50_000_000)",
+        "lines": "print('x\\n' * 2_000_000)",
+        "pieces": "import sys\nfor _ in range(100_000):\n    print(1)\n    print(2, file=sys.stderr)\n",
+        "pictures": picture,
+        "values": "from IPython.display import display\nfor n in range(100_000):\n    display(n)\n",
+    }
+    for name, source in floods.items():
+        seen = examined(warm, "def double(x):\n    return 2 * x\n", before=source, patience=replace(PATIENCE, cell=20))
+        outputs = str(seen["added-0"].outputs)
+        assert len(outputs) < 3_000_000, name
+        assert "the limit on output was reached" in outputs, name
+        assert earned(seen["check-double"].outcomes, 2) == 2
+
+
+def test_a_submission_that_takes_too_long_keeps_what_it_had(warm: Warm) -> None:
+    slow = "import time\ntime.sleep(2.5)\n"
+    seen = examined(warm, f"def double(x):\n    return 2 * x\n\n{slow}", before=slow, patience=Patience(9, 9, 4))
+    assert "the time limit of 4 s for a submission" in str(seen["exercise-add"].outputs) + seen["check-add"].outcomes[0].seen
+    assert all(step in seen for step in ("check-double", "check-add"))
+    assert earned(seen["check-add"].outcomes, 1) == 0
+
+
+def test_processes_that_a_check_leaves_behind_are_gone_at_its_end(warm: Warm) -> None:
+    daemon = "import os, time\nif os.fork() == 0:\n    os.setsid()\n    if os.fork() == 0:\n        time.sleep(60)\n    os._exit(0)\n"
+    count = (
+        "import os\ndef add(a, b):\n    pids = [n for n in os.listdir('/proc') if n.isdigit()]\n"
+        "    return sum(') Z ' not in open(f'/proc/{n}/stat').read() for n in pids)\n"
+    )
+    steps = [
+        Step("setup", "given", GIVEN),
+        Step("exercise-double", "student", f"def double(x):\n{indented(daemon)}    return 2 * x\n"),
+        Step("check-double", "check", CHECKS),
+        Step("exercise-add", "student", count),
+        Step("check-add", "check", 'with check("only the process and its fork are there"):\n    assert add(1, 1) == 2, str(add(1, 1))\n'),
+    ]
+    student = Restarting(warm.student)
+    try:
+        seen = examine(steps, ["double", "add"], student, PATIENCE)
+    finally:
+        student.kill()
+    assert [o.passed for o in seen["check-double"].outcomes] == [True, True]
+    assert seen["check-add"].outcomes[0].passed, seen["check-add"].outcomes[0].seen

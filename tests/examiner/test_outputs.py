@@ -1,0 +1,77 @@
+"""What a student process sends as outputs becomes sound outputs of a notebook, whatever it is."""
+
+from __future__ import annotations
+
+import json
+from typing import Any
+
+import nbformat
+from hypothesis import given
+from hypothesis import strategies as st
+
+from autograder.examiner.outputs import MAX_DATA, MAX_ITEMS, MAX_TEXT, read_outputs
+
+PLAIN = st.none() | st.booleans() | st.integers() | st.floats() | st.text(st.characters(), max_size=9)
+ANYTHING = st.recursive(PLAIN, lambda inner: st.lists(inner, max_size=4) | st.dictionaries(st.text(), inner, max_size=4))
+FIELDS = st.fixed_dictionaries(
+    {},
+    optional={
+        "output_type": st.sampled_from(["stream", "error", "display_data", "execute_result", "update", 3]),
+        "name": ANYTHING,
+        "text": ANYTHING,
+        "ename": ANYTHING,
+        "traceback": ANYTHING,
+        "data": st.dictionaries(st.sampled_from(["text/plain", "image/png", "a+json", "application/json", "application/a+json", "x" * 300]), ANYTHING) | ANYTHING,
+        "metadata": ANYTHING,
+        "execution_count": ANYTHING,
+    },
+)
+
+
+def written(outputs: list[dict[str, Any]]) -> str:
+    cell = nbformat.v4.new_code_cell("x", id="a", outputs=[nbformat.from_dict(output) for output in outputs])
+    notebook = nbformat.v4.new_notebook(cells=[cell])
+    nbformat.validate(notebook)
+    text: str = nbformat.writes(notebook)
+    text.encode("utf-8")
+    json.loads(text, parse_constant=lambda name: 1 / 0)
+    return text
+
+
+@given(st.lists(FIELDS | ANYTHING, max_size=5))
+def test_any_json_becomes_outputs_that_a_notebook_can_hold(sent: list[Any]) -> None:
+    written(read_outputs(json.dumps(sent)))
+
+
+@given(st.text() | st.none() | st.integers() | st.binary())
+def test_what_is_no_list_in_json_is_no_output(sent: Any) -> None:
+    assert read_outputs(sent) == []
+
+
+def test_halves_of_characters_can_be_written() -> None:
+    half = '[{"output_type": "stream", "name": "stdout", "text": "a\\ud800b"}]'
+    assert "a?b" in written(read_outputs(half))
+
+
+def test_sound_outputs_come_through_as_they_are() -> None:
+    outputs = [
+        {"output_type": "stream", "name": "stderr", "text": "careful\n"},
+        {"output_type": "display_data", "data": {"image/png": "AAAA", "text/plain": "<Figure>"}, "metadata": {}},
+        {"output_type": "error", "ename": "ValueError", "evalue": "no", "traceback": ["line"]},
+    ]
+    assert read_outputs(json.dumps(outputs)) == outputs
+
+
+def test_a_verdict_that_a_submission_displays_is_not_shown() -> None:
+    forged = {"application/vnd.gradlab.verdict+json": {"earned": 9}, "text/plain": "9"}
+    (output,) = read_outputs(json.dumps([{"output_type": "display_data", "data": forged}]))
+    assert output["data"] == {"text/plain": "9"}
+
+
+def test_outputs_are_bounded() -> None:
+    stream = {"output_type": "stream", "name": "stdout", "text": "x" * 2 * MAX_TEXT}
+    assert len(read_outputs(json.dumps([stream]))[0]["text"]) == MAX_TEXT
+    assert len(read_outputs(json.dumps([{**stream, "text": "x"}] * 3 * MAX_ITEMS))) == MAX_ITEMS
+    pictures = {"image/png": "x" * (MAX_DATA // 2 + 1), "image/jpeg": "x" * (MAX_DATA // 2 + 1)}
+    (output,) = read_outputs(json.dumps([{"output_type": "display_data", "data": pictures}]))
+    assert list(output["data"]) == ["image/png"]
