@@ -24,6 +24,9 @@ from autograder.submission.read import Refused, read_submission
 from autograder.submission.repair import blank, notes_of, repair
 
 
+_open: list[Warm] = []
+
+
 class SubmissionExporter(NotebookExporter):  # type: ignore[misc]
     """Reads what a student handed in through the submission's door; everything after it sees a sound notebook."""
 
@@ -91,12 +94,19 @@ class FeedbackExporter(HTMLExporter):  # type: ignore[misc]
         return feedback_page(result, Path(filename)), {**resources, "output_extension": ".html"}
 
 
-@functools.cache
+@functools.lru_cache(maxsize=1)
 def _warm(isolation: str, memory: int, course: Path) -> Warm:
-    """One warm process for all submissions that this process grades."""
+    """One warm process for all submissions of a course that this process grades."""
+    close_warm()
     warm = Warm(isolation, Limits(memory=memory), [course])
-    atexit.register(warm.close)
+    _open.append(warm)
     return warm
+
+
+@atexit.register
+def close_warm() -> None:
+    while _open:
+        _open.pop().close()
 
 
 def configure(c: Any) -> None:

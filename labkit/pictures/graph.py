@@ -14,6 +14,7 @@ from labkit.pictures.picture import Picture, never_fails, new_figure, png_of
 
 # A graph deeper than this cannot be read as a picture.
 MAX_NODES = 200
+NODE = re.compile(r"(?<![^\s])\d{9,}(?![^\s])")  # as torchviz names it: by its memory address
 EDGE = re.compile(r"^(?P<indent>\s*)(?P<a>\S+) -> (?P<b>\S+)(?P<rest>.*)$", re.DOTALL)
 
 
@@ -70,9 +71,18 @@ def _with_torchviz(output: Tensor, names: Mapping[str, Tensor]) -> str:
 
         drawing = make_dot(output, params=dict(names))
     # torchviz points from the leaves to the output; backward walks the other way.
-    drawing.body = [EDGE.sub(r"\g<indent>\g<b> -> \g<a>\g<rest>", line) for line in drawing.body]
+    turned = [EDGE.sub(r"\g<indent>\g<b> -> \g<a>\g<rest>", line) for line in drawing.body]
+    drawing.body = _numbered(turned)
     svg: str = drawing.pipe(format="svg", encoding="utf-8")
     return svg
+
+
+def _numbered(lines: list[str]) -> list[str]:
+    """The lines with nodes named 0, 1, ... in place of memory addresses: the same graph gives the same picture."""
+    numbers: dict[str, str] = {}
+    for address in (match for line in lines for match in NODE.findall(line)):
+        numbers.setdefault(address, str(len(numbers)))
+    return [NODE.sub(lambda match: numbers[match.group()], line) for line in lines]
 
 
 def _with_networkx(labels: Mapping[int, str], edges: list[tuple[int, int]]) -> bytes:

@@ -104,3 +104,10 @@ def test_drawing_leaves_pyplot_alone() -> None:
     before = plt.get_fignums()
     show_strides(torch.arange(4))
     assert plt.get_fignums() == before
+
+
+def test_the_same_expression_gives_the_same_picture_wherever_it_lies_in_memory() -> None:
+    need("dot")
+    kept = [expression() for _ in range(2)]
+    first, second = (show_graph(out, {"x": x}).svg for out, x in kept)
+    assert first == second

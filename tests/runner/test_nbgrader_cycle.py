@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import datetime
+import html
 import json
 import os
 import subprocess
@@ -14,9 +15,12 @@ import pytest
 from nbgrader.api import Gradebook
 
 from autograder.build.course import build, read_course, read_labs
+from autograder.build.regions import HIDDEN
 from autograder.course import Lab
 from autograder.demo.students import filled, reference
+from autograder.results.feedback import write_feedback
 from autograder.results.gradebook import read_results
+from tests.build.test_notebooks import secret_lines
 
 LAB = "01_squares"
 NOISY = (
@@ -127,6 +131,14 @@ def test_from_generate_to_fetched_feedback(instructor: Place, tmp_path_factory: 
     places["cleo"].nbgrader("fetch_feedback", LAB)
     (page,) = (places["cleo"].folder / LAB / "feedback").rglob("*.html")
     assert "3 and 4 give 25" in page.read_text()
+    by_nbgrader = {p: p.read_text() for p in (instructor.folder / "feedback").glob("*/*/*.html")}
+    assert len(by_nbgrader) == 5
+    secrets = secret_lines(lab, HIDDEN)
+    assert secrets
+    for text in by_nbgrader.values():
+        assert not secrets & {line.strip() for line in html.unescape(text).splitlines()}
+    write_feedback(results(instructor), instructor.folder, LAB)
+    assert {p: p.read_text() for p in by_nbgrader} == by_nbgrader, "nbgrader writes the pages of gradlab feedback"
     by_name = {r.student: r for r in results(instructor)}
     assert [c.passed for c in by_name["ben"].exercises[0].checks] == [True, True, True, False]
     assert by_name["ada"].penalty == 1.0

@@ -1,0 +1,72 @@
+"""What nbgrader and its formgrader do with a Gradlab course, by the configuration that plugin.py gives them."""
+
+from __future__ import annotations
+
+import json
+import re
+from pathlib import Path
+from typing import Any
+
+import pytest
+from nbconvert.exporters import HTMLExporter
+
+from autograder.build.course import read_course, read_labs
+from autograder.demo.students import filled
+from autograder.results.store import load_result
+from autograder.runner.grade import grade_lab
+from autograder.runner.nbgrader_api import open_course
+
+LAB = "01_squares"
+SCRIPT = """
+from IPython.display import HTML, Javascript, Markdown, SVG, display
+def sum_of_squares(x):
+    return (x * x).sum()
+display(HTML("<b>bold</b><script>alert('html')</script><img src=x onerror=alert(1)>"))
+display(Javascript("alert('javascript')"))
+display(Markdown("<script>alert('markdown')</script>"))
+display(SVG("<svg xmlns='http://www.w3.org/2000/svg'><script>alert('svg')</script></svg>"))
+"""
+
+
+def graded(course: Path, source: str, **options: Any) -> Any:
+    (lab,) = read_labs(read_course(course))
+    notebook = filled(lab, {"sum_of_squares": source})
+    notebook.cells.insert(0, {"cell_type": "markdown", "metadata": {}, "source": "<script>alert('cell')</script>"})
+    folder = course / "submitted" / "mallory" / LAB
+    folder.mkdir(parents=True, exist_ok=True)
+    (folder / f"{LAB}.ipynb").write_text(json.dumps(notebook))
+    api = open_course(course, **options)
+    (result,) = grade_lab(api, course, LAB)
+    assert not result.failure
+    return api
+
+
+@pytest.mark.slow
+def test_what_a_submission_displays_does_not_run_in_the_instructors_browser(small_course: Path) -> None:
+    """Slow: nbgrader autogrades a submission."""
+    api = graded(small_course, SCRIPT)
+    page, _ = HTMLExporter(config=api.config).from_filename(
+        str(small_course / "autograded" / "mallory" / LAB / f"{LAB}.ipynb")
+    )
+    assert "bold</b>" in page
+    for kind in ("html", "javascript", "markdown", "svg", "cell"):
+        assert f"<script>alert('{kind}')" not in page
+    assert not re.search(r"<img[^>]*onerror", page)
+
+
+@pytest.mark.slow
+def test_limits_of_the_configuration_hold_and_the_result_says_what_it_was_graded_with(small_course: Path) -> None:
+    """Slow: nbgrader autogrades a submission."""
+    with (small_course / "nbgrader_config.py").open("a") as config:
+        config.write("\nc.Examine.cell_seconds = 1\nc.Examine.memory_gib = 0.5\n")
+    eats = "\ndef sum_of_squares(x):\n    kept = bytearray(900_000_000)\n    return (x * x).sum()\n"
+    graded(small_course, eats + "\nwhile True:\n    pass\n")
+    result = load_result(small_course, LAB, "mallory")
+    assert result is not None
+    assert "the time limit of 1 s for a cell was reached" in " ".join(result.notes)
+    assert result.cells[0].points == 0
+    graded(small_course, eats)
+    again = load_result(small_course, LAB, "mallory")
+    assert again is not None and again.notes == ()
+    assert any("the memory limit of 0.5 GiB" in check.seen for check in again.cells[0].checks)
+    assert "landlock" in again.isolation and again.versions.torch
