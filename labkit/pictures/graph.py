@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 import shutil
 import warnings
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from typing import Any
 
 from torch import Tensor
@@ -32,8 +32,8 @@ def show_graph(output: Tensor, names: Mapping[str, Tensor] | None = None) -> Pic
     if len(labels) > MAX_NODES:
         return Picture(f"(no picture: {len(labels)} nodes are too many to read)\n{words}")
     if shutil.which("dot"):
-        return Picture(words, svg=_with_torchviz(output, names or {}))
-    return Picture(words, png=_with_networkx(labels, edges))
+        return Picture(words, _with_torchviz(output, names or {}))
+    return Picture(words, lambda: _with_networkx(labels, edges))
 
 
 def walk(output: Tensor, names: Mapping[str, Tensor]) -> tuple[dict[int, str], list[tuple[int, int]]]:
@@ -64,7 +64,8 @@ def _label(node: Any, known: Mapping[int, str]) -> str:
     return f"{name} {tuple(leaf.shape)}"
 
 
-def _with_torchviz(output: Tensor, names: Mapping[str, Tensor]) -> str:
+def _with_torchviz(output: Tensor, names: Mapping[str, Tensor]) -> Callable[[], str]:
+    """What draws the graph as it is now, later: a backward pass may take it apart meanwhile."""
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", DeprecationWarning)  # torchviz imports distutils
         from torchviz import make_dot
@@ -73,8 +74,7 @@ def _with_torchviz(output: Tensor, names: Mapping[str, Tensor]) -> str:
     # torchviz points from the leaves to the output; backward walks the other way.
     turned = [EDGE.sub(r"\g<indent>\g<b> -> \g<a>\g<rest>", line) for line in drawing.body]
     drawing.body = _numbered(turned)
-    svg: str = drawing.pipe(format="svg", encoding="utf-8")
-    return svg
+    return lambda: str(drawing.pipe(format="svg", encoding="utf-8"))
 
 
 def _numbered(lines: list[str]) -> list[str]:

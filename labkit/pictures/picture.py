@@ -1,4 +1,7 @@
-"""A picture as a value that a notebook displays. One that cannot be drawn says so in words, and raises nothing."""
+"""A picture as a value that a notebook displays, drawn when it is shown: a grader that shows nothing draws nothing.
+
+One that cannot be drawn says so in words, and raises nothing.
+"""
 
 from __future__ import annotations
 
@@ -16,26 +19,31 @@ P = ParamSpec("P")
 
 @dataclass
 class Picture:
-    """words: what a reader without pictures gets. svg or png: the drawing; neither where drawing failed."""
+    """words: what a reader without pictures gets. draw: gives the drawing, as SVG or PNG."""
 
     words: str
-    svg: str = ""
-    png: bytes = b""
+    draw: Callable[[], str | bytes] | None = None
+
+    @functools.cached_property
+    def drawing(self) -> str | bytes:
+        """SVG, or PNG, or an empty text where there is none or drawing failed, which `words` then say."""
+        try:
+            return self.draw() if self.draw else ""
+        except Exception as error:
+            self.words += f"\n(no picture: {type(error).__name__}: {error})"
+            return ""
 
     def __repr__(self) -> str:
         return self.words
 
     def _repr_mimebundle_(self, **_: Any) -> dict[str, Any]:
-        bundle: dict[str, Any] = {"text/plain": self.words}
-        if self.svg:
-            bundle["image/svg+xml"] = self.svg
-        if self.png:
-            bundle["image/png"] = self.png
-        return bundle
+        drawing = self.drawing
+        kind = "image/png" if isinstance(drawing, bytes) else "image/svg+xml"
+        return {"text/plain": self.words, **({kind: drawing} if drawing else {})}
 
 
 def never_fails(draw: Callable[P, Picture]) -> Callable[P, Picture]:
-    """Turn an exception while drawing into a Picture that says what went wrong: a picture must not hide a verdict."""
+    """Turn an exception into a Picture that says what went wrong: a picture must not hide a verdict."""
 
     @functools.wraps(draw)
     def drawn(*args: P.args, **kwargs: P.kwargs) -> Picture:

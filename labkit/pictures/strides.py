@@ -29,12 +29,15 @@ def show_strides(t: Tensor) -> Picture:
         f"shape {tuple(t.shape)}, strides {tuple(t.stride())}, offset {t.storage_offset()}, "
         f"storage of {storage.numel()} elements"
     )
-    rows = slots if t.dim() == 2 else [slots]
-    columns = max(max((len(r) for r in rows), default=0), storage.numel(), 1)
+    values = [_text(v) for v in storage.tolist()]
+    return Picture(words, lambda: _draw(slots if t.dim() == 2 else [slots], values, words))
+
+
+def _draw(rows: list[list[int]], values: list[str], words: str) -> bytes:
+    columns = max(max((len(r) for r in rows), default=0), len(values), 1)
     figure = new_figure(min(0.55 * columns + 1.2, 12), 0.5 * (len(rows) + 3) + 0.6)
     axes = figure.add_subplot()
-    colours = _colours(storage.numel())
-    values = [_text(v) for v in storage.tolist()]
+    colours = _colours(len(values))
     for row, line in enumerate(rows):
         for column, slot in enumerate(line):
             _cell(axes, column, -row, values[slot], colours[slot])
@@ -50,7 +53,7 @@ def show_strides(t: Tensor) -> Picture:
     axes.set_ylim(base - 0.7, 1.2)
     axes.set_aspect("equal")
     axes.set_axis_off()
-    return Picture(words, png=png_of(figure))
+    return png_of(figure)
 
 
 def slots_of(t: Tensor) -> list:  # type: ignore[type-arg]
