@@ -15,7 +15,7 @@ import torch
 
 
 class ForkFailed(Exception):
-    """The fork died, or did not answer in time."""
+    """The fork died, did not answer in time, or says that it failed."""
 
 
 def in_fork(work: Callable[[], Any], seconds: float = 60.0) -> Any:
@@ -47,6 +47,8 @@ def _child(work: Callable[[], Any], reading: int, writing: int) -> None:
             os.dup2(nowhere, stream)
         try:
             answer = {"result": work()}
+        except ForkFailed as failure:
+            answer = {"error": str(failure)}
         except BaseException as error:
             answer = {"error": f"{type(error).__name__}: {error}"}
         with os.fdopen(writing, "w", encoding="utf-8") as pipe:

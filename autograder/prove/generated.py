@@ -1,7 +1,7 @@
-"""Wrong answers that gradlab makes itself, for every exercise that is a function.
+"""Wrong answers that gradlab makes itself, for every exercise.
 
 Each is the reference with its result spoiled in one way. A spoiler that changes nothing (casting a result that is no
-tensor, say) proves nothing and is not counted.
+tensor, say) proves nothing and is not counted. Of a class, its methods are spoiled.
 """
 
 from __future__ import annotations
@@ -15,6 +15,14 @@ import numpy as np
 import torch
 from torch import Tensor
 from torch.utils._pytree import tree_flatten, tree_map, tree_unflatten
+
+from autograder.prove.objects import Change, SaysTrue, is_object, repeats, says_true, with_methods
+
+HARD_CODED = "the results of the visible checks, hard-coded"
+METHODS: dict[str, Change] = {
+    "an object whose methods all say True": says_true,
+    "an object whose methods repeat what they said first": repeats,
+}
 
 Function = Callable[..., Any]
 # From a function and a call's arguments to a result, and whether it is another than the function's.
@@ -55,9 +63,11 @@ def spoilers() -> dict[str, Spoiler]:
         "the argument handed back": _hand_back,
         "zeros": functools.partial(_mapped, _zero),
         "None": lambda *_: (None, True),
+        "an object that says True to everything": lambda *_: (SaysTrue(), True),
         "the result detached": functools.partial(_mapped, _detached),
         "the result cast to float64": functools.partial(_mapped, _double),
         "the result with one dimension more": functools.partial(_mapped, _unsqueezed),
+        **{label: _with_methods(change) for label, change in METHODS.items()},
     }
 
 
@@ -99,6 +109,10 @@ def _double(value: Any) -> Any:
 
 def _unsqueezed(value: Any) -> Any:
     return value[None] if isinstance(value, Tensor | np.ndarray) else value
+
+
+def _with_methods(change: Change) -> Spoiler:
+    return functools.partial(_mapped, lambda value: with_methods(change, value) if is_object(value) else value)
 
 
 def _copy(value: Any) -> Any:

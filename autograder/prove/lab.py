@@ -27,7 +27,7 @@ class Proof:
 
 
 def prove_lab(lab: Lab, mutate: bool = False) -> Proof:
-    """Try everything in forks of this process, which runs the lab's own cells. Uses one thread from here on."""
+    """Try everything in forks: of this process, which runs given cells, and of a student process. Uses one thread."""
     torch.set_num_threads(1)
     proof = Proof(lab.name)
     answers, reasons = read_answers(lab)

@@ -1,31 +1,32 @@
-"""Tries answers on a lab: the lab runs once, and each answer is tried in a fork at its exercise."""
+"""Tries answers on a lab: the lab runs once, and each answer is tried in forks at its exercise."""
 
 from __future__ import annotations
 
 import ast
 import contextlib
-import functools
-import hashlib
-import inspect
 import io
-from collections.abc import Callable, Iterator, Mapping
+import random
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 import torch
-from torch import Tensor
-from torch.utils._pytree import tree_leaves
 
 from autograder.build.checks import is_check
 from autograder.build.regions import HIDDEN, find_regions, stubbed
 from autograder.course import Cell, Exercise, Kind, Lab
-from autograder.examiner.cells import new_namespace, run_cell, run_check_cell
+from autograder.errors import SourceError
+from autograder.examiner.cells import new_namespace, run_cell
+from autograder.examiner.section import run_checks, run_given
+from autograder.prove.attempt import Attempt, Result, fresh_lines, in_one_process, through_the_examiner
 from autograder.prove.forks import ForkFailed, in_fork
-from autograder.prove.generated import HardCoded, Spoiled, spoilers
+from autograder.prove.generated import HARD_CODED, spoilers
+from autograder.prove.replaced import WATCHED
+from autograder.prove.student import CellRaised, Root, Student
 from labkit.outcome import Outcome, earned
 
-HARD_CODED = "the results of the visible checks, hard-coded"
+COURSE = (Kind.GIVEN, Kind.SCRATCH, Kind.EXERCISE)  # what a student's notebook runs besides checks
 
 
 @dataclass(frozen=True)
@@ -43,127 +44,98 @@ class Trial:
 
 
 class Bench:
-    """A lab that has run up to one of its exercises; answers to that exercise are tried in forks from here."""
+    """A lab that has run up to one of its exercises; answers to that exercise are tried in forks from here.
 
-    def __init__(self, lab: Lab, exercise: Exercise, namespace: dict[str, Any]) -> None:
-        self.lab, self.exercise, self.namespace = lab, exercise, namespace
+    student: the student process, also at the exercise; None where answers and checks run in one process.
+    """
+
+    def __init__(self, lab: Lab, exercise: Exercise, namespace: dict[str, Any], student: Student | None) -> None:
+        self.lab, self.exercise, self.namespace, self.student = lab, exercise, namespace, student
         ids = [c.id for c in lab.cells]
         start, end = ids.index(exercise.cell_id), ids.index(exercise.check_id)
-        self.between = [c for c in lab.cells[start + 1 : end] if c.kind in (Kind.GIVEN, Kind.SCRATCH)]
+        self.between = [(c, c.kind is Kind.GIVEN) for c in lab.cells[start + 1 : end] if c.kind in COURSE]
+        self.defined = _exercises(lab, start + 1)
+        self.check_cell = lab.cell(exercise.check_id)
 
     def try_source(self, source: str) -> Trial:
         """Try a solution of the exercise given as the source of its cell."""
-        return self._try(lambda: self._define(source))
+        return self._try(source)
 
     def try_blank(self) -> Trial:
-        cell = self.lab.cell(self.exercise.cell_id)
-        return self.try_source(stubbed(cell.source, find_regions(cell.source, self.lab.path, cell.line)))
+        return self._try(_blank(self.lab, self.lab.cell(self.exercise.cell_id)))
 
     def try_generated(self) -> dict[str, Trial]:
-        """Description -> trial of each wrong answer that gradlab makes from the reference. None for a class."""
-        reference = self.lab.cell(self.exercise.cell_id).source
-        trials = {}
-        for label, spoil in spoilers().items():
-            trials[label] = self._try(self._replacing(reference, functools.partial(Spoiled, spoil=spoil)))
+        """Description -> trial of each wrong answer that gradlab makes from the reference."""
+        trials = {label: self._try(self._reference, (label,)) for label in spoilers()}
         if self.exercise.parameters:
-            calls = self._visible_calls(reference)
-            trials[HARD_CODED] = self._try(self._replacing(reference, lambda f: HardCoded(f, calls)))
+            trials[HARD_CODED] = self._try(self._reference, (HARD_CODED, self._visible_calls()))
         return {label: trial for label, trial in trials.items() if trial.applied or trial.failure}
 
     def constant_parameters(self) -> list[str]:
         """Parameters that have the same value in every call of the hidden checks. An object counts by its identity."""
-
-        def work() -> list[str]:
-            self._define(self.lab.cell(self.exercise.cell_id).source)
-            function = self.namespace[self.exercise.name]
-            if inspect.isclass(function):
-                return []
-            seen: dict[str, set[str]] = {p: set() for p in self.exercise.parameters}
-            signature = inspect.signature(function)
-
-            def recorded(*args: Any, **kwargs: Any) -> Any:
-                bound = signature.bind(*args, **kwargs)
-                bound.apply_defaults()
-                for name, value in bound.arguments.items():
-                    seen[name].add(_fingerprint(value))
-                return function(*args, **kwargs)
-
-            self.namespace[self.exercise.name] = recorded
-            self._run_between()
-            run_check_cell(_part(self._check_cell, self.lab, hidden=True), self.namespace, "<hidden checks>")
-            return [name for name, values in seen.items() if len(values) < 2]
-
         if not any(c.hidden for c in self.exercise.checks):
             return []
-        result: list[str] = in_fork(work)
-        return result
+        constant: list[str] = self._watch(hidden=True, note="constant")
+        return constant
 
-    def _try(self, define: Callable[[], Any]) -> Trial:
-        def work() -> dict[str, Any]:
-            replaced = define()
-            self._run_between()
-            outcomes = run_check_cell(self._check_cell.source, self.namespace, f"<check of {self.exercise.name}>")
-            applied = getattr(replaced, "applied", True)
-            return {"outcomes": [o.as_dict() for o in outcomes], "applied": applied}
+    def _visible_calls(self) -> int:
+        calls: int = self._watch(hidden=False, note="calls")
+        return calls
 
+    def _watch(self, hidden: bool, note: str) -> Any:
+        checks = _part(self.check_cell, self.lab, hidden)
+        how = (WATCHED, list(self.exercise.parameters))
+        return self._run(Attempt(self.exercise.name, self._reference, self.between, checks, how, note))["note"]
+
+    def _try(self, source: str, replace: tuple[Any, ...] = ()) -> Trial:
+        note = "applied" if replace else ""
+        attempt = Attempt(self.exercise.name, source, self.between, self.check_cell.source, replace, note)
         try:
-            answer = in_fork(work)
+            result = self._run(attempt)
         except ForkFailed as failure:
             return Trial(failure=str(failure))
-        outcomes = tuple(Outcome(**o) for o in answer["outcomes"])
-        return Trial(outcomes, earned(outcomes, self.exercise.points), applied=answer["applied"])
+        outcomes = tuple(Outcome(**o) for o in result["outcomes"])
+        return Trial(outcomes, earned(outcomes, self.exercise.points), applied=result["note"] is not False)
 
-    def _define(self, source: str) -> None:
-        run_cell(source, self.namespace, f"<answer to {self.exercise.name}>")
-
-    def _replacing(self, reference: str, make: Callable[[Callable[..., Any]], Any]) -> Callable[[], Any]:
-        def define() -> Any:
-            self._define(reference)
-            function = self.namespace[self.exercise.name]
-            if inspect.isclass(function):
-                return Spoiled(function, lambda f, args, kwargs: (f(*args, **kwargs), False))
-            self.namespace[self.exercise.name] = replaced = make(function)
-            return replaced
-
-        return define
-
-    def _visible_calls(self, reference: str) -> int:
-        def work() -> int:
-            self._define(reference)
-            function, calls = self.namespace[self.exercise.name], 0
-
-            def counted(*args: Any, **kwargs: Any) -> Any:
-                nonlocal calls
-                calls += 1
-                return function(*args, **kwargs)
-
-            self.namespace[self.exercise.name] = counted
-            self._run_between()
-            run_check_cell(_part(self._check_cell, self.lab, hidden=False), self.namespace, "<visible checks>")
-            return calls
-
-        count: int = in_fork(work)
-        return count
-
-    def _run_between(self) -> None:
-        for cell in self.between:
-            run_cell(cell.source, self.namespace, f"<{cell.id}>")
+    def _run(self, attempt: Attempt) -> Result:
+        if self.student is None:
+            return in_one_process(attempt, self.namespace)
+        return through_the_examiner(attempt, self.student, self.namespace, self.defined)
 
     @property
-    def _check_cell(self) -> Cell:
-        return self.lab.cell(self.exercise.check_id)
+    def _reference(self) -> str:
+        return self.lab.cell(self.exercise.cell_id).source
 
 
-def benches(lab: Lab) -> Iterator[Bench]:
-    """A Bench for each exercise in turn. The lab's own cells run in this process, with the reference solutions."""
+def benches(lab: Lab, examined: bool = True) -> Iterator[Bench]:
+    """A Bench for each exercise in turn, good until the next one is asked for.
+
+    The lab's own cells run with the reference solutions: given ones in this process, and all in a student process.
+    With examined=False all run in this process, and answers and checks in one process too.
+    """
+    _seed()
     namespace = new_namespace()
+    student = Root() if examined else None
     by_cell = {e.cell_id: e for e in lab.exercises}
-    for cell in lab.cells:
+    for number, cell in enumerate(lab.cells):
         if cell.id in by_cell:
-            yield Bench(lab, by_cell[cell.id], namespace)
-        if cell.kind in (Kind.GIVEN, Kind.SCRATCH, Kind.EXERCISE):
-            with contextlib.redirect_stdout(io.StringIO()), contextlib.redirect_stderr(io.StringIO()):
-                run_cell(cell.source, namespace, f"<{cell.id}>")
+            yield Bench(lab, by_cell[cell.id], namespace, student)
+        if cell.kind in COURSE:
+            try:
+                _run(cell, namespace, _exercises(lab, number), student)
+            except Exception as error:
+                seen = str(error) if isinstance(error, ForkFailed) else f"{type(error).__name__}: {error}"
+                problem = f"with the reference solutions, this cell raises {seen}"
+                raise SourceError(lab.path / "lab.py", cell.line, problem, "correct this cell") from error
+
+
+def _run(cell: Cell, namespace: dict[str, Any], defined: list[str], student: Student | None) -> None:
+    if student is None:
+        with contextlib.redirect_stdout(io.StringIO()), contextlib.redirect_stderr(io.StringIO()):
+            run_cell(cell.source, namespace, f"<{cell.id}>")
+    else:
+        student.run(cell.source)
+        _run_given(cell, namespace, defined, student)
 
 
 def notebook_points(lab: Lab, solutions: Mapping[str, str]) -> dict[str, float]:
@@ -173,20 +145,46 @@ def notebook_points(lab: Lab, solutions: Mapping[str, str]) -> dict[str, float]:
     """
 
     def work() -> dict[str, float]:
-        namespace = new_namespace()
-        points = {}
-        for cell in lab.cells:
+        _seed()
+        namespace, student, points = new_namespace(), Root(), {}
+        for number, cell in enumerate(lab.cells):
+            defined = _exercises(lab, number)
             if cell.kind is Kind.CHECK:
-                outcomes = run_check_cell(cell.source, namespace, f"<{cell.id}>")
+                with fresh_lines(student) as line:
+                    outcomes = run_checks(cell.source, f"<{cell.id}>", namespace, defined, line)
                 points[cell.name] = earned(outcomes, lab.exercise(cell.name).points)
-            elif cell.kind in (Kind.GIVEN, Kind.SCRATCH, Kind.EXERCISE):
-                stub = stubbed(cell.source, find_regions(cell.source, lab.path, cell.line))
+            elif cell.kind in COURSE:
+                with contextlib.suppress(CellRaised):
+                    student.run(solutions.get(cell.name, _blank(lab, cell)))
                 with contextlib.suppress(Exception):
-                    run_cell(solutions.get(cell.name, stub), namespace, f"<{cell.id}>")
+                    _run_given(cell, namespace, defined, student)
+        student.close()
         return points
 
     points: dict[str, float] = in_fork(work)
     return points
+
+
+def _run_given(cell: Cell, namespace: dict[str, Any], defined: list[str], student: Student) -> None:
+    if cell.kind is Kind.GIVEN:
+        with fresh_lines(student) as line:
+            run_given(cell.source, f"<{cell.id}>", namespace, defined, line)
+
+
+def _exercises(lab: Lab, end: int) -> list[str]:
+    """The exercises of the cells before this one."""
+    before = {c.id for c in lab.cells[:end]}
+    return [e.name for e in lab.exercises if e.cell_id in before]
+
+
+def _blank(lab: Lab, cell: Cell) -> str:
+    return stubbed(cell.source, find_regions(cell.source, lab.path, cell.line))
+
+
+def _seed() -> None:
+    """As the examiner does before the first cell."""
+    for seed in (torch.manual_seed, random.seed, np.random.seed):
+        seed(0)
 
 
 def _part(cell: Cell, lab: Lab, hidden: bool) -> str:
@@ -199,16 +197,3 @@ def _part(cell: Cell, lab: Lab, hidden: bool) -> str:
         if not is_check(node) or any(node.lineno - 1 in region for region in regions) == hidden
     ]
     return ast.unparse(tree)
-
-
-def _fingerprint(value: Any) -> str:
-    parts = []
-    for leaf in tree_leaves(value):
-        if isinstance(leaf, Tensor):
-            listed = leaf.detach().to(torch.complex128).tolist() if leaf.dtype != torch.bool else leaf.tolist()
-            parts.append(f"{tuple(leaf.shape)}{tuple(leaf.stride())}{leaf.dtype}{leaf.requires_grad}{listed}")
-        elif isinstance(leaf, np.ndarray):
-            parts.append(f"{leaf.shape}{leaf.dtype}{leaf.tolist()}")
-        else:
-            parts.append(repr(leaf))
-    return hashlib.sha256(repr(parts).encode()).hexdigest()

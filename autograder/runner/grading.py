@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import ast
 import platform
+from collections.abc import Sequence
 from importlib.metadata import version
 from pathlib import Path
 
@@ -31,11 +32,10 @@ def grade_notebook(
     notes: what was repaired. Raises GradlabError where no student process can be started.
     """
     code = [cell for cell in notebook.cells if cell.cell_type == "code"]
-    steps = [_step(cell) for cell in code]
-    exercises = [s.id.removeprefix("exercise-") for s in steps if s.id.startswith("exercise-")]
+    steps = steps_of(notebook)
     process = Restarting(warm.student)
     try:
-        seen = examine(steps, exercises, process, patience)
+        seen = examine(steps, exercises_of(steps), process, patience)
     finally:
         process.kill()
     graded = []
@@ -64,6 +64,16 @@ def grade_notebook(
 def identity(cell: NotebookNode) -> str:
     """nbgrader's name for a cell of the course's, or the cell's own id."""
     return str(cell.metadata.get("nbgrader", {}).get("grade_id", cell.id))
+
+
+def steps_of(notebook: NotebookNode) -> list[Step]:
+    """The code cells, as the examiner takes them."""
+    return [_step(cell) for cell in notebook.cells if cell.cell_type == "code"]
+
+
+def exercises_of(steps: Sequence[Step]) -> list[str]:
+    """The names that stand for the student's objects."""
+    return [s.id.removeprefix("exercise-") for s in steps if s.id.startswith("exercise-")]
 
 
 def _step(cell: NotebookNode) -> Step:

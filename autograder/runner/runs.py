@@ -73,7 +73,7 @@ class Runs:
     def mark(self, pid: int) -> None:
         """Remember the processes that the run has now."""
         running = self.running[pid]
-        running.known = set(of_run(running.run))
+        running.known = set(of_run(running.run, running.watch.ignored))
 
     def tidy(self, pid: int) -> None:
         """Kill the processes that came after mark(): a check's fork, and whatever it left."""
@@ -126,7 +126,7 @@ class Runs:
             self._wait_for(running)
 
     def _kill_new(self, running: Running) -> None:
-        while new := set(of_run(running.run)) - running.known:
+        while new := set(of_run(running.run, running.watch.ignored)) - running.known:
             for pid in new:
                 kill(pid)
             self._reap()

@@ -22,7 +22,7 @@ def grid_points(start, stop, n, endpoint):
     return torch.lerp(torch.tensor(start).double(), torch.tensor(stop).double(), w).float()
 
 
-# %% wrong: grid_points "arange up to one step behind the end" fails="n points for each n from 2 to 60 | no point, and one point | start and stop at one place" raises=RuntimeError
+# %% wrong: grid_points "arange up to one step behind the end" fails="n points for n between 2 and 60 | no point, and one point | start and stop at one place" raises=RuntimeError
 def grid_points(start, stop, n, endpoint):
     step = (stop - start) / max(n - 1 if endpoint else n, 1)
     return torch.arange(start, stop + step if endpoint else stop, step)
@@ -40,7 +40,7 @@ def grid_points(start, stop, n, endpoint):
     return torch.linspace(start, stop, n)
 
 
-# %% wrong: grid_points "without the end means one point less" fails="five points from 0 to 1, with and without the end | any start, stop and n gives evenly spaced points | n points for each n from 2 to 60 | no point, and one point | twenty thousand points do not drift | start and stop at one place"
+# %% wrong: grid_points "without the end means one point less" fails="five points from 0 to 1, with and without the end | any start, stop and n gives evenly spaced points | n points for n between 2 and 60 | no point, and one point | twenty thousand points do not drift | start and stop at one place"
 def grid_points(start, stop, n, endpoint):
     points = torch.linspace(start, stop, n)
     return points if endpoint else points[:-1]

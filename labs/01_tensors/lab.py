@@ -150,11 +150,11 @@ with check(
             {"the last point lies on stop, although endpoint is False": with_end},
         )
 with check(
-    "n points for each n from 2 to 60",
+    "n points for n between 2 and 60",
     weight=2,
     hint="Does your code decide the number of points, or does a division of floats decide it?",
 ):
-    for n in range(2, 61):
+    for n in (2, 3, 8, 12, 29, 30, 58, 59, 60):  # where steps of float32 miss a point, and a few more
         for endpoint in (True, False):
             got = grid_points(1.0, 1.0 + n * 0.1, n, endpoint)
             assert got.shape == (n,), f"for n = {n} your result has shape {tuple(got.shape)}"

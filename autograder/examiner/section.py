@@ -1,0 +1,41 @@
+"""Runs single cells of a lab in the examiner: given cells for their names, check cells for their outcomes."""
+
+from __future__ import annotations
+
+import contextlib
+import io
+from collections.abc import Sequence
+from typing import Any, Protocol
+
+from autograder.examiner.cells import run_cell, run_check_cell
+from autograder.examiner.link import Line
+from autograder.examiner.remote import World
+from labkit.outcome import Outcome
+
+
+class CheckLine(Line, Protocol):
+    """A line to a student process that is told where a check begins, and may connect only then."""
+
+    def renew(self) -> None: ...
+
+
+def run_given(source: str, file: str, namespace: dict[str, Any], defined: Sequence[str], line: CheckLine) -> None:
+    """Execute a given cell of the course. The names in `defined` are stand-ins in it; raises what the cell raises."""
+    if any(name in source for name in defined):
+        line.renew()
+        _stand_in(namespace, defined, line)
+    with contextlib.redirect_stdout(io.StringIO()), contextlib.redirect_stderr(io.StringIO()):
+        run_cell(source, namespace, file)
+
+
+def run_checks(
+    source: str, file: str, namespace: dict[str, Any], defined: Sequence[str], line: CheckLine
+) -> list[Outcome]:
+    """The outcomes of a check cell in which the names in `defined` are stand-ins."""
+    _stand_in(namespace, defined, line)
+    return run_check_cell(source, namespace, file, before_check=line.renew)
+
+
+def _stand_in(namespace: dict[str, Any], defined: Sequence[str], line: Line) -> None:
+    world = World(line, namespace)
+    namespace.update({name: world.stand_in(name) for name in defined})

@@ -1,0 +1,174 @@
+"""One attempt at an exercise: defined and checked, from the state of the lab at that exercise, in forks.
+
+`through_the_examiner` is how answers are graded: the answer in a student process, the checks beside stand-ins.
+`in_one_process` runs both together, as a notebook does: what the two say of an answer must be the same.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import socket
+import time
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from autograder.course import Cell
+from autograder.examiner.cells import run_cell, run_check_cell
+from autograder.examiner.link import Link, Stopped
+from autograder.examiner.remote import World
+from autograder.examiner.section import run_checks, run_given
+from autograder.prove.forks import ForkFailed, in_fork
+from autograder.prove.replaced import replacement
+from autograder.prove.student import NOTE, Student
+from autograder.wire.frames import Plain
+
+CHECK_SECONDS = 20.0
+
+
+@dataclass(frozen=True)
+class Attempt:
+    """source: of the exercise's cell. between: the cells from there to the check. checks: source of the check cell.
+
+    replace: how the object that the source defines is replaced, see replacement(). note: what to read of its note.
+    """
+
+    name: str
+    source: str
+    between: Sequence[tuple[Cell, bool]]  # and whether the cell is given
+    checks: str
+    replace: tuple[Any, ...] = ()
+    note: str = ""
+
+
+Result = dict[str, Any]  # "outcomes": of the checks, as dictionaries. "note": what was read.
+
+
+def through_the_examiner(
+    attempt: Attempt, student: Student, namespace: dict[str, Any], defined: Sequence[str]
+) -> Result:
+    """What came of an attempt in a branch of the student process, checked in a fork of this one.
+
+    namespace: the examiner's. defined: the names that are stand-ins. Raises ForkFailed where a cell raises, where the
+    student process dies or is too slow, and where what it says is no answer.
+    """
+    branch = student.branch()
+    try:
+        result: Result = in_fork(lambda: _examined(attempt, branch, namespace, defined))
+        return result
+    finally:
+        branch.close()
+        student.end_branch()
+
+
+def in_one_process(attempt: Attempt, namespace: dict[str, Any]) -> Result:
+    """What came of an attempt in a fork of this process, whose namespace is the notebook's. Raises ForkFailed."""
+
+    def work() -> Result:
+        run_cell(attempt.source, namespace, f"<answer to {attempt.name}>")
+        if attempt.replace:
+            namespace[attempt.name], namespace[NOTE] = replacement(
+                namespace[attempt.name], attempt.replace[0], attempt.replace[1:]
+            )
+        for cell, _ in attempt.between:
+            run_cell(cell.source, namespace, f"<{cell.id}>")
+        outcomes = run_check_cell(attempt.checks, namespace, f"<check of {attempt.name}>")
+        note = getattr(namespace[NOTE], attempt.note) if attempt.note else None
+        return {"outcomes": [o.as_dict() for o in outcomes], "note": note}
+
+    result: Result = in_fork(work)
+    return result
+
+
+def _examined(attempt: Attempt, student: Student, namespace: dict[str, Any], defined: Sequence[str]) -> Result:
+    student.run(attempt.source)
+    if attempt.replace:
+        student.replace(attempt.name, *attempt.replace)
+    for cell, given in attempt.between:
+        student.run(cell.source)
+        if given:
+            with fresh_lines(student) as line:
+                run_given(cell.source, f"<{cell.id}>", namespace, defined, line)
+    with _only(student.calls) as line:
+        outcomes = run_checks(attempt.checks, f"<check of {attempt.name}>", namespace, defined, line)
+        note = getattr(World(line, namespace).stand_in(NOTE), attempt.note) if attempt.note else None
+    for outcome in outcomes:
+        if outcome.blame == "process":
+            raise ForkFailed(outcome.seen)
+    return {"outcomes": [o.as_dict() for o in outcomes], "note": note}
+
+
+class CheckLine:
+    """A line that connects as the first check begins. `broken`: what to do where one before has broken it."""
+
+    def __init__(self, connect: Callable[[], Link], broken: Callable[[Link], None]) -> None:
+        self._connect, self._broken = connect, broken
+        self.link: Link | None = None
+
+    def renew(self) -> None:
+        """Called as each check begins."""
+        if self.link is not None and self.link.broken:
+            self._broken(self.link)
+            self._hang_up()
+        if self.link is None:
+            self.link = self._connect()
+        self.link.until = time.monotonic() + CHECK_SECONDS
+
+    def ask(self, request: Plain) -> Plain:
+        if self.link is None:
+            raise Stopped("a call where there is no check")
+        return self.link.ask(request)
+
+    def close(self) -> None:
+        """Hang up for good. A stand-in may outlive its line, and must not keep the student process alive."""
+        self._hang_up()
+        self._connect = _closed
+
+    def _hang_up(self) -> None:
+        if self.link is not None:
+            self.link.channel.close()
+            self.link = None
+
+
+@contextlib.contextmanager
+def fresh_lines(student: Student) -> Iterator[CheckLine]:
+    """A line to a branch of the student process, and to a new one after a check that broke it.
+
+    What calls do in a branch does not stay.
+    """
+    line = CheckLine(lambda: student.branch().calls(), lambda _: None)
+    try:
+        yield line
+    finally:
+        line.close()
+        student.end_branch()
+
+
+@contextlib.contextmanager
+def _only(connect: Callable[[], Link]) -> Iterator[CheckLine]:
+    """A line whose break ends the attempt. Raises ForkFailed."""
+    line = CheckLine(connect, _refuse)
+    try:
+        yield line
+        if line.link is not None and line.link.broken:
+            _refuse(line.link)
+    finally:
+        line.close()
+
+
+def _closed() -> Link:
+    raise Stopped("a call where there is no check")
+
+
+def _refuse(link: Link) -> None:
+    raise ForkFailed("the process died" if _hung_up(link.channel) else link.broken)
+
+
+def _hung_up(channel: socket.socket) -> bool:
+    channel.setblocking(False)
+    try:
+        return channel.recv(1, socket.MSG_PEEK) == b""
+    except BlockingIOError:
+        return False
+    except OSError:
+        return True

@@ -1,0 +1,101 @@
+"""Objects whose methods all say one thing: what a student could hand in who only wants comparisons to succeed."""
+
+from __future__ import annotations
+
+import copy
+import functools
+import types
+from collections.abc import Callable, Iterator
+from typing import Any
+
+import numpy as np
+import torch
+from torch import Tensor
+
+Method = Callable[..., Any]
+Change = Callable[[Method], Method]
+VALUES = (bool, int, float, complex, str, bytes, list, tuple, dict, set, type(None), Tensor, np.ndarray, np.generic)
+TORCH_VALUES = (torch.dtype, torch.device, torch.Size, torch.Generator)
+SPECIAL = {"__call__", "__len__", "__getitem__", "__contains__", "__iter__", "__next__", "__eq__", "__bool__"}
+
+
+class SaysTrue:
+    """Agrees with whatever it is asked or compared with."""
+
+    def __getattr__(self, name: str) -> Any:
+        if name.startswith("__"):
+            raise AttributeError(name)
+        return says_true(self)
+
+    def __call__(self, *args: Any, **kwargs: Any) -> bool:
+        return True
+
+    def __eq__(self, other: object) -> bool:
+        return True
+
+    def __ne__(self, other: object) -> bool:
+        return False
+
+    def __lt__(self, other: object) -> bool:
+        return True
+
+    __le__ = __gt__ = __ge__ = __contains__ = __lt__
+    __hash__ = object.__hash__
+
+    def __len__(self) -> int:
+        return 1
+
+    def __iter__(self) -> Iterator[Any]:
+        return iter([self])
+
+    def __getitem__(self, key: Any) -> Any:
+        return self
+
+
+def is_object(value: Any) -> bool:
+    """Whether what it does, and not what it is, makes its worth: a function, a class, or an instance of a class."""
+    return not isinstance(value, VALUES + TORCH_VALUES)
+
+
+def says_true(method: Method) -> Method:
+    return lambda *args, **kwargs: True
+
+
+def repeats(method: Method) -> Method:
+    """What the method said the first time, each time."""
+    said: list[Any] = []
+
+    @functools.wraps(method)
+    def repeated(*args: Any, **kwargs: Any) -> Any:
+        if not said:
+            said.append(method(*args, **kwargs))
+        return said[0]
+
+    return repeated
+
+
+def with_methods(change: Change, value: Any) -> Any:
+    """The like of a function, class or object with other methods. An object whose class is built-in stays as it is."""
+    if isinstance(value, type):
+        return _changed_class(value, change)
+    if isinstance(value, types.FunctionType | types.MethodType | functools.partial):
+        return change(value)
+    try:
+        other = copy.copy(value)
+        other.__class__ = _changed_class(type(value), change)
+    except Exception:  # a built-in class, one of slots, an object that cannot be copied
+        return value
+    return other
+
+
+def _changed_class(kind: type, change: Change) -> type:
+    members = {name: member for base in reversed(kind.__mro__[:-1]) for name, member in vars(base).items()}
+    made: dict[str, Any] = {}
+    for name, member in members.items():
+        if name.startswith("_") and name not in SPECIAL:
+            continue
+        if isinstance(member, staticmethod | classmethod):
+            made[name] = type(member)(change(member.__func__))
+        elif isinstance(member, types.FunctionType):
+            made[name] = change(member)
+    return type(kind)(kind.__name__, (kind,), {**made, "__module__": kind.__module__})
