@@ -37,12 +37,16 @@ class Cell(Model):
 
 
 class Check(Model):
-    """One labelled test inside a check cell. `misconceptions` are the messages that its `explain` calls can give."""
+    """One labelled test inside a check cell. `misconceptions` are the messages that its `explain` calls can give.
+
+    observed: rests on what only the student's process can say.
+    """
 
     label: str
     weight: float = 1.0
     guard: bool = False
     required: bool = False
+    observed: bool = False
     hint: str = ""
     hidden: bool = False
     misconceptions: tuple[str, ...] = ()
@@ -63,6 +67,12 @@ class Exercise(Model):
         """Points that the visible checks can show: their share of the cell's weight."""
         total = sum(c.weight for c in self.checks)
         return round(self.points * sum(c.weight for c in self.checks if not c.hidden) / total, 4)
+
+    @property
+    def observed_points(self) -> float:
+        """Points that rest on observed checks: their share of the cell's weight."""
+        total = sum(c.weight for c in self.checks)
+        return round(self.points * sum(c.weight for c in self.checks if c.observed) / total, 4)
 
 
 class Lab(Model):

@@ -23,7 +23,6 @@ from autograder.sandbox import Limits
 from autograder.submission.read import Refused, read_submission
 from autograder.submission.repair import blank, notes_of, repair
 
-
 _open: list[Warm] = []
 
 

@@ -1,8 +1,9 @@
-"""What a lab imports: checks, comparisons, hints, pictures, and the device to work on.
+"""What a lab imports: checks, comparisons, hints, pictures, probes, and the device to work on.
 
 labkit imports nothing from `autograder`: a student needs only this package.
 """
 
+from labkit import probes
 from labkit.check import check
 from labkit.choices import letters
 from labkit.compare import assert_close, explain
@@ -10,4 +11,4 @@ from labkit.device import device
 from labkit.hint import hint
 from labkit.pictures import show_graph, show_strides
 
-__all__ = ["assert_close", "check", "device", "explain", "hint", "letters", "show_graph", "show_strides"]
+__all__ = ["assert_close", "check", "device", "explain", "hint", "letters", "probes", "show_graph", "show_strides"]

@@ -8,6 +8,7 @@ from pathlib import Path
 from types import TracebackType
 
 _HERE = str(Path(__file__).parent)
+_PROBES = str(Path(__file__).parent / "probes")
 _LIBRARIES = tuple({sysconfig.get_path("purelib"), sysconfig.get_path("platlib"), sysconfig.get_path("stdlib")})
 NOT_WRITTEN = "This exercise is not written yet."
 
@@ -16,11 +17,14 @@ def describe_exception(error: BaseException, trace: TracebackType | None, cell: 
     """(what was seen, the exception's type name, whose error it was).
 
     cell: the file name of the check cell. An exception that passed through code that is neither that cell's nor a
-    library's is the student's. One that was raised by the check's own lines is the check's, unless it is a plain
-    `assert`: that is a verdict, not an error, and has no type name.
+    library's is the student's, and so is one that ended a probe, which does nothing but use the student's object. One
+    that was raised by the check's own lines is the check's, unless it is a plain `assert`: that is a verdict, not an
+    error, and has no type name.
     """
     kind = type(error).__name__
-    if reason := getattr(error, "reason", ""):  # why a student process could not answer
+    if getattr(error, "from_course", False):
+        return f"this check does not work: {_shorten(str(error))}", kind, "check"
+    if reason := _trouble(error):
         return reason, kind, "process"
     if getattr(error, "from_student", False):  # raised in a student process
         unwritten = isinstance(error, NotImplementedError) and not error.args
@@ -38,7 +42,17 @@ def describe_exception(error: BaseException, trace: TracebackType | None, cell: 
         return str(error), "", ""
     if isinstance(error, NameError):
         return f"{error}. Run the cell that defines it first.", kind, "check"
-    return f"your result could not be used: {kind}: {_shorten(str(error))}", kind, "check"
+    whose = "student" if any(name.startswith(_PROBES) for name, _ in frames) else "check"
+    return f"your result could not be used: {kind}: {_shorten(str(error))}", kind, whose
+
+
+def _trouble(error: BaseException) -> str:
+    """Why a student process could not answer, as the examiner says it; empty where that is not what happened.
+
+    Python's own UnicodeError has a `reason` too, which is no such thing.
+    """
+    told = getattr(error, "from_student", False) or isinstance(getattr(type(error), "reason", None), property)
+    return str(getattr(error, "reason", "")) if told else ""
 
 
 def _frames(trace: TracebackType | None) -> list[tuple[str, int]]:

@@ -32,14 +32,25 @@ class check:  # noqa: N801 - reads as a statement in a lab: with check("..."):
     weight: its part of the cell's points, relative to the other checks of the cell.
     guard: pays only where the exercise's other checks do not all fail.
     required: where it fails, nothing else in the cell pays.
+    observed: rests on what only the student's process can say, a count or a number of bytes. It pays only where a
+    check of a value passed.
     """
 
     def __init__(
-        self, label: str, *, hint: str = "", weight: float = 1.0, guard: bool = False, required: bool = False
+        self,
+        label: str,
+        *,
+        hint: str = "",
+        weight: float = 1.0,
+        guard: bool = False,
+        required: bool = False,
+        observed: bool = False,
     ) -> None:
         if weight <= 0:
             raise ValueError(f"check {label!r}: weight must be above 0, got {weight}")
-        self.outcome = Outcome(label, float(weight), guard, required, hint)
+        if observed and (guard or required):
+            raise ValueError(f"check {label!r}: an observed check can be neither a guard nor required")
+        self.outcome = Outcome(label, float(weight), guard, required, hint, observed=observed)
         self._cell = _caller(sys._getframe(1))
         self._stack = contextlib.ExitStack()
 

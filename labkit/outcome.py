@@ -28,6 +28,7 @@ class Outcome:
     error: str = ""
     blame: str = ""
     notes: list[str] = field(default_factory=list)
+    observed: bool = False
 
     def as_dict(self) -> dict[str, Any]:
         return asdict(self)
@@ -38,13 +39,14 @@ def paying(outcomes: Sequence[Outcome]) -> list[Outcome]:
 
     A required check that fails voids the whole cell: it says that the result has not even the right form.
     A guard pays only where the other checks do not all fail: leaving the input unchanged is worth nothing alone.
+    An observed check, which a lying process could pass, pays only where a check of a value passed.
     """
     if any(o.required and not o.passed for o in outcomes):
         return []
-    others = [o for o in outcomes if not o.guard]
-    if others and not any(o.passed for o in others):
+    values = [o for o in outcomes if not o.guard and not o.observed]
+    if values and not any(o.passed for o in values):
         return []
-    return [o for o in outcomes if o.passed]
+    return [o for o in outcomes if o.passed and (values or not o.observed)]
 
 
 def share(outcomes: Sequence[Outcome]) -> float:

@@ -3,15 +3,22 @@
 from __future__ import annotations
 
 import ast
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
 from autograder.build.regions import HIDDEN, Region
-from autograder.course import Check
+from autograder.course import Check, Exercise
 from autograder.errors import SourceError
 
-OPTIONS: dict[str, tuple[type, ...]] = {"hint": (str,), "weight": (int, float), "guard": (bool,), "required": (bool,)}
+OPTIONS: dict[str, tuple[type, ...]] = {
+    "hint": (str,),
+    "weight": (int, float),
+    "guard": (bool,),
+    "required": (bool,),
+    "observed": (bool,),
+}
+OBSERVED_SHARE = 0.2  # of a lab's points may rest on observed checks
 EXAMPLE = 'with check("the result is finite", hint="What is exp(1000)?"):'
 
 
@@ -41,7 +48,38 @@ def read_checks(tree: ast.Module, regions: list[Region], path: Path, first_line:
         checks.append(check)
     if not checks:
         raise SourceError(path, first_line, "a check cell without a check", f"write {EXAMPLE!r}")
+    _refuse_observed_alone(checks, path, first_line, [node.lineno for node in top_level])
     return tuple(checks)
+
+
+def refuse_much_observed(exercises: Sequence[Exercise], points: float, path: Path, line_of: Mapping[str, int]) -> None:
+    """Observed checks hold at most a fifth of a lab's points. line_of: check cell's id -> line. Raises SourceError."""
+    observed = sum(e.observed_points for e in exercises)
+    if observed > OBSERVED_SHARE * points + 1e-9:
+        most = max(exercises, key=lambda e: e.observed_points)
+        raise SourceError(
+            path,
+            line_of[most.check_id],
+            f"observed checks hold {observed:g} of the lab's {points:g} points, {most.observed_points:g} of them here; "
+            f"{OBSERVED_SHARE * points:g} are allowed, because a process can lie about them",
+            "lower their weight, or check a value that can be computed again",
+        )
+
+
+def _refuse_observed_alone(checks: Sequence[Check], path: Path, first_line: int, lines: Sequence[int]) -> None:
+    for check, line in zip(checks, lines, strict=True):
+        if check.observed and (check.guard or check.required):
+            word = "a guard" if check.guard else "required"
+            raise SourceError(
+                path, first_line + line - 1, f"an observed check that is {word}", "take one of the two out"
+            )
+        if check.observed and all(c.observed or c.guard for c in checks):
+            raise SourceError(
+                path,
+                first_line + line - 1,
+                "an observed check in a cell without a check of a value: it would never pay",
+                "add a check that compares values, without observed=True and guard=True",
+            )
 
 
 def _read(node: ast.With, path: Path, line: int, hidden: bool) -> Check:

@@ -8,7 +8,7 @@ import unicodedata
 from pathlib import Path
 
 from autograder.build.cells import RawCell, read_cells
-from autograder.build.checks import is_check, read_checks
+from autograder.build.checks import is_check, read_checks, refuse_much_observed
 from autograder.build.hints import read_hints
 from autograder.build.names import Names, names_of, refuse_undefined, refuse_unseeded
 from autograder.build.regions import HIDDEN, SOLUTION, Region, find_regions, stubbed
@@ -53,6 +53,7 @@ def read_lab_text(text: str, path: Path, entry: LabEntry) -> Lab:
     _refuse_undefined_for_students(cells, regions, path)
     exercises = _exercises(cells, regions, first_lines, path)
     _refuse_shared_names(cells, exercises, path)
+    refuse_much_observed(exercises, sum(c.points for c in cells), path, {c.id: c.line for c in cells})
     return Lab(
         name=entry.name,
         title=entry.title,

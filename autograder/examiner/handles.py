@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from typing import Any, Protocol
 
 import torch
@@ -22,6 +22,8 @@ class Operates(Protocol):
 
     def operate(self, target: str | int, operation: str, *args: Any, **kwargs: Any) -> Any: ...
 
+    def probe(self, function: Callable[..., Any], args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any: ...
+
 
 class Remote:
     """An object of the student's: a function, a class, or an instance that is no value.
@@ -39,6 +41,10 @@ class Remote:
     def __del__(self) -> None:
         if isinstance(self._target, int):
             self._world.dropped.handles.append(self._target)
+
+    def __probe__(self, function: Callable[..., Any], args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
+        """labkit's way to run a probe where its arguments live."""
+        return self._world.probe(function, args, kwargs)
 
     def __call__(self, *args: Any, **kwargs: Any) -> Any:
         return self._do("call", *args, **kwargs)

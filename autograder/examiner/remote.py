@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import weakref
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from typing import Any
 
 import torch
@@ -52,6 +52,13 @@ class World:
         if error is not None:
             raise error
         return result
+
+    def probe(self, function: Callable[..., Any], args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
+        """Run a probe in the student process, by its name. What it returns is the student's word, as of any call."""
+        name = names.probe_name(function) or self._given(function)
+        if name is None:
+            raise TypeError(f"the probe {function.__name__} stands neither in labkit nor in a given cell")
+        return self.operate(names.PROBE + name, "call", *args, **kwargs)
 
     def ask(self, *request: Plain) -> Plain:
         """The reply to a request."""
@@ -106,15 +113,16 @@ class World:
 
     def _name_of(self, value: Any) -> str | None:
         found = names.name_of(value)
-        if found is None and not isinstance(value, Remote):
-            given = next((n for n, known in self.namespace.items() if known is value), None)
-            found = None if given is None else f"given {given}"
-        return found
+        return self._given(value) if found is None and type(value) is not Remote else found
+
+    def _given(self, value: Any) -> str | None:
+        given = next((n for n, known in self.namespace.items() if known is value), None)
+        return None if given is None else names.GIVEN + given
 
     def _named(self, name: str) -> Any:
-        if not name.startswith("given "):
+        if not name.startswith(names.GIVEN):
             return names.named(name)
-        given = self.namespace.get(name.removeprefix("given "))
+        given = self.namespace.get(name.removeprefix(names.GIVEN))
         if not callable(given):
             raise WireError("no such given function")
         return given

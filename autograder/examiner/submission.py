@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import contextlib
-import io
 import random
 import time
 from collections.abc import Iterator, Sequence
@@ -13,10 +12,10 @@ from typing import Any
 import numpy as np
 import torch
 
-from autograder.examiner.cells import new_namespace, run_cell, run_check_cell
+from autograder.examiner.cells import new_namespace
 from autograder.examiner.link import ENDED, Stopped
 from autograder.examiner.process import Restarting
-from autograder.examiner.remote import World
+from autograder.examiner.section import run_checks, run_given
 from autograder.wire.ambient import Ambient
 from labkit.outcome import Outcome
 
@@ -104,44 +103,22 @@ def _examine(steps: Sequence[Step], exercises: Sequence[str], student: Restartin
         if name in exercises and name != step.id:
             defined.append(name)
         elif step.kind == "given":
-            _run_given(step, namespace, defined, student, clock)
+            # For its names. One that shows the student's own result may fail here too.
+            with contextlib.suppress(Exception), _lines(student, clock) as line:
+                run_given(step.source, f"<{step.id}>", namespace, defined, line)
         elif step.kind == "check":
-            seen.outcomes = _run_checks(step, namespace, defined, student, clock)
+            with _lines(student, clock) as line:
+                seen.outcomes = run_checks(step.source, f"<{step.id}>", namespace, defined, line)
     return results
-
-
-def _run_given(step: Step, namespace: dict[str, Any], defined: list[str], student: Restarting, clock: Clock) -> None:
-    """A given cell of the course, for its names. One that shows the student's own result may fail here too."""
-    with contextlib.ExitStack() as stack:
-        stack.enter_context(contextlib.suppress(Exception))
-        if any(name in step.source for name in defined):
-            lines = stack.enter_context(_lines(student, clock))
-            lines.renew()
-            world = World(lines, namespace)
-            namespace.update({name: world.stand_in(name) for name in defined})
-        stack.enter_context(contextlib.redirect_stdout(io.StringIO()))
-        stack.enter_context(contextlib.redirect_stderr(io.StringIO()))
-        run_cell(step.source, namespace, f"<{step.id}>")
-
-
-def _run_checks(
-    step: Step, namespace: dict[str, Any], defined: list[str], student: Restarting, clock: Clock
-) -> list[Outcome]:
-    with _lines(student, clock) as lines:
-        world = World(lines, namespace)
-        namespace.update({name: world.stand_in(name) for name in defined})
-        return run_check_cell(step.source, namespace, f"<{step.id}>", before_check=lines.renew)
 
 
 @contextlib.contextmanager
 def _lines(student: Restarting, clock: Clock) -> Iterator[_Lines]:
-    student.begin_checks()
     lines = _Lines(student, clock)
     try:
         yield lines
     finally:
-        lines.close()
-        student.end_checks()
+        lines.end()
 
 
 class _Lines:
@@ -150,11 +127,15 @@ class _Lines:
     def __init__(self, student: Restarting, clock: Clock) -> None:
         self.student, self.clock = student, clock
         self.link: Any = None
+        self.begun = False
         self.why_not = ""
 
     def renew(self) -> None:
         try:
             seconds = self.clock.check()
+            if not self.begun:
+                self.begun = True
+                self.student.begin_checks()
             if self.link is None or self.link.broken:
                 self.close()
                 self.link = self.student.connect(seconds)
@@ -172,6 +153,12 @@ class _Lines:
             if self.link.broken == ENDED:
                 self.link.broken = f"{self.student.why() or 'the Python process ended'} during this check"
             raise Stopped(self.link.broken) from None
+
+    def end(self) -> None:
+        """Hang up, and leave nothing running of what the checks started."""
+        self.close()
+        if self.begun:
+            self.student.end_checks()
 
     def close(self) -> None:
         if self.link is not None:

@@ -7,7 +7,7 @@ import io
 import secrets
 import sys
 import warnings
-from collections.abc import Collection, Iterator
+from collections.abc import Iterable, Iterator
 from typing import Any
 
 import torch
@@ -28,11 +28,12 @@ MAX_TEXT = 2_000  # characters of an exception's message
 class Calls:
     """The objects, nodes and handles of one client.
 
-    namespace: the notebook's. given: the names in it that are the course's own, and mean the same for the client.
+    namespace: the notebook's. given: the names in it that are the course's own, and mean the same for the client. Those
+    by which the client passes a function are added.
     """
 
-    def __init__(self, namespace: dict[str, Any], given: Collection[str] = ()) -> None:
-        self.namespace, self.given = namespace, given
+    def __init__(self, namespace: dict[str, Any], given: Iterable[str] = ()) -> None:
+        self.namespace, self.given = namespace, set(given)
         self.nodes: dict[int, Node] = {}
         self.handles: dict[int, Any] = {}
         self.origins: dict[int, list[Any]] = {}  # gradient edges of what went into the making of a handle
@@ -156,6 +157,9 @@ class Calls:
     def _target(self, target: Plain) -> Any:
         if isinstance(target, int):
             return self.handles[target]
+        if target.startswith(names.PROBE):
+            probe = target.removeprefix(names.PROBE)
+            return self._named(probe) if probe.startswith(names.GIVEN) else names.probe_named(probe)
         if target not in self.namespace:
             raise NameError(f"name {target!r} is not defined")
         return self.namespace[target]
@@ -170,11 +174,15 @@ class Calls:
         return value
 
     def _name_of(self, value: Any) -> str | None:
-        given = next((name for name in self.given if self.namespace.get(name) is value), None)
-        return names.name_of(value) if given is None else f"given {given}"
+        given = next((name for name in sorted(self.given) if self.namespace.get(name) is value), None)
+        return names.name_of(value) if given is None else names.GIVEN + given
 
     def _named(self, name: str) -> Any:
-        return self._target(name.removeprefix("given ")) if name.startswith("given ") else names.named(name)
+        if not name.startswith(names.GIVEN):
+            return names.named(name)
+        value = self._target(name := name.removeprefix(names.GIVEN))
+        self.given.add(name)
+        return value
 
     def _opaque(self, value: Any) -> Plain:
         number = self._numbers.get(id(value))

@@ -15,6 +15,7 @@ import numpy as np
 import torch
 
 from autograder.wire.frames import WireError
+from labkit.probes import PROBES, ProbeError
 
 MODULES: dict[str, Any] = {
     "torch": torch,
@@ -41,7 +42,10 @@ EXCEPTIONS: dict[str, Any] = {
     "torch.autograd.gradcheck": sys.modules["torch.autograd.gradcheck"],  # torch.autograd.gradcheck is its function
     "numpy.exceptions": np.exceptions,
     "numpy.linalg": np.linalg,
+    "labkit.probes.dispatch": {"ProbeError": ProbeError},
 }
+PROBE = "probe "  # before the name of a probe, where the target of a call is no name of the notebook's
+GIVEN = "given "  # before a name of the course's own in the notebook
 
 
 def _callables() -> dict[str, Any]:
@@ -75,6 +79,19 @@ def named(name: str) -> Any:
     if name not in _NAMED:
         raise WireError(f"no callable {name[:60]!r}")
     return _NAMED[name]
+
+
+def probe_name(value: Any) -> str | None:
+    """The name by which the other side knows this probe of labkit's, or None."""
+    name: str = getattr(value, "__name__", "")
+    return name if PROBES.get(name) is value else None
+
+
+def probe_named(name: str) -> Any:
+    """labkit's probe of this name. Raises NameError."""
+    if name not in PROBES:
+        raise NameError(f"no probe {name[:60]!r}")
+    return PROBES[name]
 
 
 def exception_type(names: Sequence[str], given: Mapping[str, Any]) -> type[Exception]:

@@ -104,6 +104,10 @@ def test_cell_ids_of_a_section_stay_when_another_section_grows() -> None:
         ('check("three becomes six", weight=3)', 'check("three", wait=1)', "no option 'wait'", "wait=1"),
         ('check("three becomes six", weight=3)', "check(label)", "is not defined", "label"),
         ('check("one becomes two")', "check('a' + 'b')", "plain text", "'a' + 'b'"),
+        ('check("three becomes six", weight=3)', 'check("six", observed=1)', "written out", "observed=1"),
+        ('weight=3)', 'observed=True, guard=True)', "observed check that is a guard", "guard=True"),
+        ('weight=3)', 'observed=True, required=True)', "observed check that is required", "required=True"),
+        ('weight=3)', 'observed=True)', "observed checks hold 1 of the lab's 3 points", "check: double"),
         ("import torch\n", "import torch\nx0 = torch.rand(3)\n", "no seed", "torch.rand"),
         ("# %% [markdown]\n# # A", "# %% [markdown] points=2\n# # A", "no option 'points'", "[markdown] points"),
         ("[markdown] points=1", "points=1", "wrong type", "question: why"),
@@ -118,6 +122,22 @@ def test_a_mistake_is_named_with_its_line_and_a_fix(old: str, new: str, problem:
     assert error.fix
     lines = [n for n, line in enumerate(text.splitlines(), start=1) if at in line]
     assert error.line in lines
+
+
+def test_observed_checks_may_hold_a_fifth_of_a_labs_points() -> None:
+    observed = GOOD.replace("weight=3)", "weight=3, observed=True)")
+    assert "1.5 of the lab's 3 points" in refusal(observed).problem
+    most = observed.replace("[markdown] points=1", "[markdown] points=5.5")
+    assert read(most).exercise("double").observed_points == 1.5
+    assert "are allowed" in refusal(observed.replace("[markdown] points=1", "[markdown] points=5.4")).problem
+
+
+@pytest.mark.parametrize("other", ["observed=True", "guard=True"])
+def test_an_observed_check_needs_a_check_of_a_value_beside_it(other: str) -> None:
+    text = GOOD.replace("weight=3)", "observed=True)").replace('"one becomes two")', f'"one becomes two", {other})')
+    error = refusal(text)
+    assert "without a check of a value" in error.problem
+    assert error.line in [n for n, line in enumerate(text.splitlines(), start=1) if "observed=True" in line]
 
 
 def test_an_exercise_without_a_check_is_refused() -> None:

@@ -99,11 +99,14 @@ def serve(channel: socket.socket, calls: Calls) -> None:
 def _clean_state() -> Iterator[None]:
     """The same state of the process at the start of each run, and the one before at its end."""
     kept = torch.get_rng_state(), random.getstate(), np.random.get_state()
+    threads = torch.get_num_threads()
+    torch.set_num_threads(1)  # as a student process: more would add in another order
     for seed in (torch.manual_seed, random.seed, np.random.seed):
         seed(7)
     try:
         yield
     finally:
+        torch.set_num_threads(threads)
         torch.set_rng_state(kept[0])
         random.setstate(kept[1])
         np.random.set_state(kept[2])

@@ -11,6 +11,7 @@ from tests.examiner.program import Program, programs_of
 from tests.examiner.programs import (
     arrays,
     calls,
+    captures,
     errors,
     geometry,
     gradients,
@@ -19,12 +20,14 @@ from tests.examiner.programs import (
     memory,
     orders,
     state,
+    training,
     values,
 )
 
 MODULES: tuple[ModuleType, ...] = (
     arrays,
     calls,
+    captures,
     errors,
     geometry,
     gradients,
@@ -33,6 +36,7 @@ MODULES: tuple[ModuleType, ...] = (
     memory,
     orders,
     state,
+    training,
     values,
 )
 PROGRAMS = {

@@ -128,11 +128,11 @@ def test_a_limit_in_every_check_of_an_exercise_leaves_the_next_exercise_its_poin
 def test_a_cell_keeps_what_it_printed_up_to_the_bound_and_says_that_more_was_cut(warm: Warm) -> None:
     picture = "from IPython.display import Image, display\nfor _ in range(9):\n    display(Image(bytes(600_000), format='png'))\n"
     floods = {
-        "text": "print('x' * 50_000_000)",
-        "lines": "print('x\\n' * 2_000_000)",
-        "pieces": "import sys\nfor _ in range(100_000):\n    print(1)\n    print(2, file=sys.stderr)\n",
+        "text": "print('x' * 5_000_000)",
+        "lines": "print('x\\n' * 200_000)",
+        "pieces": "import sys\nfor _ in range(5_000):\n    print(1)\n    print(2, file=sys.stderr)\n",
         "pictures": picture,
-        "values": "from IPython.display import display\nfor n in range(100_000):\n    display(n)\n",
+        "values": "from IPython.display import display\nfor n in range(5_000):\n    display(n)\n",
     }
     for name, source in floods.items():
         seen = examined(warm, "def double(x):\n    return 2 * x\n", before=source, patience=replace(PATIENCE, cell=20))
@@ -145,7 +145,10 @@ def test_a_cell_keeps_what_it_printed_up_to_the_bound_and_says_that_more_was_cut
 def test_a_submission_that_takes_too_long_keeps_what_it_had(warm: Warm) -> None:
     slow = "import time\ntime.sleep(2.5)\n"
     seen = examined(warm, f"def double(x):\n    return 2 * x\n\n{slow}", before=slow, patience=Patience(9, 9, 4))
-    assert "the time limit of 4 s for a submission" in str(seen["exercise-add"].outputs) + seen["check-add"].outcomes[0].seen
+    assert (
+        "the time limit of 4 s for a submission"
+        in str(seen["exercise-add"].outputs) + seen["check-add"].outcomes[0].seen
+    )
     assert all(step in seen for step in ("check-double", "check-add"))
     assert earned(seen["check-add"].outcomes, 1) == 0
 
@@ -161,7 +164,11 @@ def test_processes_that_a_check_leaves_behind_are_gone_at_its_end(warm: Warm) ->
         Step("exercise-double", "student", f"def double(x):\n{indented(daemon)}    return 2 * x\n"),
         Step("check-double", "check", CHECKS),
         Step("exercise-add", "student", count),
-        Step("check-add", "check", 'with check("only the process and its fork are there"):\n    assert add(1, 1) == 2, str(add(1, 1))\n'),
+        Step(
+            "check-add",
+            "check",
+            'with check("only the process and its fork are there"):\n    assert add(1, 1) == 2, str(add(1, 1))\n',
+        ),
     ]
     student = Restarting(warm.student)
     try:

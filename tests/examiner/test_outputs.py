@@ -12,7 +12,9 @@ from hypothesis import strategies as st
 from autograder.examiner.outputs import MAX_DATA, MAX_ITEMS, MAX_TEXT, read_outputs
 
 PLAIN = st.none() | st.booleans() | st.integers() | st.floats() | st.text(st.characters(), max_size=9)
-ANYTHING = st.recursive(PLAIN, lambda inner: st.lists(inner, max_size=4) | st.dictionaries(st.text(), inner, max_size=4))
+ANYTHING = st.recursive(
+    PLAIN, lambda inner: st.lists(inner, max_size=4) | st.dictionaries(st.text(), inner, max_size=4)
+)
 FIELDS = st.fixed_dictionaries(
     {},
     optional={
@@ -21,7 +23,11 @@ FIELDS = st.fixed_dictionaries(
         "text": ANYTHING,
         "ename": ANYTHING,
         "traceback": ANYTHING,
-        "data": st.dictionaries(st.sampled_from(["text/plain", "image/png", "a+json", "application/json", "application/a+json", "x" * 300]), ANYTHING) | ANYTHING,
+        "data": st.dictionaries(
+            st.sampled_from(["text/plain", "image/png", "a+json", "application/json", "application/a+json", "x" * 300]),
+            ANYTHING,
+        )
+        | ANYTHING,
         "metadata": ANYTHING,
         "execution_count": ANYTHING,
     },

@@ -1,0 +1,62 @@
+"""Bytes of tensors that are alive while a student's function runs. Observed: what the process says of itself."""
+
+from __future__ import annotations
+
+import weakref
+from collections.abc import Callable
+from typing import Any
+
+from torch import Tensor, nn
+from torch.utils._python_dispatch import TorchDispatchMode
+from torch.utils._pytree import tree_leaves
+
+from labkit.probes.dispatch import probe
+
+
+class _Live(TorchDispatchMode):
+    """Counts the storages that operations make, from then until they are freed."""
+
+    def __init__(self, known: list[Any]) -> None:
+        super().__init__()
+        self.now = self.peak = 0
+        self.known = {t.untyped_storage()._cdata for t in known if isinstance(t, Tensor)}
+
+    def __torch_dispatch__(self, func: Any, types: Any, args: Any = (), kwargs: Any = None) -> Any:
+        result = func(*args, **(kwargs or {}))
+        for t in tree_leaves(result):
+            if isinstance(t, Tensor):
+                self._add(t)
+        return result
+
+    def _add(self, t: Tensor) -> None:
+        storage = t.untyped_storage()
+        key, nbytes = storage._cdata, storage.nbytes()
+        if key in self.known:
+            return
+        self.known.add(key)
+        self.now += nbytes
+        self.peak = max(self.peak, self.now)
+        weakref.finalize(storage, self._free, key, nbytes)
+
+    def _free(self, key: int, nbytes: int) -> None:
+        self.known.discard(key)
+        self.now -= nbytes
+
+
+@probe
+def live_bytes(f: Callable[..., Any], *args: Any, backward: bool = False, **kwargs: Any) -> dict[str, int]:
+    """Bytes beyond arguments, parameters and what was there before: {"peak", "kept": after f has returned}.
+
+    backward: go on from the sum of the result. What a kernel allocates for itself is not seen.
+    """
+    modules = [m for m in (f, *tree_leaves((args, kwargs))) if isinstance(m, nn.Module)]
+    known = [t for m in modules for t in (*m.parameters(), *m.buffers())]
+    live = _Live([*tree_leaves((args, kwargs)), *known])
+    with live:
+        result = f(*args, **kwargs)
+        kept = live.now
+        if backward:
+            if not isinstance(result, Tensor):
+                raise TypeError(f"backward from a {type(result).__name__}")
+            result.sum().backward()  # type: ignore[no-untyped-call]
+    return {"peak": live.peak, "kept": kept}

@@ -1,0 +1,111 @@
+"""The operations of a captured graph: the closed set that a replay knows. All are pure functions on the CPU or CUDA.
+
+None of them writes to its arguments, draws a random number, leaves memory unset, or looks beyond its arguments.
+"""
+
+from __future__ import annotations
+
+import functools
+import operator
+import re
+from typing import Any
+
+import torch
+from torch import Tensor
+
+SHAPES = """
+    view _unsafe_view reshape permute transpose t numpy_T unsqueeze squeeze expand expand_as view_as slice select narrow
+    split split_with_sizes chunk unbind cat stack flip roll repeat tril triu diagonal constant_pad_nd clone alias detach
+    contiguous _to_copy as_strided index_select gather index where masked_fill unfold flatten movedim lift_fresh_copy
+    lift_fresh copy scatter scatter_add index_add index_put broadcast_tensors atleast_1d ravel
+"""
+POINTWISE = """
+    add sub mul div neg abs exp expm1 exp2 log log1p log2 log10 sqrt rsqrt reciprocal sin cos tan tanh sinh cosh asin
+    acos atan atan2 asinh acosh atanh sigmoid relu relu6 gelu silu elu selu celu hardtanh hardswish hardsigmoid
+    leaky_relu softplus mish erf erfc pow square clamp clamp_min clamp_max maximum minimum sign sgn floor ceil round
+    trunc fmod remainder floor_divide eq ne lt le gt ge logical_and logical_or logical_xor logical_not bitwise_and
+    bitwise_or bitwise_xor bitwise_not isnan isinf isfinite lerp addcmul addcdiv hypot xlogy logaddexp rsub nan_to_num
+    log_sigmoid log_sigmoid_forward logit threshold zeros_like ones_like full_like
+"""
+REDUCTIONS = """
+    sum nansum mean amax amin max min argmax argmin prod var std var_mean any all cumsum cumprod logsumexp norm
+    linalg_vector_norm topk sort softmax log_softmax _softmax _log_softmax count_nonzero _safe_softmax
+"""
+LAYERS = """
+    mm bmm addmm baddbmm matmul mv dot outer linear convolution conv1d conv2d native_layer_norm layer_norm
+    native_batch_norm _native_batch_norm_legit_no_training _native_batch_norm_legit native_group_norm nll_loss_forward
+    embedding max_pool2d_with_indices avg_pool2d mse_loss
+"""
+CREATION = "full zeros ones arange scalar_tensor eye linspace new_zeros new_ones new_full"
+SIZES = "sym_size sym_numel"
+NUMBERS = {
+    f"operator.{name}": getattr(operator, name)
+    for name in "getitem add sub mul floordiv mod neg truediv eq ne lt le gt ge".split()
+}
+
+
+# What an argument of each type of aten's may be. A number where a dtype belongs reads memory that is not there.
+TYPES: dict[str, tuple[type, ...]] = {
+    "Tensor": (Tensor,),
+    "int": (int,),
+    "float": (int, float),
+    "number": (bool, int, float, complex),
+    "bool": (bool,),
+    "str": (str,),
+    "ScalarType": (torch.dtype,),
+    "MemoryFormat": (torch.memory_format,),
+    "Layout": (),
+    "Device": (),
+}
+TYPE = re.compile(r"(Optional\[)?(List\[)?(Optional\[)?(\w+)\]*")
+
+
+@functools.cache
+def operations() -> dict[str, Any]:
+    """Name -> operation. Overloads that write to an argument or into a given output are not among them, nor are those
+    for numbers alone."""
+    found: dict[str, Any] = dict(NUMBERS)
+    creation = set(CREATION.split())
+    for name in " ".join([SHAPES, POINTWISE, REDUCTIONS, LAYERS, CREATION, SIZES]).split():
+        packet = getattr(torch.ops.aten, name)
+        for overload in packet.overloads():
+            operation = getattr(packet, overload)
+            schema = operation._schema
+            types = [str(a.real_type) for a in schema.arguments]
+            if schema.is_mutable or any(a.is_out for a in schema.arguments):
+                continue
+            if all(_last(t) in TYPES for t in types) and (name in creation or any("Tensor" in t for t in types[:1])):
+                found[f"aten.{name}.{overload}"] = operation
+    return found
+
+
+def conforms(operation: Any, args: list[Any], kwargs: dict[str, Any]) -> bool:
+    """Whether each argument is of the type that the operation declares for it."""
+    declared = operation._schema.arguments
+    by_name = {a.name: a for a in declared}
+    if len(args) > len(declared) or not set(kwargs) <= set(by_name):
+        return False
+    pairs = [*zip(declared, args, strict=False), *[(by_name[k], v) for k, v in kwargs.items()]]
+    return all(
+        _is(value, str(a.real_type)) or (n > 0 and str(a.real_type) == "Tensor" and type(value) in TYPES["number"])
+        for n, (a, value) in enumerate(pairs)  # a number passes for a second tensor, as in aten.add.Tensor(x, 1)
+    )
+
+
+def _is(value: Any, declared: str) -> bool:
+    found = TYPE.fullmatch(declared)
+    if found is None:
+        return False
+    optional, several, optional_items, kind = found.groups()
+    if value is None:
+        return optional is not None
+    if several is None or (kind in ("int", "float") and not isinstance(value, list | tuple)):
+        return isinstance(value, Tensor) if kind == "Tensor" else type(value) in TYPES[kind]
+    if not isinstance(value, list | tuple):
+        return False
+    return all((v is None and optional_items is not None) or _is(v, kind) for v in value)
+
+
+def _last(declared: str) -> str:
+    found = TYPE.fullmatch(declared)
+    return "" if found is None else found.group(4)

@@ -1,0 +1,141 @@
+"""Training: what a student's model, step or loop makes of weights. A check trains a model of its own to compare."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any
+
+import torch
+from torch import Tensor, nn
+
+from labkit.probes.dispatch import ProbeError, probe
+
+Record = dict[str, Any]
+
+
+def state_of(model: nn.Module) -> dict[str, Tensor]:
+    """A copy of the model's parameters and buffers, by name. It stays as it is while the model is trained on."""
+    return {name: t.detach().clone() for name, t in model.state_dict().items()}
+
+
+def gradients_of(model: nn.Module) -> dict[str, Tensor | None]:
+    """A copy of each parameter's .grad, by name; None where there is none."""
+    return {name: None if p.grad is None else p.grad.detach().clone() for name, p in model.named_parameters()}
+
+
+@probe
+def trained(
+    model: Any,
+    batches: Sequence[tuple[Any, ...]],
+    *,
+    start: Mapping[str, Tensor] | Sequence[Tensor] | None = None,
+    loss: Callable[..., Tensor] = nn.functional.mse_loss,
+    optimizer: Callable[..., torch.optim.Optimizer] = torch.optim.SGD,
+    **options: Any,
+) -> Record:
+    """Train the student's model by the usual loop: one step for each batch (*inputs, target).
+
+    model: a Module, or what makes one when it is called. start: the weights to start from, by name, or a list of all
+    parameters in their order. options: of the optimizer, for instance lr=0.1.
+    Returns {"before", "state": parameters and buffers by name, "losses": one float a step, "training": bool}.
+    A check that takes the same steps with a model of its own says where both start: "before" is the student's word, and
+    from weights that are not finite every model learns the same.
+    """
+    model = _model(model)
+    if start is not None:
+        _begin(model, start)
+    steps = _optimizer(optimizer, model, options)
+    before, losses = state_of(model), []
+    for *inputs, target in batches:
+        steps.zero_grad()
+        value = loss(model(*inputs), target)
+        value.backward()  # type: ignore[no-untyped-call]
+        steps.step()
+        losses.append(value.item())
+    return {"before": before, "state": state_of(model), "losses": losses, "training": model.training}
+
+
+@probe
+def stepped(
+    step: Callable[..., Any],
+    make_model: Callable[[], nn.Module],
+    batches: Sequence[tuple[Any, ...]],
+    *,
+    optimizer: Callable[..., torch.optim.Optimizer] = torch.optim.SGD,
+    **options: Any,
+) -> Record:
+    """Call the student's step(model, optimizer, *batch) for each batch, on a model of the course's.
+
+    make_model: a named callable, torch's or a given cell's. options: of the optimizer.
+    Returns {"before", "state": by name, "returned": what each step returned, "grads": by name, as the last step left
+    them, "optimizer": its state by parameter name, "training": bool}.
+    """
+    model = _model(make_model)
+    steps = _optimizer(optimizer, model, options)
+    before = state_of(model)
+    returned = [_kept(step(model, steps, *batch)) for batch in batches]
+    return {"before": before, "returned": returned, **_after(model, steps)}
+
+
+@probe
+def fitted(
+    train: Callable[..., Any],
+    make_model: Callable[[], nn.Module],
+    batches: Sequence[tuple[Any, ...]],
+    *args: Any,
+    optimizer: Callable[..., torch.optim.Optimizer] = torch.optim.SGD,
+    **options: Any,
+) -> Record:
+    """Call the student's whole loop once: train(model, batches, optimizer, *args). Returns as stepped does."""
+    model = _model(make_model)
+    steps = _optimizer(optimizer, model, options)
+    before = state_of(model)
+    returned = [_kept(train(model, batches, steps, *args))]
+    return {"before": before, "returned": returned, **_after(model, steps)}
+
+
+def _begin(model: nn.Module, start: Mapping[str, Tensor] | Sequence[Tensor]) -> None:
+    if isinstance(start, Mapping):
+        model.load_state_dict(start)
+        return
+    parameters = list(model.parameters())
+    if [p.shape for p in parameters] != [t.shape for t in start]:
+        raise ValueError(f"the model's parameters have the shapes {[tuple(p.shape) for p in parameters]}")
+    with torch.no_grad():
+        for p, t in zip(parameters, start, strict=True):
+            p.copy_(t)
+
+
+def _after(model: nn.Module, optimizer: torch.optim.Optimizer) -> Record:
+    state = {
+        name: {key: _kept(value) for key, value in optimizer.state[p].items()}
+        for name, p in model.named_parameters()
+        if p in optimizer.state
+    }
+    return {"state": state_of(model), "grads": gradients_of(model), "optimizer": state, "training": model.training}
+
+
+def _model(model: Any) -> nn.Module:
+    if not isinstance(model, nn.Module):
+        model = model()
+    if not isinstance(model, nn.Module):
+        raise TypeError(f"a {type(model).__name__} is no nn.Module")
+    return model
+
+
+def _optimizer(make: Callable[..., Any], model: nn.Module, options: dict[str, Any]) -> torch.optim.Optimizer:
+    parameters = list(model.parameters())
+    if not parameters:
+        raise ValueError("the model has no parameters")
+    try:
+        made = make(parameters, **options)
+    except TypeError as error:
+        raise ProbeError(f"the optimizer does not take these options: {error}") from None
+    if not isinstance(made, torch.optim.Optimizer):
+        raise ProbeError(f"a {type(made).__name__} is no optimizer")
+    return made
+
+
+def _kept(value: Any) -> Any:
+    """A copy that later steps do not change, without its graph. Other values as they are."""
+    return value.detach().clone() if isinstance(value, Tensor) else value

@@ -1,0 +1,177 @@
+"""Probes of graphs, of what is saved and counted, and of several processes."""
+
+from __future__ import annotations
+
+import torch
+import torch.distributed as dist
+from torch import nn
+from torch.utils.checkpoint import checkpoint
+
+from labkit import probes
+from tests.examiner.program import program
+
+X = torch.linspace(-2, 2, 12).reshape(4, 3)
+OTHER = torch.linspace(-1, 5, 12).reshape(4, 3)
+
+
+def branching(x):
+    return x.exp() if x.sum() > 0 else x.sin()
+
+
+class Small(nn.Module):
+    def __init__(self):
+        super().__init__()
+        self.layer = nn.Linear(3, 2)
+
+    def forward(self, x):
+        return torch.softmax(self.layer(x), -1)
+
+
+class Blocks(nn.Module):
+    def __init__(self, saving):
+        super().__init__()
+        self.blocks, self.saving = nn.ModuleList(nn.Linear(3, 3) for _ in range(3)), saving
+
+    def forward(self, x):
+        for block in self.blocks:
+            x = checkpoint(block, x, use_reentrant=False) if self.saving else block(x)
+        return x
+
+
+def reduced(rank, world_size, x):
+    y = x * (rank + 1)
+    dist.all_reduce(y)
+    return {"rank": rank, "world": world_size, "sum": y}
+
+
+@program(f=lambda x, w: {"a": torch.relu(x @ w).sum(0), "b": [x.T, 3]})
+def a_traced_graph_replayed_on_other_inputs(f):
+    data = probes.captured(f, X, torch.ones(3, 2))
+    return data, probes.replay(data, OTHER, torch.eye(3)[:, :2])
+
+
+@program(Small=Small)
+def a_graph_with_parameters(Small):
+    model = Small()
+    graph = probes.Graph(probes.captured(model, X))
+    return graph.ops, graph(OTHER), torch.equal(graph(OTHER), model(OTHER))
+
+
+@program(f=branching)
+def a_trace_follows_one_branch(f):
+    data = probes.captured(f, X + 1)
+    return probes.replay(data, X - 1), f(X - 1)
+
+
+@program(f=branching)
+def a_branch_that_fx_cannot_trace(f):
+    try:
+        probes.captured(f, X, how="fx")
+    except ValueError:  # or a class of torch.fx under it
+        return "refused"
+
+
+@program(f=lambda x: x.flip(0).clamp(min=0).mean(-1, keepdim=True))
+def a_graph_by_fx(f):
+    return probes.replay(probes.captured(f, X, how="fx"), OTHER)
+
+
+@program(Small=Small)
+def an_exported_graph_of_any_batch(Small):
+    data = probes.captured(Small(), X, how="export", dynamic=[[0]])
+    return data["inputs"], probes.replay(data, OTHER[:3]), probes.replay(data, OTHER)
+
+
+@program(f=lambda x, y: x * 2 + y.sum())
+def an_exported_function_of_two_inputs(f):
+    data = probes.captured(f, X, X, how="export", dynamic=[[0], [0, 1]])
+    return data["inputs"], probes.replay(data, OTHER[1:], OTHER[:, :2])
+
+
+@program(Small=Small)
+def an_exported_graph_of_one_batch(Small):
+    data = probes.captured(Small(), X, how="export")
+    probes.replay(data, OTHER[:3])
+
+
+@program(export=lambda x: torch.export.export(Small(), (x,)))
+def a_program_that_the_student_exported(export):
+    program = export(X)
+    return probes.replay(probes.captured(program), OTHER), program.module()(OTHER)
+
+
+@program(f=lambda x: torch.where(x > 0, x, x * 0.1))
+def a_graph_by_dynamo(f):
+    return probes.replay(probes.captured(f, X, how="dynamo"), OTHER)
+
+
+@program(f=lambda x: x * 2)
+def a_replay_can_be_differentiated(f):
+    x = OTHER.clone().requires_grad_()
+    probes.replay(probes.captured(f, X), x).sum().backward()
+    return x
+
+
+@program(f=lambda x: x.mul_(2))
+def a_graph_of_a_function_that_changes_its_argument(f):
+    probes.captured(f, X.clone())
+
+
+@program(f=lambda x: x)
+def a_way_to_capture_that_is_none(f):
+    probes.captured(f, X, how="magic")
+
+
+@program(f=lambda x: (x.exp() * x).sigmoid())
+def what_is_saved_for_backward(f):
+    x = X.clone().requires_grad_()
+    return probes.saved(f, x), probes.saved_bytes(f, x), x
+
+
+@program(Blocks=Blocks)
+def what_a_checkpoint_saves_and_recomputes(Blocks):
+    x = X.clone().requires_grad_()
+    plain, saving = Blocks(False), Blocks(True)
+    return [(probes.saved_bytes(m, x), probes.forwards(m, x)) for m in (plain, saving)]
+
+
+@program(f=lambda x: [x + n for n in range(4)])
+def bytes_that_live(f):
+    return probes.live_bytes(f, X)
+
+
+@program(f=lambda x, y: x @ y.T @ x)
+def operations_that_run(f):
+    return probes.operations(f, X, X)
+
+
+@program(f=branching)
+def breaks_and_compilations(f):
+    sizes = [(torch.ones(n),) for n in (2, 3, 5)]
+    return probes.graph_breaks(f, X), probes.compilations(lambda x: x, sizes), probes.compilations(f, sizes)
+
+
+@program(f=reduced)
+def two_ranks(f):
+    x = torch.tensor([1.0, 2.0], requires_grad=True)
+    return probes.ranks(f, x), x
+
+
+@program(f=reduced)
+def three_ranks_twice(f):
+    return [probes.ranks(f, torch.ones(n + 1), world_size=3) for n in range(2)]
+
+
+@program(f=lambda rank, world_size: [][rank])
+def an_exception_in_a_rank(f):
+    probes.ranks(f)
+
+
+@program(f=lambda rank, world_size: dist.barrier() if rank else 1 / 0)
+def one_rank_fails_while_the_other_waits(f):
+    probes.ranks(f)
+
+
+@program(f=lambda rank, world_size: rank)
+def too_many_ranks(f):
+    probes.ranks(f, world_size=100)

@@ -1,0 +1,263 @@
+"""Probes of training: a student's model, step or loop, and what hooks and torch.func see of it."""
+
+from __future__ import annotations
+
+import torch
+from torch import nn
+
+from labkit import probes
+from tests.examiner.program import program
+
+BATCHES = [(torch.randn(5, 3, generator=torch.Generator().manual_seed(n)), torch.ones(5, 2) * n) for n in range(3)]
+LAST = (torch.linspace(-1, 1, 6).reshape(2, 3), torch.zeros(2, 2))
+
+
+class Net(nn.Module):
+    def __init__(self):
+        super().__init__()
+        self.first, self.norm, self.last = nn.Linear(3, 4), nn.BatchNorm1d(4), nn.Linear(4, 2)
+
+    def forward(self, x):
+        return self.last(torch.relu(self.norm(self.first(x))))
+
+
+class Broken(Net):
+    def forward(self, x):
+        raise KeyError("no such layer")
+
+
+def make_net():
+    torch.manual_seed(3)
+    return nn.Sequential(nn.Linear(3, 4), nn.Tanh(), nn.Linear(4, 2))
+
+
+def step(model, optimizer, x, y):
+    optimizer.zero_grad()
+    loss = nn.functional.mse_loss(model(x), y)
+    loss.backward()
+    optimizer.step()
+    return loss
+
+
+def forgets_to_zero(model, optimizer, x, y):
+    nn.functional.mse_loss(model(x), y).backward()
+    optimizer.step()
+
+
+def loop(model, batches, optimizer, epochs):
+    model.eval()
+    return [step(model, optimizer, *batch).item() for _ in range(epochs) for batch in batches]
+
+
+@probes.probe
+def accumulated(train, batches, scale):
+    model = make_net()
+    total = train(model, batches)
+    batches.append(scale)
+    return total, probes.gradients_of(model), scale
+
+
+@probes.probe
+def chained(functions, x):
+    for function in functions:
+        x = function(x)
+    return x
+
+
+@probes.probe
+def course_mistake(f):
+    f(1)
+    raise probes.ProbeError("this probe was never finished")
+
+
+GIVEN = {"make_net": make_net, "accumulated": accumulated, "course_mistake": course_mistake}
+
+
+@program(Net=Net)
+def a_class_of_the_students_is_trained(Net):
+    return probes.trained(Net, BATCHES, lr=0.1)
+
+
+@program(Net=Net)
+def an_instance_is_trained_and_stays_so(Net):
+    net = Net()
+    first = probes.trained(net, [*BATCHES, LAST], optimizer=torch.optim.Adam, lr=0.01)
+    return first, probes.trained(net, BATCHES, loss=nn.functional.l1_loss, lr=0.1), net.eval()(LAST[0])
+
+
+@program(Net=Net)
+def a_course_model_takes_the_same_steps(Net):
+    record = probes.trained(Net, BATCHES, lr=0.1, momentum=0.9)
+    mine = nn.Sequential(nn.Linear(3, 4), nn.BatchNorm1d(4), nn.ReLU(), nn.Linear(4, 2))
+    names = dict(zip(("first", "norm", "last"), ("0", "1", "3"), strict=True))
+    mine.load_state_dict({f"{names[k.split('.')[0]]}.{k.split('.')[1]}": v for k, v in record["before"].items()})
+    wanted = probes.trained(mine, BATCHES, lr=0.1, momentum=0.9)
+    return [torch.allclose(a, b) for a, b in zip(record["state"].values(), wanted["state"].values(), strict=True)]
+
+
+@program(Net=lambda: nn.Linear(3, 2))
+def the_check_says_where_training_starts(Net):
+    start = [torch.linspace(-1, 1, 6).reshape(2, 3), torch.tensor([0.5, -0.5])]
+    by_name = dict(zip(("weight", "bias"), start, strict=True))
+    return [probes.trained(Net, BATCHES, start=s, lr=0.1) for s in (start, by_name)], start
+
+
+@program(Net=lambda: nn.Linear(3, 2))
+def a_start_that_does_not_fit(Net):
+    probes.trained(Net, BATCHES, start=[torch.ones(2)])
+
+
+@program(Net=Broken)
+def an_exception_of_the_models(Net):
+    probes.trained(Net, BATCHES)
+
+
+@program(f=lambda: 3)
+def what_is_no_model(f):
+    probes.trained(f, BATCHES)
+
+
+@program(Net=Net)
+def an_optimizer_that_does_not_know_the_option(Net):
+    probes.trained(Net, BATCHES, speed=3)
+
+
+@program(Net=lambda: nn.Sequential())
+def a_model_without_parameters(Net):
+    probes.trained(Net, BATCHES)
+
+
+@program(given=GIVEN, step=step)
+def a_step_on_a_model_of_the_courses(step):
+    return probes.stepped(step, make_net, BATCHES, lr=0.1, momentum=0.9)
+
+
+@program(given=GIVEN, step=forgets_to_zero)
+def a_step_that_forgets_to_zero(step):
+    right, wrong = probes.stepped(forgets_to_zero, make_net, BATCHES, lr=0.1), probes.stepped(step, make_net, BATCHES)
+    return wrong, right
+
+
+@program(given=GIVEN, loop=loop)
+def a_loop_that_leaves_eval_mode(loop):
+    return probes.fitted(loop, make_net, BATCHES, 2, optimizer=torch.optim.AdamW, lr=0.01)
+
+
+@program(given=GIVEN, loop=lambda model, batches, optimizer: model.missing)
+def a_loop_with_a_typo(loop):
+    probes.fitted(loop, make_net, BATCHES)
+
+
+@program(
+    given=GIVEN, train=lambda model, batches: sum(step(model, torch.optim.SGD(model.parameters()), *b) for b in batches)
+)
+def a_given_cells_own_probe(train):
+    batches = [list(b) for b in BATCHES]
+    scale = torch.tensor(2.0)
+    seen = accumulated(train, batches, scale)
+    return seen, len(batches), batches[-1] is scale, seen[2] is scale
+
+
+@program(given=GIVEN, f=lambda x: x)
+def a_probe_that_is_the_courses_error(f):
+    course_mistake(f)
+
+
+@program(f=lambda x: x)
+def a_probe_without_the_students_objects_runs_here(f):
+    return probes.trained(make_net, BATCHES, lr=0.1), probes.vmap(lambda x: x + 1, torch.ones(3))
+
+
+@program(given={"chained": chained}, f=lambda x: x * 2, g=lambda x: x + 1)
+def several_functions_in_a_list(f, g):
+    return chained([f, g], torch.ones(2, requires_grad=True))
+
+
+@program(given={"chained": chained}, f=lambda x: x.exp())
+def a_probes_result_can_be_differentiated(f):
+    x = torch.tensor([0.5, 1.0], requires_grad=True)
+    y = chained((f, f), x)
+    (g,) = torch.autograd.grad(y.sum(), x, create_graph=True)
+    g.sum().backward()
+    return y, g, x
+
+
+@program(given={"chained": chained}, f=lambda x: x.mul_(3), make=lambda: [torch.ones(1)])
+def a_probe_changes_its_argument_in_place(f, make):
+    x = torch.arange(3.0)
+    y = chained([f], x)
+    return y is x, x, y
+
+
+@program(given={"chained": chained}, f=lambda g: g)
+def a_student_hands_a_given_function_back(f):
+    return f(chained) is chained
+
+
+@program(Net=Net)
+def a_probe_under_no_grad(Net):
+    net = Net()
+    with torch.no_grad():
+        return probes.hooked(net, LAST[0]), torch.is_grad_enabled()
+
+
+@program(f=lambda x: x + torch.rand(3))
+def a_probe_draws_random_numbers(f):
+    before = torch.rand(1)
+    return before, probes.vmap(f, torch.zeros(2, 3), randomness="different"), torch.rand(1)
+
+
+@program(Net=Net)
+def hooks_forward_and_backward(Net):
+    net = Net()
+    return probes.hooked(net, BATCHES[0][0], upstream=torch.linspace(-1, 1, 10).reshape(5, 2)), net.first.weight.grad
+
+
+@program(Net=Net)
+def hooks_leave_nothing_behind(Net):
+    net = Net()
+    first = probes.hooked(net, LAST[0])
+    return [len(v) for v in first["outputs"].values()], len(probes.hooked(net, LAST[0])["outputs"][""])
+
+
+@program(make=lambda: nn.Sequential(*[nn.Linear(2, 2)] * 3))
+def hooks_of_a_layer_that_runs_three_times(make):
+    return probes.hooked(make(), torch.ones(1, 2), upstream=torch.ones(1, 2))
+
+
+@program(f=lambda w, x: (w * x).sin().sum())
+def per_sample_gradients(f):
+    w, x = torch.tensor([1.0, -2.0]), torch.arange(6.0).reshape(3, 2)
+    return probes.transformed(f, (w, x), "grad", ("vmap", {"in_dims": (None, 0)}))
+
+
+@program(f=lambda x: x if x.sum() > 0 else -x)
+def a_function_that_cannot_be_mapped(f):
+    try:
+        probes.vmap(f, torch.ones(2, 3))
+    except Exception as error:
+        return type(error).__name__
+
+
+@program(f=lambda x: (x**3).sum())
+def derivatives_of_every_kind(f):
+    x, v = torch.tensor([1.0, 2.0]), torch.tensor([0.5, -1.0])
+    hessian = probes.transformed(f, (x,), "hessian")
+    return probes.grad(f, x), probes.jvp(f, (x,), (v,)), probes.vjp(f, (x,), torch.tensor(2.0)), hessian
+
+
+@program(f=lambda x: (x @ x.T, {"squared": x**2}))
+def a_jacobian_of_several_results(f):
+    return probes.jacrev(f, torch.arange(4.0).reshape(2, 2))
+
+
+@program(f=lambda x: x)
+def a_transform_that_is_none(f):
+    probes.transformed(f, (torch.ones(2),), "gradient")
+
+
+@program(Net=Net)
+def a_model_with_other_parameters(Net):
+    net = Net().eval()
+    zeros = {"last.weight": torch.zeros(2, 4), "last.bias": torch.tensor([1.0, 2.0])}
+    return probes.functional_call(net, zeros, LAST[0]), net.last.bias

@@ -1,0 +1,234 @@
+"""Probes in one process: what each sees of a function or a model, and whose error it is when one fails."""
+
+from __future__ import annotations
+
+import os
+import time
+from typing import Any
+
+import pytest
+import torch
+import torch.distributed as dist
+from torch import nn
+from torch.utils.checkpoint import checkpoint_sequential
+
+from labkit import probes
+from labkit.check import check, recording
+from labkit.outcome import Outcome, share
+
+X = torch.linspace(-1, 2, 12).reshape(4, 3)
+BATCHES = [(X * n, torch.ones(4, 2)) for n in (1.0, 0.5)]
+
+
+def affine() -> nn.Linear:
+    torch.manual_seed(0)
+    return nn.Linear(3, 2)
+
+
+def outcome_of(run: Any) -> Outcome:
+    with recording() as outcomes, check("it"):
+        run()
+    return outcomes[0]
+
+
+class Elsewhere:
+    """Stands for an object in another process."""
+
+    def __probe__(self, function: Any, args: Any, kwargs: Any) -> Any:
+        return "elsewhere", function.__name__, len(args), sorted(kwargs)
+
+
+@pytest.mark.parametrize(
+    "place", [lambda o: o, lambda o: [1, o], lambda o: {"k": (o,)}, lambda o: {o}, lambda o: [[{1: [o]}]]]
+)
+def test_a_probe_runs_where_its_arguments_live(place: Any) -> None:
+    assert probes.vmap(place(Elsewhere()), 1, in_dims=0) == ("elsewhere", "vmap", 2, ["in_dims"])
+    assert probes.vmap(torch.sin, X).equal(X.sin())
+    assert probes.saved_bytes(torch.sin, other=place(Elsewhere()))[0] == "elsewhere"
+
+
+def test_every_probe_says_what_it_returns() -> None:
+    assert len(probes.PROBES) >= 18
+    for name, function in probes.PROBES.items():
+        assert function.__doc__ and getattr(probes, name) is function
+
+
+def test_a_step_of_plain_sgd_is_the_weight_less_the_gradient() -> None:
+    start = [torch.ones(2, 3), torch.zeros(2)]
+    seen = probes.trained(affine, BATCHES[:1], start=start, lr=0.5)
+    w = start[0].clone().requires_grad_()
+    nn.functional.mse_loss(X @ w.T, BATCHES[0][1]).backward()
+    assert w.grad is not None
+    assert torch.allclose(seen["state"]["weight"], start[0] - 0.5 * w.grad)
+    assert seen["before"]["weight"].equal(start[0]) and len(seen["losses"]) == 1
+
+
+def test_a_state_stays_as_it_was() -> None:
+    model = affine()
+    state = probes.state_of(model)
+    before = {k: v.clone() for k, v in state.items()}
+    probes.trained(model, BATCHES, lr=1.0)
+    assert all(state[k].equal(before[k]) for k in state)
+    assert not model.weight.equal(before["weight"])
+
+
+def test_a_step_shows_gradients_and_momentum() -> None:
+    def step(model: Any, optimizer: Any, x: Any, y: Any) -> float:
+        optimizer.zero_grad()
+        loss = nn.functional.mse_loss(model(x), y)
+        loss.backward()
+        optimizer.step()
+        return loss.item()
+
+    seen = probes.stepped(step, affine, BATCHES, lr=0.1, momentum=0.9)
+    reference = probes.trained(affine, BATCHES, lr=0.1, momentum=0.9)
+    assert seen["returned"] == reference["losses"]
+    assert all(seen["state"][k].equal(reference["state"][k]) for k in seen["state"])
+    assert not seen["optimizer"]["weight"]["momentum_buffer"].equal(seen["grads"]["weight"])
+
+
+def test_saved_bytes_are_those_of_results_each_storage_once() -> None:
+    x = torch.ones(10, requires_grad=True)
+    assert probes.saved_bytes(lambda t: t.exp(), x) == 40
+    assert probes.saved_bytes(lambda t: t.sin(), x) == 0  # it saves its argument
+    assert probes.saved_bytes(lambda t: t.exp().exp(), x) == 80
+    assert probes.saved_bytes(lambda t: t.detach().exp(), x) == 0
+    assert {s["of"] for s in probes.saved(affine(), X.requires_grad_())} == {"argument", "parameter"}
+
+
+def test_what_the_graph_has_let_go_is_not_counted() -> None:
+    def forgetful(t: Any) -> Any:
+        t.exp()
+        return t.exp()
+
+    assert probes.saved_bytes(forgetful, torch.ones(10, requires_grad=True)) == 40
+
+
+def test_a_checkpoint_saves_less_and_runs_twice() -> None:
+    model = nn.Sequential(*[nn.Sequential(nn.Linear(3, 3), nn.Tanh()) for _ in range(4)])
+    x = X.clone().requires_grad_()
+    saving = lambda t: checkpoint_sequential(model, 2, t, use_reentrant=False)  # noqa: E731
+    assert probes.saved_bytes(saving, x) < probes.saved_bytes(model, x)
+    assert (
+        probes.operations(saving, x, backward=True)["aten.tanh"]
+        > probes.operations(model, x, backward=True)["aten.tanh"]
+    )
+    assert set(probes.forwards(model, x).values()) == {1}
+
+
+def test_live_bytes_have_a_peak() -> None:
+    big = torch.ones(1000)
+    assert probes.live_bytes(lambda t: (t + 1).sum(), big) == {"peak": 4004, "kept": 4}
+    assert probes.live_bytes(lambda t: t + 1, big) == {"peak": 4000, "kept": 4000}
+
+
+def test_graphs_are_counted_as_dynamo_makes_them() -> None:
+    assert probes.graph_breaks(lambda t: t.sin() + 1, X)["breaks"] == 0
+    assert probes.graph_breaks(lambda t: t + t.sum().item(), X)["breaks"] == 1
+    calls = [(torch.ones(n),) for n in (2, 3, 4)]
+    assert probes.compilations(lambda t: t + 1, calls) == [1, 2, 2]
+    assert probes.compilations(lambda t: t + 1, calls, dynamic=False) == [1, 2, 3]
+
+
+@pytest.mark.parametrize("how", ["trace", "fx", "export", "dynamo"])
+@pytest.mark.parametrize(
+    "f",
+    [
+        lambda x: torch.softmax(x * 2, -1).sum(0),
+        lambda x: x.T.reshape(2, -1).clamp(min=0.1).add_(1),
+        nn.Sequential(nn.Linear(3, 4), nn.LayerNorm(4), nn.GELU(), nn.Dropout(0.5), nn.Linear(4, 1)).eval(),
+        nn.Sequential(nn.Unflatten(1, (1, 3)), nn.Conv1d(1, 2, 2, padding=1), nn.BatchNorm1d(2), nn.ReLU(True)).eval(),
+        lambda x: nn.functional.scaled_dot_product_attention(x[None], x[None], x[None], is_causal=True),
+        lambda x: nn.functional.cross_entropy(x, torch.tensor([0, 1, 2, 0])),
+    ],
+    ids=["softmax", "shapes", "mlp", "conv", "attention", "loss"],
+)
+def test_a_captured_graph_computes_what_the_function_does(f: Any, how: str) -> None:
+    graph = probes.Graph(probes.captured(f, X, how=how))
+    for x in (X, X.flip(0) * 3):
+        assert torch.allclose(graph(x), f(x), atol=1e-6)
+
+
+def test_an_input_of_another_shape_does_not_fit_a_graph() -> None:
+    data = probes.captured(torch.sin, X)
+    with pytest.raises(probes.GraphError, match="was captured for"):
+        probes.replay(data, X[:2])
+    with pytest.raises(probes.GraphError, match="takes 1 inputs"):
+        probes.replay(data, X, X)
+
+
+def shared(rank: int, world_size: int, x: torch.Tensor) -> torch.Tensor:
+    y = x * (rank + 1)
+    dist.all_reduce(y)
+    return y
+
+
+def test_ranks_are_joined_and_leave_their_arguments_alone() -> None:
+    x = torch.ones(2)
+    assert [r.tolist() for r in probes.ranks(shared, x)] == [[3.0, 3.0]] * 2
+    assert [r.tolist() for r in probes.ranks(shared, x, world_size=3)] == [[6.0, 6.0]] * 3
+    assert x.equal(torch.ones(2)) and not dist.is_initialized()
+
+
+def test_ranks_that_wait_for_ever_are_ended() -> None:
+    def stuck(rank: int, world_size: int) -> None:
+        time.sleep(60)
+
+    start = time.monotonic()
+    with pytest.raises(TimeoutError):
+        probes.ranks(stuck, seconds=1.0)
+    assert time.monotonic() - start < 5
+
+
+def test_a_rank_that_ends_its_process_is_told() -> None:
+    with pytest.raises(RuntimeError):
+        probes.ranks(lambda rank, world_size: os._exit(3))
+
+
+def test_whose_error_it_is() -> None:
+    def broken(x: Any) -> Any:
+        raise KeyError("mine")
+
+    student = outcome_of(lambda: probes.grad(broken, X))
+    assert (student.error, student.blame) == ("KeyError", "student")
+    course = outcome_of(lambda: probes.transformed(torch.sin, (X,), "gradient"))
+    assert (course.error, course.blame) == ("ProbeError", "check")
+
+
+def test_a_result_that_a_probe_cannot_use_is_the_students() -> None:
+    namespace = {"probes": probes, "X": X, "check": check}
+    source = "with check('it'):\n    probes.grad(lambda x: None, X)\n"
+    with recording() as outcomes:
+        exec(compile(source, "<cell>", "exec"), namespace)
+    assert outcomes[0].blame == "student" and "could not be used" in outcomes[0].seen
+
+
+@pytest.mark.parametrize(
+    ("passed", "paid"),
+    [
+        ((True, True, True), 1.0),
+        ((False, True, True), 0.0),
+        ((True, False, True), 0.75),
+        ((True, True, False), 0.75),
+        ((False, True, False), 0.0),
+    ],
+)
+def test_an_observed_check_pays_only_where_a_value_was_right(passed: tuple[bool, bool, bool], paid: float) -> None:
+    value, observed, guard = passed
+    outcomes = [
+        Outcome("value", weight=2, passed=value),
+        Outcome("count", observed=True, passed=observed),
+        Outcome("kept", guard=True, passed=guard),
+    ]
+    assert share(outcomes) == paid
+
+
+def test_an_observed_check_alone_pays_nothing() -> None:
+    assert share([Outcome("count", observed=True, passed=True)]) == 0
+    assert share([Outcome("count", observed=True, passed=True), Outcome("kept", guard=True, passed=True)]) == 0.5
+
+
+def test_an_observed_check_is_neither_a_guard_nor_required() -> None:
+    for other in ("guard", "required"):
+        with pytest.raises(ValueError, match="observed"):
+            check("it", observed=True, **{other: True})
