@@ -10,8 +10,8 @@ from typing import Any
 
 from autograder.errors import GradlabError
 from autograder.runner.nbgrader_api import must
-from autograder.submission.files import settle
 from autograder.sandbox import require
+from autograder.submission.files import settle
 
 
 @dataclass(frozen=True)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import os
+import time
 from collections.abc import Callable
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -129,6 +130,7 @@ class Runs:
         while new := set(of_run(running.run, running.watch.ignored)) - running.known:
             for pid in new:
                 kill(pid)
+            time.sleep(0.001)
             self._reap()
 
     def _reap(self) -> None:

@@ -20,6 +20,8 @@ from autograder.examiner.process import StudentProcess
 from autograder.sandbox import Limits, environment, runtime_paths
 from autograder.wire.frames import WireError, receive, send
 
+# A library that started threads of its own could not be forked.
+ONE_THREAD = {"OMP_NUM_THREADS": "1", "OPENBLAS_NUM_THREADS": "1", "MKL_NUM_THREADS": "1"}
 START_SECONDS = 120.0  # a cold import of torch on a busy machine
 
 
@@ -40,7 +42,7 @@ class Warm:
         self.process = subprocess.Popen(
             command,
             pass_fds=[theirs.fileno()],
-            env=environment(self.home),
+            env=environment(self.home, ONE_THREAD),
             cwd=self.home,
             stdin=subprocess.DEVNULL,
         )

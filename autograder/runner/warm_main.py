@@ -7,6 +7,8 @@ fork.
 
 from __future__ import annotations
 
+import gc
+import importlib
 import select
 import socket
 import sys
@@ -15,11 +17,22 @@ from pathlib import Path
 from typing import Any
 
 from autograder.errors import GradlabError
+from autograder.runner.huge_pages import gather
 from autograder.runner.runs import Runs
 from autograder.sandbox import Limits, adopt_orphans, network_for, require, runtime_paths
 from autograder.wire.frames import WireClosed, receive, send
 
 POLL_SECONDS = 0.05
+# Imported at their first use, which would be in every student process anew; matplotlib looks for fonts then.
+FIRST_USED = (
+    "labkit",
+    "matplotlib.pyplot",
+    "torchviz",
+    "torch._dynamo",
+    "torch.distributed",
+    "torch.fx.experimental.proxy_tensor",
+    "torch.utils.checkpoint",
+)
 
 
 def main(descriptor: int) -> None:
@@ -51,17 +64,24 @@ def main(descriptor: int) -> None:
 
 def _import_what_labs_import() -> Callable[[int], None]:
     """Import torch and the rest, and give what a student process does once it is in its sandbox."""
-    import matplotlib.font_manager
     import torch
 
-    import labkit
     from autograder.student.kernel import Kernel
     from autograder.student.main import start
 
-    assert labkit and matplotlib.font_manager  # the font manager looks for fonts once, here
     torch.set_num_threads(1)
+    for name in FIRST_USED:
+        importlib.import_module(name)
     kernel = Kernel()
+    make_forks_cheap()
     return lambda control: start(control, kernel)
+
+
+def make_forks_cheap() -> None:
+    """A fork copies page tables; and a page, when one of the two writes to it, as a garbage collection does."""
+    gc.collect()
+    gc.freeze()
+    gather()
 
 
 def _carry_out(order: Any, orders: socket.socket, runs: Runs) -> Any:

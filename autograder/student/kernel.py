@@ -12,6 +12,7 @@ from typing import Any
 from IPython.core.displayhook import DisplayHook
 from IPython.core.displaypub import DisplayPublisher
 from IPython.core.interactiveshell import InteractiveShell
+from traitlets.config import Config
 
 from autograder.wire.limits import limit_hit
 
@@ -21,6 +22,7 @@ MAX_ITEMS = 500  # pieces of output
 MAX_DATA = 2_000_000  # characters of one cell's display data, pictures in base64 included
 CUT = "\n(the limit on output was reached: the rest of this cell's output was cut off)\n"
 
+QUIET = Config({"HistoryManager": {"enabled": False}})  # it would start a thread, and the kernel is made before a fork
 Output = dict[str, Any]
 
 
@@ -100,10 +102,14 @@ class Kernel:
         publisher, hook = type("P", (_Publisher,), {"kernel": self}), type("H", (_Hook,), {"kernel": self})
         InteractiveShell.clear_instance()
         self.shell = InteractiveShell.instance(
-            display_pub_class=publisher, displayhook_class=hook, history_length=0, colors="NoColor", autocall=0
+            display_pub_class=publisher,
+            displayhook_class=hook,
+            history_length=0,
+            colors="NoColor",
+            autocall=0,
+            config=QUIET,
         )
         shell: Any = self.shell
-        shell.history_manager.enabled = False
         shell.showtraceback = self._show_traceback
         self.namespace: dict[str, Any] = self.shell.user_ns
 

@@ -23,7 +23,8 @@ WORDS = 624  # of the Mersenne Twister
 class Ambient:
     """One end's view of the state. A random state goes out only where it is not what the ends last told each other.
 
-    The two ends of one link have one Ambient each: a link to a new process starts with a new one.
+    The two ends of one link have one Ambient each: a link to a new process starts with a new one. Between reading and
+    applying, an end runs nothing that draws random numbers.
     """
 
     def __init__(self) -> None:
@@ -75,14 +76,12 @@ class Ambient:
         return bytes(pack(state))
 
     def _apply_random(self, n: int, packed: bytes | None) -> None:
-        get, pack, put = RANDOM[n]
+        get, _, put = RANDOM[n]
         if packed is not None:
             put(packed)
             self._told[n] = get()
         elif self._told[n] is None:
             raise WireError("a random state that was never told")
-        elif self._told[n] != get():
-            put(pack(self._told[n]))
 
 
 def inference(state: Plain) -> bool:
