@@ -13,15 +13,25 @@ import sys
 import warnings
 from collections.abc import Callable, Iterator
 from types import FrameType, TracebackType
+from typing import NamedTuple
 
 from labkit.blame import describe_exception
 from labkit.compare import Mismatch
 from labkit.outcome import Outcome, earned
 from labkit.verdict import Verdict
 
+
+class Recording(NamedTuple):
+    """Where outcomes go while a grader runs a check cell, and what it does around each check."""
+
+    outcomes: list[Outcome]
+    before_check: Callable[[], None]
+    after_check: Callable[[], None]
+
+
 # Outcomes by label, for each cell that is running: a second run of a cell replaces the outcomes of the first.
 _by_cell: dict[str, dict[str, Outcome]] = {}
-_recordings: list[tuple[list[Outcome], Callable[[], None]]] = []
+_recordings: list[Recording] = []
 
 
 class check:  # noqa: N801 - reads as a statement in a lab: with check("..."):
@@ -56,7 +66,7 @@ class check:  # noqa: N801 - reads as a statement in a lab: with check("..."):
 
     def __enter__(self) -> check:
         if _recordings:
-            _recordings[-1][1]()
+            _recordings[-1].before_check()
         self._warned = self._stack.enter_context(warnings.catch_warnings(record=True))
         warnings.simplefilter("always")
         self._stderr = self._stack.enter_context(contextlib.redirect_stderr(io.StringIO()))
@@ -65,6 +75,8 @@ class check:  # noqa: N801 - reads as a statement in a lab: with check("..."):
     def __exit__(
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> bool:
+        if _recordings:
+            _recordings[-1].after_check()
         self._stack.close()
         if isinstance(error, KeyboardInterrupt | GeneratorExit):
             return False
@@ -102,15 +114,16 @@ class check:  # noqa: N801 - reads as a statement in a lab: with check("..."):
 
 
 @contextlib.contextmanager
-def recording(before_check: Callable[[], None] = lambda: None) -> Iterator[list[Outcome]]:
+def recording(
+    before_check: Callable[[], None] = lambda: None, after_check: Callable[[], None] = lambda: None
+) -> Iterator[list[Outcome]]:
     """Outcomes of the checks that run inside go to the list that it gives, and nowhere else.
 
-    before_check: called as each check begins.
+    before_check, after_check: called as each check begins and ends.
     """
-    outcomes: list[Outcome] = []
-    _recordings.append((outcomes, before_check))
+    _recordings.append(Recording([], before_check, after_check))
     try:
-        yield outcomes
+        yield _recordings[-1].outcomes
     finally:
         _recordings.pop()
 
@@ -121,7 +134,7 @@ def _caller(frame: FrameType) -> str:
 
 def _keep(outcome: Outcome, cell: str) -> None:
     if _recordings:
-        _recordings[-1][0].append(outcome)
+        _recordings[-1].outcomes.append(outcome)
         return
     _by_cell.setdefault(cell, {})[outcome.label] = outcome
     if not _in_a_shell():

@@ -22,9 +22,13 @@ def run_cell(source: str, namespace: dict[str, Any], file: str) -> None:
 
 
 def run_check_cell(
-    source: str, namespace: dict[str, Any], file: str, before_check: Callable[[], None] = lambda: None
+    source: str,
+    namespace: dict[str, Any],
+    file: str,
+    before_check: Callable[[], None] = lambda: None,
+    after_check: Callable[[], None] = lambda: None,
 ) -> list[Outcome]:
     """The outcomes of the checks of a cell. An exception outside its checks is an error of the course, and raised."""
-    with recording(before_check) as outcomes:
+    with recording(before_check, after_check) as outcomes:
         run_cell(source, namespace, file)
     return outcomes

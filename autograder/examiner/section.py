@@ -10,6 +10,7 @@ from typing import Any, Protocol
 from autograder.examiner.cells import run_cell, run_check_cell
 from autograder.examiner.link import Line
 from autograder.examiner.remote import World
+from autograder.examiner.watchdog import SECONDS, watchdog
 from labkit.outcome import Outcome
 
 
@@ -29,11 +30,25 @@ def run_given(source: str, file: str, namespace: dict[str, Any], defined: Sequen
 
 
 def run_checks(
-    source: str, file: str, namespace: dict[str, Any], defined: Sequence[str], line: CheckLine
+    source: str,
+    file: str,
+    namespace: dict[str, Any],
+    defined: Sequence[str],
+    line: CheckLine,
+    seconds: float = SECONDS,
 ) -> list[Outcome]:
-    """The outcomes of a check cell in which the names in `defined` are stand-ins."""
+    """The outcomes of a check cell in which the names in `defined` are stand-ins.
+
+    seconds: of processor time that a check may take here.
+    """
     _stand_in(namespace, defined, line)
-    return run_check_cell(source, namespace, file, before_check=line.renew)
+    with watchdog(seconds) as dog:
+
+        def before_check() -> None:
+            line.renew()
+            dog.wind()
+
+        return run_check_cell(source, namespace, file, before_check, dog.rest)
 
 
 def _stand_in(namespace: dict[str, Any], defined: Sequence[str], line: Line) -> None:

@@ -17,7 +17,7 @@ from torch import Tensor
 from autograder.wire import blocks, values
 from autograder.wire.arrays import array_geometry, rebuild_array
 from autograder.wire.blocks import Block
-from autograder.wire.frames import MAX_DEPTH, Plain, WireError
+from autograder.wire.frames import MAX_DEPTH, MAX_ITEMS, Plain, WireError
 from autograder.wire.tensors import Enter, as_leaf, base, geometry, gradient, rebuild
 
 SIMPLE = (type(None), bool, float, str, bytes)
@@ -47,6 +47,8 @@ class Exchange:
         self.objects: list[Any] = []
         self.blocks: list[Block] = []
         self._numbers: dict[int, int] = {}
+        self._sizes: dict[int, int] = {}  # of what has arrived, by number: items, with everything inside
+        self._items = 0  # of the message that is being unpacked
 
     def pack(self, value: Any) -> Plain:
         """[new blocks, value]. Raises WireError where the value is not one of the wire's."""
@@ -62,6 +64,7 @@ class Exchange:
         """The value of a message, of which nothing is believed. Raises WireError, or the NameError of a handle."""
         try:
             new_blocks, packed = message
+            self._items = 0
             for nbytes, device, content in new_blocks:
                 self.blocks.append(_new_block(nbytes, device, content))
             return self._unpack(packed, 0)
@@ -195,37 +198,52 @@ class Exchange:
             raise WireError("no such object")
         return self.objects[number]
 
+    def _count(self, items: int) -> None:
+        """A list that holds another one twice, which does so too, and so on, is small here and endless to compare."""
+        self._items += items
+        if self._items > MAX_ITEMS:
+            raise WireError(f"a value of more than {MAX_ITEMS} items")
+
+    def _size(self, number: int) -> int:
+        """Items of a known object, every time that it is met again. A kilobyte of a tensor counts as one."""
+        value = self.objects[number]
+        if isinstance(value, Tensor | np.ndarray):
+            return int(value.itemsize * (value.numel() if isinstance(value, Tensor) else value.size)) >> 10
+        return self._sizes.get(number, 1)
+
+    def _unpack_into(self, container: Any, fill: Callable[[], None]) -> Any:
+        number, before = len(self.objects), self._items
+        self._register(container)
+        fill()
+        self._sizes[number] = self._items - before
+        return container
+
     def _unpack(self, packed: Plain, depth: int) -> Any:
         if depth > MAX_DEPTH:
             raise WireError(f"nested deeper than {MAX_DEPTH}")
+        self._count(1)
         if not isinstance(packed, list):
             return packed
         tag, *rest = packed
         match tag:
             case "known":
                 (number,) = rest
-                return self._object(number)
+                known = self._object(number)
+                self._count(self._size(number))
+                return known
             case "tensor":
                 return self._unpack_tensor(depth, *rest)
             case "array":
                 return self._unpack_array(*rest)
             case "list":
                 items: list[Any] = []
-                self._register(items)
-                items += [self._unpack(item, depth + 1) for item in rest]
-                return items
+                return self._unpack_into(items, lambda: items.extend([self._unpack(item, depth + 1) for item in rest]))
             case "set":
                 members: set[Any] = set()
-                self._register(members)
-                members |= {self._unpack(item, depth + 1) for item in rest}
-                return members
+                return self._unpack_into(members, lambda: members.update([self._unpack(i, depth + 1) for i in rest]))
             case "dict" | "ordered":
                 table: dict[Any, Any] = {} if tag == "dict" else OrderedDict()
-                self._register(table)
-                for key, item in rest:
-                    unpacked = self._unpack(key, depth + 1)
-                    table[unpacked] = self._unpack(item, depth + 1)
-                return table
+                return self._unpack_into(table, lambda: self._fill(table, rest, depth))
             case "generator":
                 generator = torch.Generator(str(rest[0]))
                 generator.set_state(torch.frombuffer(bytearray(rest[1]), dtype=torch.uint8))
@@ -241,11 +259,17 @@ class Exchange:
                 return self.handle(rest[0])
         return values.unpack(tag, rest, lambda v: self._unpack(v, depth + 1))
 
+    def _fill(self, table: dict[Any, Any], pairs: list[Any], depth: int) -> None:
+        for key, item in pairs:
+            unpacked = self._unpack(key, depth + 1)
+            table[unpacked] = self._unpack(item, depth + 1)
+
     def _unpack_tensor(self, depth: int, block: Any, root: Any, *rest: Any) -> Tensor:
         *shape, grad = rest
         of = None if root is None else self._unpack(root, depth + 1)
         t = rebuild(self._block(block), of if isinstance(of, Tensor) else None, self.enter, *shape)
         self._register(t)
+        self._count(self._size(len(self.objects) - 1))
         if grad is not None:
             t.grad = self._unpack(grad, depth + 1)
         return t
@@ -253,6 +277,7 @@ class Exchange:
     def _unpack_array(self, number: Any, *shape: Any) -> np.ndarray[Any, Any]:
         a = rebuild_array(self._block(number), *shape)
         self._register(a)
+        self._count(self._size(len(self.objects) - 1))
         return a
 
 

@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 import torch
 
-from autograder.wire.frames import Plain, WireError
+from autograder.wire.frames import MAX_ITEMS, Plain, WireError
 from autograder.wire.tensors import DTYPES
 
 KINDS = "biufc?"  # of NumPy's dtypes
@@ -86,7 +86,8 @@ def unpack(tag: Any, rest: list[Any], item: Recurse) -> Any:
         case "complex":
             return complex(float(rest[0]), float(rest[1]))
         case "range":
-            return range(*rest)
+            numbers = range(*rest)
+            return numbers if len(numbers) <= MAX_ITEMS else _refuse("a range of too many numbers")
         case "slice":
             return slice(*[item(v) for v in rest])
         case "ellipsis":

@@ -1,0 +1,50 @@
+"""Bounds the examiner's own time in a check: what a student process sends back could be slow to work with.
+
+It counts processor time, since waiting for a reply has a bound of its own, and it holds in the main thread only: Python
+gives signals to no other.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import signal
+import threading
+from collections.abc import Iterator
+from typing import Any
+
+from autograder.examiner.link import Stopped
+
+SECONDS = 60.0
+
+
+class Watchdog:
+    """wind() before a check and rest() after it; a check in between that takes too long raises Stopped."""
+
+    def __init__(self, seconds: float = SECONDS) -> None:
+        self.seconds = seconds
+
+    def wind(self) -> None:
+        if threading.current_thread() is threading.main_thread():
+            signal.setitimer(signal.ITIMER_PROF, self.seconds)
+
+    def rest(self) -> None:
+        if threading.current_thread() is threading.main_thread():
+            signal.setitimer(signal.ITIMER_PROF, 0)
+
+
+@contextlib.contextmanager
+def watchdog(seconds: float = SECONDS) -> Iterator[Watchdog]:
+    """A watchdog for the checks of one cell."""
+    main = threading.current_thread() is threading.main_thread()
+    before = signal.signal(signal.SIGPROF, _bark) if main else None
+    dog = Watchdog(seconds)
+    try:
+        yield dog
+    finally:
+        dog.rest()
+        if main:
+            signal.signal(signal.SIGPROF, before)
+
+
+def _bark(*_: Any) -> None:
+    raise Stopped("working with this result took too long")

@@ -1,0 +1,48 @@
+"""A check that keeps the examiner busy without end loses itself alone."""
+
+from __future__ import annotations
+
+import signal
+import threading
+from typing import Any
+
+from autograder.examiner.section import run_checks
+
+BUSY = """
+from labkit import check
+with check("first"):
+    pass
+with check("without end"):
+    while True:
+        pass
+with check("last"):
+    pass
+"""
+
+
+class NoLine:
+    """No check here calls a student's function."""
+
+    def renew(self) -> None: ...
+
+    def ask(self, request: Any) -> Any:
+        raise AssertionError(request)
+
+
+def test_a_busy_check_ends_and_the_next_one_runs() -> None:
+    before = signal.getsignal(signal.SIGPROF)
+    outcomes = run_checks(BUSY, "<c>", {}, [], NoLine(), seconds=0.2)
+    assert [o.passed for o in outcomes] == [True, False, True]
+    assert outcomes[1].seen == "working with this result took too long"
+    assert outcomes[1].blame == "process"
+    assert signal.getsignal(signal.SIGPROF) is before
+    assert signal.getitimer(signal.ITIMER_PROF) == (0, 0)
+
+
+def test_checks_run_in_other_threads_too() -> None:
+    outcomes = []
+    quick = BUSY.replace("while True", "while False")
+    thread = threading.Thread(target=lambda: outcomes.extend(run_checks(quick, "<c>", {}, [], NoLine())))
+    thread.start()
+    thread.join()
+    assert [o.passed for o in outcomes] == [True, True, True]

@@ -1,0 +1,59 @@
+"""What is small on the wire and endless to work with is refused."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import pytest
+import torch
+
+from autograder.wire.exchange import Exchange
+from autograder.wire.frames import WireError
+
+
+def doubled(levels: int) -> Any:
+    value: list[Any] = [1]
+    for _ in range(levels):
+        value = [value, value]
+    return value
+
+
+@pytest.mark.parametrize(
+    "value",
+    [
+        doubled(30),
+        {"a": doubled(25), "b": doubled(25)},
+        (doubled(19),) * 3,
+        [torch.zeros(1).expand(2**24)] * 100,
+        [np.broadcast_to(np.zeros(1), 2**24)] * 100,
+        range(2**40),
+    ],
+    ids=["lists", "in a dict", "in a tuple", "expanded tensors", "broadcast arrays", "a range"],
+)
+def test_a_bomb_is_refused(value: Any) -> None:
+    message = Exchange().pack(value)
+    with pytest.raises(WireError, match="items|numbers"):
+        Exchange().unpack(message)
+
+
+def test_what_is_only_shared_is_kept() -> None:
+    shared = doubled(10)
+    got = Exchange().unpack(Exchange().pack(shared))
+    assert got == shared
+    assert got[0] is got[1]
+
+
+def test_a_list_that_holds_itself_is_kept() -> None:
+    value: list[Any] = [1]
+    value.append(value)
+    got = Exchange().unpack(Exchange().pack(value))
+    assert got[1] is got
+
+
+def test_an_argument_handed_back_many_times_counts_each_time() -> None:
+    ours, theirs = Exchange(), Exchange()
+    (big,) = theirs.unpack(ours.pack((torch.zeros(2**22),)))
+    ours.unpack(theirs.pack([big] * 10))
+    with pytest.raises(WireError):
+        ours.unpack(theirs.pack([big] * 100))
