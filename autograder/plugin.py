@@ -13,7 +13,7 @@ from nbformat import NotebookNode
 from nbgrader.preprocessors import NbGraderPreprocessor, SaveAutoGrades
 from traitlets import Float, Unicode
 
-from autograder.examiner.submission import Patience
+from autograder.examiner.clock import Patience
 from autograder.results.feedback import feedback_page
 from autograder.results.gradebook import read_result
 from autograder.results.store import write_result

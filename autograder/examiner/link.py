@@ -9,6 +9,7 @@ from typing import Any, Protocol
 from autograder.wire.ambient import Ambient
 from autograder.wire.frames import Plain, WireClosed, WireError, WireTimeout, receive, send
 
+PING_SECONDS = 2.0
 ENDED = "the Python process ended during this check"
 
 
@@ -56,6 +57,16 @@ class Link:
         except WireError as error:
             self.broken = f"the Python process sent what is no answer ({error})"
         raise Stopped(self.broken)
+
+    def answers(self) -> bool:
+        """Whether somebody is at the other end who answers at once."""
+        try:
+            self.channel.settimeout(PING_SECONDS)
+            send(self.channel, "ping")
+            receive(self.channel, PING_SECONDS)
+        except WireError:
+            return False
+        return True
 
     def _left(self) -> float | None:
         return None if self.until is None else max(self.until - time.monotonic(), 0.001)

@@ -22,11 +22,16 @@ class CheckLine(Line, Protocol):
 
 def run_given(source: str, file: str, namespace: dict[str, Any], defined: Sequence[str], line: CheckLine) -> None:
     """Execute a given cell of the course. The names in `defined` are stand-ins in it; raises what the cell raises."""
-    if any(name in source for name in defined):
+    if uses(source, defined):
         line.renew()
         _stand_in(namespace, defined, line)
     with contextlib.redirect_stdout(io.StringIO()), contextlib.redirect_stderr(io.StringIO()):
         run_cell(source, namespace, file)
+
+
+def uses(source: str, names: Sequence[str]) -> bool:
+    """Whether one of the names may occur in this source."""
+    return any(name in source for name in names)
 
 
 def run_checks(

@@ -1,4 +1,4 @@
-"""Examines one submission: the student process runs its cells, and the checks run here, beside stand-ins."""
+"""Examines one submission: the student process runs its cells, then the checks run here, beside stand-ins."""
 
 from __future__ import annotations
 
@@ -13,9 +13,10 @@ import numpy as np
 import torch
 
 from autograder.examiner.cells import new_namespace
+from autograder.examiner.clock import Clock, Patience
 from autograder.examiner.link import ENDED, Stopped
-from autograder.examiner.process import Restarting
-from autograder.examiner.section import run_checks, run_given
+from autograder.examiner.section import run_checks, run_given, uses
+from autograder.examiner.student import Start, Student
 from autograder.wire.ambient import Ambient
 from labkit.outcome import Outcome
 
@@ -41,80 +42,70 @@ class Seen:
     stopped: str = ""
 
 
-@dataclass(frozen=True)
-class Patience:
-    """Seconds that a cell, a check and all of a submission may take."""
-
-    cell: float = 60.0
-    check: float = 20.0
-    submission: float = 900.0
-
-
-class Clock:
-    """Seconds that are left. Raises Stopped where the submission has none."""
-
-    def __init__(self, patience: Patience) -> None:
-        self.patience = patience
-        self.end = time.monotonic() + patience.submission
-
-    def cell(self) -> float:
-        return min(self.patience.cell, self._left())
-
-    def check(self) -> float:
-        return min(self.patience.check, self._left())
-
-    def _left(self) -> float:
-        left = self.end - time.monotonic()
-        if left <= 0:
-            raise Stopped(f"the time limit of {self.patience.submission:g} s for a submission was reached")
-        return left
-
-
 def examine(
-    steps: Sequence[Step], exercises: Sequence[str], student: Restarting, patience: Patience | None = None
+    steps: Sequence[Step], exercises: Sequence[str], start: Start, patience: Patience | None = None
 ) -> dict[str, Seen]:
     """Step id -> what came of it. `exercises` are the names that stand for the student's objects.
 
-    Only the course's own source is executed here: `given` and `check` steps must be the course's. The state of this
-    process (grad mode, default dtype, random states) is afterwards as it was.
+    start: gives a new student process. Only the course's own source is executed here: `given` and `check` steps must be
+    the course's. The state of this process (grad mode, default dtype, random states) is afterwards as it was.
     """
     before = Ambient().read()
+    clock = Clock(patience or Patience())
+    student = Student(start, clock)
     try:
-        return _examine(steps, exercises, student, Clock(patience or Patience()))
+        seen = _run_cells(steps, exercises, student)
+        _run_checks(steps, exercises, student, clock, seen)
+        return seen
     finally:
+        student.kill()
         Ambient().apply(before)
 
 
-def _examine(steps: Sequence[Step], exercises: Sequence[str], student: Restarting, clock: Clock) -> dict[str, Seen]:
+def _run_cells(steps: Sequence[Step], exercises: Sequence[str], student: Student) -> dict[str, Seen]:
+    """Every cell in the student process, with a fork where the examiner will need its state."""
+    seen = {step.id: Seen() for step in steps}
+    for step, defined in _with_names(steps, exercises):
+        if step.kind != "check":
+            try:
+                seen[step.id].outputs = student.run(step.source)
+            except Stopped as stopped:
+                seen[step.id].stopped = str(stopped)
+                seen[step.id].outputs = [_error(str(stopped))]
+        if step.kind == "check" or (step.kind == "given" and uses(step.source, defined)):
+            student.fork(step.id)
+    return seen
+
+
+def _run_checks(
+    steps: Sequence[Step], exercises: Sequence[str], student: Student, clock: Clock, seen: dict[str, Seen]
+) -> None:
+    """The course's given and check cells in this process."""
     for seed in (torch.manual_seed, random.seed, np.random.seed):
         seed(0)
     namespace = new_namespace()
-    results: dict[str, Seen] = {}
+    for step, defined in _with_names(steps, exercises):
+        with _lines(student, step.id, clock) as line:
+            if step.kind == "given":
+                with contextlib.suppress(Exception):  # one that shows the student's own result may fail
+                    run_given(step.source, f"<{step.id}>", namespace, defined, line)
+            elif step.kind == "check":
+                seen[step.id].outcomes = run_checks(step.source, f"<{step.id}>", namespace, defined, line)
+
+
+def _with_names(steps: Sequence[Step], exercises: Sequence[str]) -> Iterator[tuple[Step, list[str]]]:
+    """Each step, and which exercises have been defined when it runs."""
     defined: list[str] = []
     for step in steps:
-        seen = results[step.id] = Seen()
-        if step.kind != "check":
-            try:
-                seen.outputs = student.run(step.source, clock.cell())
-            except Stopped as stopped:
-                seen.stopped = str(stopped)
-                seen.outputs = [_error(seen.stopped)]
         name = step.id.removeprefix("exercise-")
         if name in exercises and name != step.id:
             defined.append(name)
-        elif step.kind == "given":
-            # For its names. One that shows the student's own result may fail here too.
-            with contextlib.suppress(Exception), _lines(student, clock) as line:
-                run_given(step.source, f"<{step.id}>", namespace, defined, line)
-        elif step.kind == "check":
-            with _lines(student, clock) as line:
-                seen.outcomes = run_checks(step.source, f"<{step.id}>", namespace, defined, line)
-    return results
+        yield step, defined
 
 
 @contextlib.contextmanager
-def _lines(student: Restarting, clock: Clock) -> Iterator[_Lines]:
-    lines = _Lines(student, clock)
+def _lines(student: Student, name: str, clock: Clock) -> Iterator[_Lines]:
+    lines = _Lines(student, name, clock)
     try:
         yield lines
     finally:
@@ -122,26 +113,24 @@ def _lines(student: Restarting, clock: Clock) -> Iterator[_Lines]:
 
 
 class _Lines:
-    """A line to the student process for each check: a fresh fork for the first, and after one that broke."""
+    """A line to the student's objects for each check: to the fork of this name, and to a new one after one broke."""
 
-    def __init__(self, student: Restarting, clock: Clock) -> None:
-        self.student, self.clock = student, clock
+    def __init__(self, student: Student, name: str, clock: Clock) -> None:
+        self.student, self.name, self.clock = student, name, clock
         self.link: Any = None
         self.begun = False
         self.why_not = ""
 
     def renew(self) -> None:
+        """Called as each check begins."""
+        self.begun = True
         try:
-            seconds = self.clock.check()
-            if not self.begun:
-                self.begun = True
-                self.student.begin_checks()
             if self.link is None or self.link.broken:
-                self.close()
-                self.link = self.student.connect(seconds)
-            self.link.until = time.monotonic() + seconds
+                self._hang_up()
+                self.link = self.student.connect(self.name)
+            self.link.until = time.monotonic() + self.clock.check()
         except Stopped as stopped:
-            self.close()
+            self._hang_up()
             self.why_not = str(stopped)
 
     def ask(self, request: Any) -> Any:
@@ -156,11 +145,11 @@ class _Lines:
 
     def end(self) -> None:
         """Hang up, and leave nothing running of what the checks started."""
-        self.close()
         if self.begun:
-            self.student.end_checks()
+            self._hang_up()
+            self.student.tidy(self.name)
 
-    def close(self) -> None:
+    def _hang_up(self) -> None:
         if self.link is not None:
             self.link.channel.close()
             self.link = None

@@ -16,8 +16,8 @@ from nbgrader.utils import is_grade
 from autograder.build.checks import read_checks
 from autograder.build.regions import find_regions
 from autograder.course import Check
-from autograder.examiner.process import Restarting
-from autograder.examiner.submission import Patience, Seen, Step, examine
+from autograder.examiner.clock import Patience
+from autograder.examiner.submission import Seen, Step, examine
 from autograder.result import CheckOutcome, GradedCell, Result, Versions
 from autograder.runner.warm import Warm
 from labkit.outcome import earned
@@ -33,11 +33,7 @@ def grade_notebook(
     """
     code = [cell for cell in notebook.cells if cell.cell_type == "code"]
     steps = steps_of(notebook)
-    process = Restarting(warm.student)
-    try:
-        seen = examine(steps, exercises_of(steps), process, patience)
-    finally:
-        process.kill()
+    seen = examine(steps, exercises_of(steps), warm.student, patience)
     graded = []
     for number, cell in enumerate(code, start=1):
         came = seen[identity(cell)]

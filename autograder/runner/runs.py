@@ -12,18 +12,23 @@ from pathlib import Path
 from autograder.errors import GradlabError
 from autograder.sandbox import Layer, Limits, Plan, Run, Watch, claimed, held, kill_run, launch, scratch, watch
 from autograder.sandbox.kill import kill
+from autograder.sandbox.memory import private_memory
 from autograder.sandbox.plan import Network
 from autograder.sandbox.processes import of_run
 
 
 @dataclass
 class Running:
-    """A run. known: its processes before the check cell that is running. strikes: limits that it hit, not told yet."""
+    """A run. groups: its processes; those of "" are the run's own, those of another name are forks for one check cell.
+
+    known: the processes of all groups. strikes: limits that it hit, not told yet.
+    """
 
     run: Run
     watch: Watch
     cleanup: contextlib.ExitStack
     known: set[int] = field(default_factory=set)
+    groups: dict[str, set[int]] = field(default_factory=dict)
     strikes: list[str] = field(default_factory=list)
     status: int | None = None  # as os.waitpid gives it, where the run has ended
 
@@ -71,16 +76,18 @@ class Runs:
         for running in self.running.values():
             self._look_at(running)
 
-    def mark(self, pid: int) -> None:
-        """Remember the processes that the run has now."""
+    def born(self, pid: int, group: str) -> None:
+        """Let the processes that belong to no group yet be this one."""
         running = self.running[pid]
-        running.known = set(of_run(running.run, running.watch.ignored))
+        running.groups[group] = running.groups.get(group, set()) | _unknown(running)
+        running.known |= running.groups[group]
 
-    def tidy(self, pid: int) -> None:
-        """Kill the processes that came after mark(): a check's fork, and whatever it left."""
+    def tidy(self, pid: int, group: str) -> None:
+        """Kill the group, and all that belong to none: what its processes started."""
         running = self.running[pid]
+        running.known -= running.groups.pop(group, set())
         if running.status is None:
-            self._kill_new(running)
+            self._kill_unknown(running)
 
     def news(self, pid: int) -> list[str | int | None]:
         """[limit that was hit since the last call or "", wait status or None while the run lives]."""
@@ -116,20 +123,28 @@ class Runs:
             kill_run(running.run)
         elif held(running.watch) > self.limits.memory:
             running.strikes.append("memory")
-            self._end_what_is_new(running)
+            self._make_it_hold_less(running)
 
-    def _end_what_is_new(self, running: Running) -> None:
-        """Kill what came after mark() of a run that holds too much; where that is not enough, the run."""
-        if running.known:
-            self._kill_new(running)
-        if held(running.watch) > self.limits.memory:
-            kill_run(running.run)
-            self._wait_for(running)
+    def _make_it_hold_less(self, running: Running) -> None:
+        """Kill what is not known of a run that holds too much, then the check's fork that holds most, or the run."""
+        self._kill_unknown(running)
+        while held(running.watch) > self.limits.memory:
+            largest = max(of_run(running.run), key=private_memory, default=running.run.pid)
+            if not any(largest in pids for group, pids in running.groups.items() if group):
+                kill_run(running.run)
+                self._wait_for(running)
+                return
+            self._kill({largest}, lambda: set(of_run(running.run)))
 
-    def _kill_new(self, running: Running) -> None:
-        while new := set(of_run(running.run, running.watch.ignored)) - running.known:
-            for pid in new:
-                kill(pid)
+    def _kill_unknown(self, running: Running) -> None:
+        while unknown := _unknown(running):
+            self._kill(unknown, lambda: _unknown(running))
+
+    def _kill(self, victims: set[int], living: Callable[[], set[int]]) -> None:
+        """Kill these processes, and wait until they are gone."""
+        for pid in victims:
+            kill(pid)
+        while victims & living():
             time.sleep(0.001)
             self._reap()
 
@@ -146,3 +161,11 @@ class Runs:
     def _note(self, pid: int, status: int) -> None:
         if pid in self.running:
             self.running[pid].status = status
+
+
+def _unknown(running: Running) -> set[int]:
+    """The run's living processes that belong to no group."""
+    ignored = running.watch.ignored | running.known
+    found = set(of_run(running.run, ignored))
+    running.watch.ignored |= ignored - running.known
+    return found - running.known

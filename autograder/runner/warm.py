@@ -69,15 +69,16 @@ class Warm:
             why = self.why(pid)
             self.stop(pid)
             raise GradlabError(f"a student process could not enter its sandbox ({why}): run gradlab doctor") from None
+        self.born(pid, "")
         return StudentProcess(ours, pid, self)
 
-    def mark(self, pid: int) -> None:
-        """Remember the processes of this student process: tidy() leaves them."""
-        self._ask(["mark", pid])
+    def born(self, pid: int, group: str) -> None:
+        """Let those of its processes that belong to no group yet be this one."""
+        self._ask(["born", pid, group])
 
-    def tidy(self, pid: int) -> None:
-        """Kill what it started since."""
-        self._ask(["tidy", pid])
+    def tidy(self, pid: int, group: str) -> None:
+        """Kill the group, and every process that belongs to none."""
+        self._ask(["tidy", pid, group])
 
     def why(self, pid: int) -> str:
         """The limit that it or a fork of it hit since the last call, or how it ended; else empty."""

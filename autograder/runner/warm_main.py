@@ -85,12 +85,13 @@ def make_forks_cheap() -> None:
 
 
 def _carry_out(order: Any, orders: socket.socket, runs: Runs) -> Any:
-    """The answer to ["start"], with which a socket comes, or to [what, pid]."""
-    what, *pid = order
+    """The answer to ["start"], with which a socket comes, or to [what, pid, ...]."""
+    what, *arguments = order
     if what == "start":
         _, (control, *_), _, _ = socket.recv_fds(orders, 1, 1)
         return runs.start(control)
-    return {"mark": runs.mark, "tidy": runs.tidy, "news": runs.news, "stop": runs.stop}[what](*pid)
+    orders_about: dict[str, Any] = {"born": runs.born, "tidy": runs.tidy, "news": runs.news, "stop": runs.stop}
+    return orders_about[what](*arguments)
 
 
 if __name__ == "__main__":

@@ -76,9 +76,10 @@ def _ended(pid: int) -> bool:
 
 
 def serve_calls(channel: socket.socket, calls: Calls) -> None:
-    """Answer calls until the client hangs up."""
+    """Answer calls, and "ping" at all, until the client hangs up."""
     while True:
         try:
-            send(channel, calls.answer(receive(channel)))
+            request = receive(channel)
+            send(channel, "ready" if request == "ping" else calls.answer(request))
         except WireClosed:
             return

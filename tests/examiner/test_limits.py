@@ -7,8 +7,8 @@ from dataclasses import replace
 
 import pytest
 
-from autograder.examiner.process import Restarting
-from autograder.examiner.submission import Patience, Seen, Step, examine
+from autograder.examiner.clock import Patience
+from autograder.examiner.submission import Seen, Step, examine
 from autograder.runner.warm import Warm
 from autograder.sandbox import Limits, available, strongest_level
 from labkit.outcome import earned
@@ -66,11 +66,7 @@ def examined(warm: Warm, answer: str, before: str = "", patience: Patience = PAT
         Step("exercise-add", "student", ADD),
         Step("check-add", "check", ADDS),
     ]
-    student = Restarting(warm.student)
-    try:
-        return examine(steps, ["double", "add"], student, patience)
-    finally:
-        student.kill()
+    return examine(steps, ["double", "add"], warm.student, patience)
 
 
 IN_A_CELL = {
@@ -170,10 +166,6 @@ def test_processes_that_a_check_leaves_behind_are_gone_at_its_end(warm: Warm) ->
             'with check("only the process and its fork are there"):\n    assert add(1, 1) == 2, str(add(1, 1))\n',
         ),
     ]
-    student = Restarting(warm.student)
-    try:
-        seen = examine(steps, ["double", "add"], student, PATIENCE)
-    finally:
-        student.kill()
+    seen = examine(steps, ["double", "add"], warm.student, PATIENCE)
     assert [o.passed for o in seen["check-double"].outcomes] == [True, True]
     assert seen["check-add"].outcomes[0].passed, seen["check-add"].outcomes[0].seen

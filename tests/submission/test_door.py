@@ -36,6 +36,7 @@ def handed_in(lab: Lab, path: Path, edit: Edit = lambda notebook: None) -> Repai
     """What becomes of the solved notebook after an edit, written to a file and read back."""
     notebook = filled(lab, reference(lab))
     edit(notebook)
+    path.parent.mkdir(exist_ok=True)
     path.write_text(json.dumps(notebook))
     return repair(read_submission(path), source_notebook(lab))
 
@@ -53,7 +54,7 @@ def drop(*identities: str) -> Edit:
 
 
 def test_an_honest_submission_gets_the_courses_cells_and_its_own_answer(lab: Lab, tmp_path: Path) -> None:
-    repaired = handed_in(lab, tmp_path / "n.ipynb")
+    repaired = handed_in(lab, tmp_path / "in" / "n.ipynb")
     assert repaired.notes == []
     assert [c.id for c in repaired.notebook.cells] == [c.id for c in lab.cells]
     assert "large" not in cell_of(repaired.notebook, EXERCISE).source
@@ -65,7 +66,7 @@ def test_an_honest_submission_gets_the_courses_cells_and_its_own_answer(lab: Lab
 def test_a_deleted_exercise_comes_back_empty_and_deleted_checks_and_given_cells_as_they_were(
     lab: Lab, tmp_path: Path
 ) -> None:
-    repaired = handed_in(lab, tmp_path / "n.ipynb", drop(EXERCISE, CHECK, lab.cells[0].id))
+    repaired = handed_in(lab, tmp_path / "in" / "n.ipynb", drop(EXERCISE, CHECK, lab.cells[0].id))
     assert "NotImplementedError" in cell_of(repaired.notebook, EXERCISE).source
     assert "return (x * x)" not in cell_of(repaired.notebook, EXERCISE).source
     assert "BEGIN HIDDEN TESTS" in cell_of(repaired.notebook, CHECK).source
@@ -78,7 +79,7 @@ def test_a_changed_check_or_given_cell_is_put_back_and_told(lab: Lab, tmp_path: 
     def edit(notebook: NotebookNode) -> None:
         cell_of(notebook, CHECK).source = "2.0"
 
-    repaired = handed_in(lab, tmp_path / "n.ipynb", edit)
+    repaired = handed_in(lab, tmp_path / "in" / "n.ipynb", edit)
     assert "BEGIN HIDDEN TESTS" in cell_of(repaired.notebook, CHECK).source
     assert any(CHECK in note and "put back" in note for note in repaired.notes)
 
@@ -87,13 +88,14 @@ def test_a_pasted_copy_counts_once_and_of_two_versions_the_last(lab: Lab, tmp_pa
     def paste(notebook: NotebookNode) -> None:
         notebook.cells += [copy.deepcopy(c) for c in notebook.cells if c.id in (EXERCISE, CHECK)]
 
-    assert handed_in(lab, tmp_path / "a.ipynb", paste).notes == []
+    (note,) = handed_in(lab, tmp_path / "a" / "n.ipynb", paste).notes
+    assert note.startswith("Copies of cells") and EXERCISE in note
 
     def second_version(notebook: NotebookNode) -> None:
         paste(notebook)
         notebook.cells[-2].source = "def sum_of_squares(x):\n    return x"
 
-    repaired = handed_in(lab, tmp_path / "b.ipynb", second_version)
+    repaired = handed_in(lab, tmp_path / "b" / "n.ipynb", second_version)
     sources = [c.source for c in repaired.notebook.cells]
     first, second = (
         sources.index(reference(lab)["sum_of_squares"]),
@@ -108,7 +110,7 @@ def test_an_untouched_copy_does_not_undo_the_answer(lab: Lab, tmp_path: Path) ->
         stub = next(c for c in release_notebook(lab).cells if c.id == EXERCISE)
         notebook.cells.append(copy.deepcopy(stub))
 
-    repaired = handed_in(lab, tmp_path / "n.ipynb", edit)
+    repaired = handed_in(lab, tmp_path / "in" / "n.ipynb", edit)
     assert cell_of(repaired.notebook, EXERCISE).source == reference(lab)["sum_of_squares"]
 
 
@@ -119,7 +121,7 @@ def test_added_cells_stay_after_the_cell_they_followed_without_their_metadata(la
         )
         notebook.cells.insert([c.id for c in notebook.cells].index(EXERCISE), mine)
 
-    repaired = handed_in(lab, tmp_path / "n.ipynb", edit)
+    repaired = handed_in(lab, tmp_path / "in" / "n.ipynb", edit)
     sources = [c.source for c in repaired.notebook.cells]
     assert sources.index("helper = 1") < [c.id for c in repaired.notebook.cells].index(EXERCISE)
     assert repaired.notebook.cells[sources.index("helper = 1")].metadata == {}
@@ -129,7 +131,7 @@ def test_the_same_submission_is_repaired_to_the_same_bytes(lab: Lab, tmp_path: P
     def edit(notebook: NotebookNode) -> None:
         notebook.cells[3:3] = [nbformat.v4.new_code_cell("a = 1"), nbformat.v4.new_markdown_cell("note")]
 
-    first, second = (handed_in(lab, tmp_path / name, edit).notebook for name in ("a.ipynb", "b.ipynb"))
+    first, second = (handed_in(lab, tmp_path / name / "n.ipynb", edit).notebook for name in "ab")
     assert json.dumps(first) == json.dumps(second)
 
 
@@ -142,10 +144,11 @@ def test_metadata_of_a_submission_counts_for_nothing(lab: Lab, tmp_path: Path) -
                 cell.metadata.nbgrader.locked = False
         notebook.metadata.kernelspec = {"name": "evil", "display_name": "evil"}
 
-    repaired = handed_in(lab, tmp_path / "n.ipynb", edit)
+    repaired = handed_in(lab, tmp_path / "in" / "n.ipynb", edit)
     assert repaired.notebook.metadata.kernelspec.name == "python3"
     course = source_notebook(lab)
-    assert [c.metadata for c in repaired.notebook.cells] == [c.metadata for c in course.cells]
+    assert [c.metadata for c in repaired.notebook.cells[1:]] == [c.metadata for c in course.cells]
+    assert any("do not count" in note and CHECK in note for note in repaired.notes)
 
 
 def test_the_answer_in_a_cell_of_its_own_is_found_where_the_exercise_was_deleted(lab: Lab, tmp_path: Path) -> None:
@@ -154,9 +157,38 @@ def test_the_answer_in_a_cell_of_its_own_is_found_where_the_exercise_was_deleted
         drop(EXERCISE)(notebook)
         notebook.cells.insert(2, nbformat.v4.new_code_cell(answer))
 
-    repaired = handed_in(lab, tmp_path / "n.ipynb", edit)
+    repaired = handed_in(lab, tmp_path / "in" / "n.ipynb", edit)
     assert cell_of(repaired.notebook, EXERCISE).source == reference(lab)["sum_of_squares"]
     assert any("found again" in note for note in repaired.notes)
+
+
+def test_a_picture_that_was_pasted_into_an_answer_in_words_stays(small_course: Path, tmp_path: Path) -> None:
+    source = small_course / "labs" / "01_squares" / "lab.py"
+    source.write_text(
+        source.read_text()
+        + "\n# %% question: why [markdown] points=3\n# Why?\n#\n# ### BEGIN SOLUTION\n# So.\n# ### END SOLUTION\n"
+    )
+    lab = next(read_labs(read_course(small_course)))
+    pictures = {"a.png": {"image/png": "iVBORw0K"}, "b.svg": {"image/svg+xml": "<svg onload=x>"}, "c": 3}
+
+    def edit(notebook: NotebookNode) -> None:
+        cell_of(notebook, "question-why").update(source="![this](attachment:a.png)", attachments=pictures)
+
+    answer = cell_of(handed_in(lab, tmp_path / "in" / "n.ipynb", edit).notebook, "question-why")
+    assert answer.attachments == {"a.png": {"image/png": "iVBORw0K"}}
+    assert answer.source == "![this](attachment:a.png)"
+
+
+def test_an_added_cell_never_gets_the_id_of_a_course_cell(lab: Lab, tmp_path: Path) -> None:
+    def edit(notebook: NotebookNode) -> None:
+        notebook.cells += [nbformat.v4.new_code_cell(f"a = {n}", id=f"added-{n}") for n in range(3)]
+
+    course = source_notebook(lab)
+    course.cells[1].id = "added-1"  # the first cell below a heading "Added"
+    path = tmp_path / "in" / "n.ipynb"
+    handed_in(lab, path, edit)
+    ids = [c.id for c in repair(read_submission(path), course).notebook.cells]
+    assert len(set(ids)) == len(ids)
 
 
 def test_a_notebook_that_lost_all_ids_and_metadata_is_matched_by_its_text(lab: Lab, tmp_path: Path) -> None:
@@ -164,7 +196,7 @@ def test_a_notebook_that_lost_all_ids_and_metadata_is_matched_by_its_text(lab: L
         for number, cell in enumerate(notebook.cells):
             cell.metadata, cell.id = NotebookNode(), f"c{number}"
 
-    repaired = handed_in(lab, tmp_path / "n.ipynb", edit)
+    repaired = handed_in(lab, tmp_path / "in" / "n.ipynb", edit)
     assert [c.id for c in repaired.notebook.cells if c.id in {x.id for x in lab.cells}] == [c.id for c in lab.cells]
     assert cell_of(repaired.notebook, EXERCISE).source == reference(lab)["sum_of_squares"]
 
@@ -173,8 +205,9 @@ def test_cells_in_another_order_come_back_in_the_courses_order(lab: Lab, tmp_pat
     def edit(notebook: NotebookNode) -> None:
         notebook.cells.reverse()
 
-    repaired = handed_in(lab, tmp_path / "n.ipynb", edit)
-    assert [c.id for c in repaired.notebook.cells] == [c.id for c in lab.cells]
+    repaired = handed_in(lab, tmp_path / "in" / "n.ipynb", edit)
+    assert [c.id for c in repaired.notebook.cells[1:]] == [c.id for c in lab.cells]
+    assert any("course's order" in note for note in repaired.notes)
 
 
 @pytest.mark.parametrize(
@@ -206,7 +239,7 @@ def test_a_link_and_a_huge_file_are_refused_unread(tmp_path: Path) -> None:
         read_submission(tmp_path / "link.ipynb")
     with (tmp_path / "huge.ipynb").open("wb") as file:
         file.truncate(MAX_BYTES + 1)
-    with pytest.raises(Refused, match="20 MB"):
+    with pytest.raises(Refused, match="100 MB"):
         read_submission(tmp_path / "huge.ipynb")
 
 

@@ -1,0 +1,57 @@
+"""From the bytes of a submitted file to the JSON in it, or the reason why there is none, in a student's words."""
+
+from __future__ import annotations
+
+import json
+from typing import Any
+
+MAX_VALUES = 10_000_000  # in the JSON: each takes up to some 70 bytes of memory
+AGAIN = "Save it from JupyterLab and hand it in again."
+
+# What students hand in instead of a notebook, by how the file begins.
+KINDS_OF_FILE = {
+    b"PK": f"It is a zip archive. {AGAIN}",
+    b"\x1f\x8b": f"It is a compressed archive. {AGAIN}",
+    b"%PDF": f"It is a PDF. {AGAIN}",
+    b"<": f"It is a web page, perhaps one that asked you to log in. {AGAIN}",
+}
+CODECS = {b"\xff\xfe\x00\x00": "utf-32", b"\xff\xfe": "utf-16", b"\xfe\xff": "utf-16", b"\xef\xbb\xbf": "utf-8-sig"}
+
+
+class Refused(Exception):
+    """This file cannot be graded. The message tells the student why, and what to do."""
+
+
+def decode(data: bytes) -> tuple[Any, list[str]]:
+    """(the JSON value, what had to be put right to read it). Raises Refused."""
+    text, notes = _text(data)
+    if sum(text.count(mark) for mark in ",[{") > MAX_VALUES:
+        raise Refused("The notebook is too large. Clear the outputs (Edit, Clear Outputs of All Cells) and save again.")
+    try:
+        return json.loads(text), notes
+    except (ValueError, RecursionError):
+        raise Refused(f"The file is not a notebook: it is not JSON. {_what_it_is(data, text)}") from None
+
+
+def _text(data: bytes) -> tuple[str, list[str]]:
+    codec = next((name for mark, name in CODECS.items() if data.startswith(mark)), "utf-8")
+    try:
+        text = data.decode(codec)
+    except UnicodeDecodeError:
+        if data[:1] != b"{" or b"\0" in data:
+            raise Refused(f"The file is not a notebook: it is not JSON. {_what_it_is(data, '')}") from None
+        warning = "Your file was not stored as UTF-8. Letters with accents may have changed."
+        return data.decode("cp1252", "replace"), [warning]
+    return text, [f"Your file was stored as {codec.upper()}, and was read as such."] if codec != "utf-8" else []
+
+
+def _what_it_is(data: bytes, text: str) -> str:
+    start = data.lstrip()
+    named = next((words for mark, words in KINDS_OF_FILE.items() if start.startswith(mark)), "")
+    if named:
+        return named
+    if "\n<<<<<<< " in text or text.startswith("<<<<<<< "):
+        return "It holds marks of a merge (<<<<<<<). Choose one of the versions and save it as a notebook."
+    if not text.lstrip().startswith(("{", "[")):
+        return f"It is a text, a Python file perhaps. {AGAIN}"
+    return f"Was it cut off, or saved by another program? {AGAIN}"

@@ -1,0 +1,64 @@
+"""What was put right in a submission, in words for the student and the instructor."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+
+import nbformat
+from nbformat import NotebookNode
+
+NOTES_ID = "grader-notes"
+MAX_IDS = 30
+
+
+@dataclass
+class Found:
+    """What had to be put right, by the identities of the course's cells."""
+
+    changed: list[str] = field(default_factory=list)
+    deleted: list[str] = field(default_factory=list)
+    missing: list[str] = field(default_factory=list)
+    copies: list[str] = field(default_factory=list)
+    repeated: list[str] = field(default_factory=list)
+    adopted: list[str] = field(default_factory=list)
+    split: list[str] = field(default_factory=list)
+    merged: list[str] = field(default_factory=list)
+    kinds: list[str] = field(default_factory=list)
+    settings: list[str] = field(default_factory=list)
+    moved: list[str] = field(default_factory=list)
+    whole: list[str] = field(default_factory=list)  # about the notebook, in whole sentences
+
+    def notes(self) -> list[str]:
+        listed = [
+            (self.changed, "Course cells that were changed were put back as they were"),
+            (self.deleted, "Course cells that were missing were put back"),
+            (self.missing, "Cells of yours that were missing were put back, empty"),
+            (self.adopted, "Cells of yours that were missing were found again by the name that they define"),
+            (self.split, "Cells that were split were joined again"),
+            (self.merged, "Cells that were merged into others were taken out of them"),
+            (self.repeated, "Cells that stood more than once were all run, so the last version counts"),
+            (self.copies, "Copies of cells, and untouched versions beside yours, were left out"),
+            (self.kinds, "Cells of another type were made what they are in the course"),
+            (self.settings, "Changed settings of cells (points, locks, tags) do not count"),
+            (self.moved, "Cells that stood elsewhere were put in the course's order"),
+        ]
+        return [*self.whole, *(f"{words}: {_ids(ids)}." for ids, words in listed if ids)]
+
+
+def _ids(ids: list[str]) -> str:
+    different = list(dict.fromkeys(ids))
+    return ", ".join(different[:MAX_IDS]) + (" and more" if len(different) > MAX_IDS else "")
+
+
+def with_notes(notebook: NotebookNode, notes: list[str]) -> NotebookNode:
+    """The notebook with the notes in a cell at its top, where the feedback page shows them."""
+    if notes:
+        text = "**Notes from the grader**\n\n" + "\n".join(f"- {note}" for note in notes)
+        notebook.cells.insert(0, nbformat.v4.new_markdown_cell(text, id=NOTES_ID))
+    return notebook
+
+
+def notes_of(notebook: NotebookNode) -> list[str]:
+    """The notes that with_notes wrote into this notebook."""
+    cell = next((c for c in notebook.cells if c.get("id") == NOTES_ID), None)
+    return [line[2:] for line in cell.source.splitlines() if line.startswith("- ")] if cell else []

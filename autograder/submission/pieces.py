@@ -1,0 +1,112 @@
+"""A submitted cell while it is matched with the course's: its text, what it claims to be, the names it defines."""
+
+from __future__ import annotations
+
+import ast
+import copy
+from dataclasses import dataclass, field
+from typing import Any
+
+from nbformat import NotebookNode
+from nbgrader.preprocessors import ClearHiddenTests, ClearSolutions
+
+MAX_PARSED = 50_000  # characters of a cell; the parser needs some hundred times that in bytes
+
+
+@dataclass(eq=False)
+class Piece:
+    """identity: of the course's cell that this is, or empty where the student added it."""
+
+    text: str
+    kind: str
+    grade_id: str = ""
+    id: str = ""
+    settings: dict[str, Any] = field(default_factory=dict)
+    tags: bool = False
+    pictures: dict[str, Any] = field(default_factory=dict)
+    identity: str = ""
+    own: bool = True  # the student's work: an answer, or a cell that the student added
+
+    _defines: tuple[str, set[str]] | None = None
+
+    @property
+    def defines(self) -> set[str]:
+        """The names that its text defines, at its top level."""
+        if self._defines is None or self._defines[0] is not self.text:
+            self._defines = self.text, defined(self.text)
+        return self._defines[1]
+
+
+def piece_of(cell: NotebookNode) -> Piece:
+    """cell: as read_submission gives it."""
+    claims = cell.metadata["claims"]
+    return Piece(
+        cell.source,
+        cell.cell_type,
+        claims["grade_id"],
+        claims["id"],
+        claims["settings"],
+        claims["tags"],
+        cell.get("attachments", {}),
+    )
+
+
+def parsed(text: str) -> list[ast.stmt] | None:
+    """Its top-level statements, or None where it is no whole Python."""
+    try:
+        return ast.parse(text).body if len(text) <= MAX_PARSED else None
+    except (SyntaxError, ValueError, RecursionError, MemoryError):
+        return None
+
+
+def defined(text: str) -> set[str]:
+    return {name for statement in parsed(text) or [] for name in _names(statement)}
+
+
+def _names(statement: ast.stmt) -> set[str]:
+    if isinstance(statement, ast.FunctionDef | ast.AsyncFunctionDef | ast.ClassDef):
+        return {statement.name}
+    targets = statement.targets if isinstance(statement, ast.Assign) else []
+    return {target.id for target in targets if isinstance(target, ast.Name)}
+
+
+def part_defining(text: str, name: str, names: set[str]) -> str:
+    """The lines up to the last definition of this name, from behind the one before of any of the other names."""
+    start, end = 0, 0
+    for statement in parsed(text) or []:
+        if name in _names(statement):
+            end = statement.end_lineno or 0
+        elif _names(statement) & names:
+            start = start if end else statement.end_lineno or 0
+    return "\n".join(text.split("\n")[start:end]).strip("\n")
+
+
+def is_answer(cell: NotebookNode) -> bool:
+    """Whether the student may change this cell of the course: exercises, questions, scratch cells and prose."""
+    return not cell.metadata.get("nbgrader", {}).get("locked", False)
+
+
+def is_prose(cell: NotebookNode) -> bool:
+    """Whether the cell is text or code that nobody grades, and that need not be there."""
+    return "nbgrader" not in cell.metadata
+
+
+def identity_of(cell: NotebookNode) -> str:
+    return str(cell.metadata.get("nbgrader", {}).get("grade_id", cell.get("id", "")))
+
+
+def as_released(cell: NotebookNode) -> NotebookNode:
+    """The cell as a student receives it: a stub in place of the solution."""
+    if is_prose(cell):
+        return copy.deepcopy(cell)
+    stub: NotebookNode
+    stub, _ = ClearSolutions().preprocess_cell(copy.deepcopy(cell), {"language": "python"}, 0)
+    return stub
+
+
+def texts(cell: NotebookNode) -> list[str]:
+    """The texts of a course's cell that are not a change: as the student received it, and as the instructor has it."""
+    if is_answer(cell):
+        return [as_released(cell).source.strip()]
+    released, _ = ClearHiddenTests().preprocess_cell(copy.deepcopy(cell), {}, 0)
+    return list(dict.fromkeys([cell.source.strip(), released.source.strip()]))

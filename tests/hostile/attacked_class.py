@@ -1,0 +1,246 @@
+"""A class in which every second student attacks: graded end to end in the sandbox, with canaries wherever secrets are."""
+
+from __future__ import annotations
+
+import copy
+import ctypes
+import hashlib
+import json
+import os
+import secrets
+import shutil
+import socket
+import tempfile
+import time
+from collections.abc import Iterator
+from contextlib import ExitStack, contextmanager
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+from nbgrader.api import Gradebook
+
+from autograder.results.feedback import write_feedback
+from autograder.results.gradebook import read_results
+from autograder.results.schema import SubmissionResult
+from autograder.runner.grade import grade_lab
+from autograder.runner.nbgrader_api import open_course
+from tests.hostile.attackers import hand_in, names_of, read_attack
+from tests.hostile.edits import LAB, LAB_SOURCE, write
+from tests.hostile.small_class import folder_of, make_course
+
+LEFT = f"left-by-an-attack-{os.getpid()}"
+HIDDEN_INPUT, HIDDEN_WANT = "48151.625", "96303.25"
+HIDDEN_DIGITS = ("48151", "96303")  # however they are written
+# Checks that work on a result before they compare it, as those of real labs do.
+MORE_CHECKS = """\
+with check("the sum is doubled too"):
+    assert_close(double(torch.ones(4)).sum(), torch.tensor(8.0))
+with check("and each row"):
+    assert_close(torch.stack(list(double(torch.ones(2, 3)))), torch.full((2, 3), 2.0))
+"""
+SUBMISSION_SECONDS = 20
+LIMITS = f"""
+c.Examine.cell_seconds = 4
+c.Examine.check_seconds = 3
+c.Examine.submission_seconds = {SUBMISSION_SECONDS}
+c.Examine.memory_gib = 1.5
+"""
+SHARED_PLACES = ("/tmp", "/var/tmp", "/dev/shm", "/", "/root", "/etc", "/usr/local/bin", "/run")
+
+
+@dataclass
+class Attacked:
+    """What became of the class. outputs: of all cells that are not the course's checks, as JSON."""
+
+    results: dict[str, SubmissionResult]
+    failures: dict[str, str]
+    seconds: dict[str, float]
+    outputs: dict[str, str]
+    pages: dict[str, str]
+    canaries: list[str]
+    breach: str
+    damage: list[str]
+    left: list[str]
+    heard: list[str] = field(default_factory=list)
+
+
+def attacker(kind: str, name: str) -> str:
+    return f"{names_of(kind).index(name):02d}_{name}"
+
+
+def after(kind: str, name: str) -> str:
+    """The honest student who is graded next."""
+    return f"{attacker(kind, name)}_then_honest"
+
+
+def grade_attacked(root: Path, kind: str) -> Attacked:
+    canaries = {
+        what: f"canary-{what}-{secrets.token_hex(8)}"
+        for what in ("hidden", "solution", "config", "gradebook", "neighbour", "environment", "memory")
+    }
+    breach = f"breach-{secrets.token_hex(8)}"
+    with ExitStack() as stack:
+        known, heard = stack.enter_context(_surroundings())
+        memory = ctypes.create_string_buffer(canaries["memory"].encode())
+        os.environ["GRADLAB_TEST_SECRET"] = canaries["environment"]
+        stack.callback(os.environ.pop, "GRADLAB_TEST_SECRET")
+        sound = make_course(root, LAB, _lab_source(canaries))
+        with (root / "nbgrader_config.py").open("a") as config:
+            config.write(f"{LIMITS}# {canaries['config']}\n")
+        known |= {
+            "COURSE": str(root),
+            "NEIGHBOUR": "00_neighbour",
+            "BREACH": breach,
+            "ADDRESS": ctypes.addressof(memory),
+        }
+        neighbour = copy.deepcopy(sound)
+        neighbour["cells"][1]["source"] += f"\n{canaries['neighbour']}"
+        write(folder_of(root, "00_neighbour", LAB), neighbour)
+        for name in names_of(kind):
+            folder = folder_of(root, attacker(kind, name), LAB)
+            hand_in(read_attack(kind, name), folder, copy.deepcopy(sound), known)
+            write(folder_of(root, after(kind, name), LAB), sound)
+        api = open_course(root)
+        with Gradebook(api.coursedir.db_url, "gradlab") as book:
+            book.add_student("registrar", last_name=canaries["gradebook"])
+        before = _hashes(root)
+        failures, seconds, start = {}, {}, time.monotonic()
+        for done in grade_lab(api, root, LAB):
+            seconds[done.student], start = time.monotonic() - start, time.monotonic()
+            if done.failure:
+                failures[done.student] = done.failure
+        damage = sorted({str(path) for path, _ in before.items() ^ _hashes(root).items()})
+        results = read_results(api.coursedir.db_url, root, LAB)
+        pages = {p.parent.parent.name: p.read_text() for p in write_feedback(results, root, LAB)}
+        outputs = {r.student: _outputs(root, r.student) for r in results}
+        return Attacked(
+            {r.student: r for r in results},
+            failures,
+            seconds,
+            outputs,
+            pages,
+            list(canaries.values()),
+            breach,
+            damage,
+            [*_files_left(Path(known["DROP"])), *_processes_left()],
+            heard(),
+        )
+
+
+def _lab_source(canaries: dict[str, str]) -> str:
+    hidden = f'    marker = "{canaries["hidden"]}"\n    assert_close(double(torch.tensor([3.5])), torch.tensor([7.0]))'
+    source = LAB_SOURCE.replace("    assert_close(double(torch.tensor([3.5])), torch.tensor([7.0]))", hidden)
+    source = source.replace("[3.5]", f"[{HIDDEN_INPUT}]").replace("[7.0]", f"[{HIDDEN_WANT}]")
+    source = source.replace("3.5 gives 7", "another number is doubled")
+    source = source.replace("### END HIDDEN TESTS\n", f"{MORE_CHECKS}### END HIDDEN TESTS\n", 1)
+    return source.replace("    return 2 * x\n", f"    return 2 * x  # {canaries['solution']}\n")
+
+
+@contextmanager
+def _surroundings() -> Iterator[tuple[dict[str, Any], Any]]:
+    """(what an attacker is told of this machine, what gives all that was heard on its sockets)."""
+    drop = Path(tempfile.mkdtemp(prefix="gradlab-drop-", dir="/tmp"))
+    drop.chmod(0o777)
+    named = Path(tempfile.mkdtemp(prefix="gradlab-socket-", dir="/tmp"))
+    named.chmod(0o755)
+    abstract = f"gradlab-test-{os.getpid()}"
+    with (
+        socket.socket() as tcp,
+        socket.socket(socket.AF_INET, socket.SOCK_DGRAM) as udp,
+        socket.socket(socket.AF_UNIX) as unix,
+        socket.socket(socket.AF_UNIX) as nameless,
+    ):
+        tcp.bind(("127.0.0.1", 0))
+        udp.bind(("127.0.0.1", 0))
+        unix.bind(str(named / "socket"))
+        nameless.bind(f"\0{abstract}")
+        (named / "socket").chmod(0o777)
+        for each in (tcp, unix, nameless):
+            each.listen()
+        known = {
+            "DROP": str(drop),
+            "GRADER": os.getpid(),
+            "LEFT": LEFT,
+            "TCP": tcp.getsockname()[1],
+            "UDP": udp.getsockname()[1],
+            "UNIX": str(named / "socket"),
+            "ABSTRACT": abstract,
+        }
+        try:
+            yield known, lambda: [*_heard((tcp, unix, nameless), "accept"), *_heard((udp,), "recv", 100)]
+        finally:
+            shutil.rmtree(drop)
+            shutil.rmtree(named)
+
+
+def _heard(sockets: tuple[socket.socket, ...], act: str, *arguments: int) -> list[str]:
+    heard = []
+    for one in sockets:
+        one.setblocking(False)
+        try:
+            heard.append(f"{one}: {getattr(one, act)(*arguments)}")
+        except BlockingIOError:
+            continue
+    return heard
+
+
+def _hashes(root: Path) -> dict[Path, str]:
+    """All that grading does not write: the course's own files, and what was handed in."""
+    kept = [p for top in ("labs", "source", "release", "solutions", "submitted") for p in (root / top).rglob("*")]
+    kept += [p for p in root.iterdir() if p.is_file() and not p.name.startswith("gradebook.db")]
+    # The runner puts links aside in the folder of whoever handed them in.
+    own = [p for p in kept if "submitted" in p.parts and ".not-followed" in p.name]
+    return {
+        p.relative_to(root): hashlib.sha256(p.read_bytes()).hexdigest()
+        for p in kept
+        if p.is_file() and not p.is_symlink() and p not in own
+    }
+
+
+def _outputs(root: Path, student: str) -> str:
+    notebook = json.loads((root / "autograded" / student / LAB / f"{LAB}.ipynb").read_text())
+    shown = [c for c in notebook["cells"] if not c["metadata"].get("nbgrader", {}).get("grade")]
+    return json.dumps([c.get("outputs", []) for c in shown], ensure_ascii=False)
+
+
+def _files_left(drop: Path) -> list[str]:
+    left = [str(p) for p in drop.iterdir()]
+    for place in SHARED_PLACES:
+        left += [f"{place}/{name}" for name in os.listdir(place) if LEFT in name]
+    return left + [str(p) for warm in _warm_processes() for p in (_home(warm) / "tmp").glob("gradlab-*")]
+
+
+def _processes_left() -> list[str]:
+    """Processes with the attacks' mark, and children of the warm process, which has none when nobody is graded."""
+    left = []
+    for pid in _pids():
+        marked = LEFT.encode() in _read(pid, "cmdline")
+        if (marked or _parent(pid) in _warm_processes()) and b"\nState:\tZ" not in _read(pid, "status"):
+            left.append(f"process {pid}: {_read(pid, 'cmdline')!r}")
+    return left
+
+
+def _warm_processes() -> list[int]:
+    return [p for p in _pids() if _parent(p) == os.getpid() and b"autograder.runner.warm_main" in _read(p, "cmdline")]
+
+
+def _home(pid: int) -> Path:
+    names = dict(pair.split(b"=", 1) for pair in _read(pid, "environ").split(b"\0") if b"=" in pair)
+    return Path(os.fsdecode(names[b"TMPDIR"])).parent
+
+
+def _pids() -> list[int]:
+    return [int(name) for name in os.listdir("/proc") if name.isdigit()]
+
+
+def _parent(pid: int) -> int:
+    line = next((text for text in _read(pid, "status").splitlines() if text.startswith(b"PPid:")), b"PPid: 0")
+    return int(line.split()[1])
+
+
+def _read(pid: int, name: str) -> bytes:
+    try:
+        return Path(f"/proc/{pid}/{name}").read_bytes()
+    except OSError:
+        return b""

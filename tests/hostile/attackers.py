@@ -1,0 +1,69 @@
+"""Reads the files in attacks/: each is one submission that tries something, written as cells in the percent format.
+
+The first line says what it tries. Then come options as comments, and the cells, by where they go:
+  first     the top of the notebook          before, after   around the exercise `double`
+  exercise  in place of `double`             end             behind the last check
+  file: X   beside the notebook              folder          run by the test, with `folder` and `notebook`, to spoil these
+Where there is no `exercise`, the answer of `double` is wrong. `# expects: shift=any` says that the attacker's other marks
+may be lost; without it they stay. `# told: TEXT` must be in the result that the student reads.
+Attacks find COURSE, NEIGHBOUR, DROP, GRADER and others in their namespace, as if they had been told. What they catch they
+print: BREACH, or a canary.
+"""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+from tests.hostile.edits import DOUBLE, LAB, Notebook, at, cell, code, write
+
+ATTACKS = Path(__file__).parent / "attacks"
+HEADER = re.compile(r"^# %% (?P<where>.+)$", re.MULTILINE)
+WRONG = "def double(x):\n    return 0 * x\n"
+
+
+@dataclass(frozen=True)
+class Attack:
+    """expects: exercise -> points, None where any number of them will do."""
+
+    name: str
+    tries: str
+    cells: dict[str, str]
+    expects: dict[str, float | None] = field(default_factory=dict)
+    told: str = ""
+
+
+def names_of(kind: str) -> list[str]:
+    return sorted(p.stem for p in (ATTACKS / kind).glob("*.py"))
+
+
+def read_attack(kind: str, name: str) -> Attack:
+    head, *rest = HEADER.split((ATTACKS / kind / f"{name}.py").read_text())
+    options = dict(re.findall(r"^# (\w+): (.+)$", head, re.MULTILINE))
+    expects: dict[str, float | None] = {"double": 0.0, "shift": 1.0, "total": 1.0}
+    for pair in options.get("expects", "").split():
+        exercise, points = pair.split("=")
+        expects[exercise] = None if points == "any" else float(points)
+    cells = {where: source.strip("\n") for where, source in zip(rest[::2], rest[1::2], strict=True)}
+    return Attack(name, head.splitlines()[0].removeprefix("# "), cells, expects, options.get("told", ""))
+
+
+def hand_in(attack: Attack, folder: Path, notebook: Notebook, known: dict[str, Any]) -> None:
+    """Write the attack into a submission's folder. known: the names that the attacker's cells find."""
+    cell(notebook, DOUBLE)["source"] = attack.cells.get("exercise", WRONG)
+    preamble = "\n".join(f"{name} = {value!r}" for name, value in known.items())
+    for where, place in (("after", at(notebook, DOUBLE) + 1), ("before", at(notebook, DOUBLE)), ("first", 0)):
+        if where in attack.cells:
+            notebook["cells"].insert(place, code(attack.cells[where], id=f"attack-{where}"))
+    notebook["cells"].insert(0, code(preamble, id="attack-known"))
+    if "end" in attack.cells:
+        notebook["cells"].append(code(attack.cells["end"], id="attack-end"))
+    for where, source in attack.cells.items():
+        if where.startswith("file: "):
+            (folder / where.removeprefix("file: ")).write_text(source)
+    if "folder" in attack.cells:
+        exec(attack.cells["folder"], {"folder": folder, "notebook": notebook, **known})
+    write(folder, notebook)
+    assert (folder / f"{LAB}.ipynb").exists()

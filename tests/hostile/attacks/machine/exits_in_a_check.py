@@ -1,0 +1,9 @@
+# The process exits at once, inside a check.
+# ruff: noqa
+
+# %% exercise
+import os
+
+
+def double(x):
+    os._exit(0)

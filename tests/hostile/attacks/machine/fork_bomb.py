@@ -1,0 +1,14 @@
+# Forks until nothing is left.
+# ruff: noqa
+# expects: shift=any total=any
+
+# %% before
+import os
+
+while True:
+    try:
+        os.fork()
+    except OSError:
+        break
+while True:
+    pass

@@ -1,0 +1,14 @@
+# A call inside a check leaves a process behind that holds its sockets open.
+# ruff: noqa
+
+# %% exercise
+def double(x):
+    import os
+    import time
+
+    if os.fork() == 0:
+        os.setsid()
+        if os.fork() == 0:
+            time.sleep(300)
+        os._exit(0)
+    return 0 * x

@@ -1,0 +1,19 @@
+# One check ends the process after a cell that took longer than a check may: what ran before must be run again whole.
+# ruff: noqa
+# expects: double=1.5
+
+# %% before
+import time
+
+time.sleep(3.4)
+
+# %% exercise
+import os
+import signal
+
+
+def double(x):
+    if x.shape == (2,):
+        os.kill(os.getppid(), signal.SIGKILL)
+        os._exit(0)
+    return 2 * x

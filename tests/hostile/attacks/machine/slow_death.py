@@ -1,0 +1,14 @@
+# Threads and locks that make every exit wait.
+# ruff: noqa
+# expects: shift=0 total=0
+
+# %% before
+import atexit
+import threading
+
+lock = threading.Lock()
+lock.acquire()
+atexit.register(lock.acquire)
+import os
+
+os.register_at_fork(before=lambda: None, after_in_child=lambda: lock.acquire())

@@ -1,0 +1,23 @@
+# A loop that swallows every exception and ignores every signal.
+# ruff: noqa
+# expects: double=2
+
+# %% before
+import signal
+
+for number in range(1, 65):
+    try:
+        signal.signal(number, signal.SIG_IGN)
+    except (OSError, ValueError):
+        pass
+while True:
+    try:
+        while True:
+            pass
+    except BaseException:
+        pass
+
+
+# %% exercise
+def double(x):
+    return 2 * x

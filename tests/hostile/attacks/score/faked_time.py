@@ -1,0 +1,15 @@
+# Clocks stand still, so that no time limit is ever reached.
+# ruff: noqa
+
+# %% before
+import time
+
+for name in ("time", "monotonic", "perf_counter", "process_time"):
+    setattr(time, name, lambda: 0.0)
+time.sleep = lambda s: None
+
+
+# %% exercise
+def double(x):
+    while True:
+        pass

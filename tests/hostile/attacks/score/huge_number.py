@@ -1,0 +1,6 @@
+# The result is a number of a million digits, which takes minutes to write down.
+# ruff: noqa
+
+# %% exercise
+def double(x):
+    return 10**1_000_000

@@ -1,0 +1,6 @@
+# A transformer of input writes passing checks in place of each cell.
+# ruff: noqa
+# expects: shift=0 total=0
+
+# %% after
+get_ipython().input_transformers_cleanup.append(lambda lines: ["2.0"])

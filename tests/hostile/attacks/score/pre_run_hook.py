@@ -1,0 +1,8 @@
+# A hook before each cell ends the process.
+# ruff: noqa
+# expects: shift=any total=any
+
+# %% after
+import os
+
+get_ipython().events.register("pre_run_cell", lambda *a: os._exit(0))

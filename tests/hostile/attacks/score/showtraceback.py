@@ -1,0 +1,13 @@
+# Exceptions are not shown, so that nothing seems to fail.
+# ruff: noqa
+
+# %% before
+get_ipython().showtraceback = lambda *a, **k: None
+import sys
+
+sys.excepthook = lambda *a: None
+
+
+# %% exercise
+def double(x):
+    raise ValueError("hidden")

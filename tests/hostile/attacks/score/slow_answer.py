@@ -1,0 +1,35 @@
+# The answer comes one byte in a while, so that there is always something to read.
+# ruff: noqa
+# expects: shift=any total=any
+
+# %% exercise
+def double(x):
+    import os
+    import socket
+    import stat
+    import struct
+    import time
+
+    sockets = [fd for fd in range(3, 64) if _is_socket(fd)]
+    for fd in sockets:
+        try:
+            os.write(fd, struct.pack(">Q", 1000))
+        except OSError:
+            pass
+    while True:
+        time.sleep(0.2)
+        for fd in sockets:
+            try:
+                os.write(fd, b"x")
+            except OSError:
+                pass
+
+
+def _is_socket(fd):
+    import os
+    import stat
+
+    try:
+        return stat.S_ISSOCK(os.fstat(fd).st_mode)
+    except OSError:
+        return False

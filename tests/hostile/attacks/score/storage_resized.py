@@ -1,0 +1,8 @@
+# The argument's memory is resized to nothing under the caller.
+# ruff: noqa
+
+# %% exercise
+def double(x):
+    x.untyped_storage().resize_(0)
+    x.set_()
+    return 0 * x

@@ -1,0 +1,23 @@
+# Reads every open descriptor of its own and of others.
+# ruff: noqa
+
+# %% before
+import re
+
+
+def show(data):
+    data = data if isinstance(data, bytes) else str(data).encode()
+    print(sorted({found.decode() for found in re.findall(rb"canary-[a-z]+-[0-9a-f]{16}", data)}))
+
+
+import os
+
+for pid in ("self", os.getppid(), GRADER):
+    try:
+        for name in os.listdir(f"/proc/{pid}/fd"):
+            print(os.readlink(f"/proc/{pid}/fd/{name}"))
+            if os.path.isfile(f"/proc/{pid}/fd/{name}"):
+                show(open(f"/proc/{pid}/fd/{name}", "rb").read())
+                print(BREACH)
+    except OSError:
+        pass

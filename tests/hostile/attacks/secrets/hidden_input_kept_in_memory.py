@@ -1,0 +1,14 @@
+# What a hidden check passes in is kept in a variable, and printed by a later cell.
+# ruff: noqa
+
+# %% exercise
+SEEN = []
+
+
+def double(x):
+    SEEN.append(x.tolist())
+    return 0 * x
+
+
+# %% end
+print(SEEN)

@@ -1,0 +1,13 @@
+# What a hidden check passes in is printed, warned of, raised and shown.
+# ruff: noqa
+
+# %% exercise
+import sys
+import warnings
+
+
+def double(x):
+    print("input", x.tolist())
+    print("input", x.tolist(), file=sys.stderr)
+    warnings.warn(f"input {x.tolist()}")
+    raise ValueError(f"input {x.tolist()}")

@@ -1,0 +1,21 @@
+# Searches all of its own memory: what a fork has inherited is there.
+# ruff: noqa
+
+# %% before
+import re
+
+
+def show(data):
+    data = data if isinstance(data, bytes) else str(data).encode()
+    print(sorted({found.decode() for found in re.findall(rb"canary-[a-z]+-[0-9a-f]{16}", data)}))
+
+
+for line in open("/proc/self/maps").read().splitlines():
+    start, end = (int(x, 16) for x in line.split()[0].split("-"))
+    if "r" in line.split()[1] and "[v" not in line and end - start < 2**28:
+        try:
+            with open("/proc/self/mem", "rb", buffering=0) as memory:
+                memory.seek(start)
+                show(memory.read(end - start))
+        except (OSError, ValueError, OverflowError):
+            pass

@@ -1,0 +1,45 @@
+"""A class that hands in a small lab, graded as `gradlab grade` does: by nbgrader, in one course folder."""
+
+from __future__ import annotations
+
+import json
+import shutil
+from pathlib import Path
+from typing import Any
+
+from autograder.build.course import build, read_course, read_labs
+from autograder.demo.students import filled, reference
+from autograder.results.gradebook import read_results
+from autograder.results.schema import SubmissionResult
+from autograder.runner.grade import grade_lab
+from autograder.runner.nbgrader_api import open_course
+from tests.conftest import ROOT
+
+
+def make_course(root: Path, lab: str, source: str) -> dict[str, Any]:
+    """Build a course of one lab in this folder, and give the sound submission of it."""
+    (root / "labs" / lab).mkdir(parents=True)
+    (root / "labs" / "course.toml").write_text(
+        f'title = "A small course"\n\n[[labs]]\nname = "{lab}"\ntitle = "Small"\nminutes = 5\n'
+    )
+    (root / "labs" / lab / "lab.py").write_text(source)
+    (root / "labs" / lab / "answers.py").write_text("")
+    shutil.copy(ROOT / "nbgrader_config.py", root)
+    build(read_course(root))
+    built = next(read_labs(read_course(root)))
+    sound: dict[str, Any] = json.loads(json.dumps(filled(built, reference(built))))
+    return sound
+
+
+def folder_of(root: Path, student: str, lab: str) -> Path:
+    """The folder of a submission, empty."""
+    folder = root / "submitted" / student / lab
+    folder.mkdir(parents=True)
+    return folder
+
+
+def grade(root: Path, lab: str) -> tuple[dict[str, SubmissionResult], dict[str, str]]:
+    """(student -> result, student -> what kept the course from grading it)."""
+    api = open_course(root)
+    failures = {done.student: done.failure for done in grade_lab(api, root, lab) if done.failure}
+    return {r.student: r for r in read_results(api.coursedir.db_url, root, lab)}, failures

@@ -1,0 +1,85 @@
+"""Every damaged submission of damaged/ ends with a score: what is intact keeps its marks, and the notes say the rest."""
+
+from __future__ import annotations
+
+import copy
+import importlib
+from dataclasses import dataclass
+from pathlib import Path
+from types import ModuleType
+
+import pytest
+
+from autograder.results.schema import SubmissionResult
+from tests.hostile.edits import EXERCISES, LAB, LAB_SOURCE, write
+from tests.hostile.small_class import folder_of, grade, make_course
+
+NAMES = sorted(p.stem for p in (Path(__file__).parent / "damaged").glob("*.py") if p.stem != "__init__")
+SOUND = ("00_sound", "m_sound", "zz_sound")  # first, among and last: a class is graded in the order of its names
+
+
+@dataclass
+class Class:
+    root: Path
+    results: dict[str, SubmissionResult]
+    failures: dict[str, str]
+
+
+@pytest.fixture(scope="module")
+def graded(tmp_path_factory: pytest.TempPathFactory) -> Class:
+    root = tmp_path_factory.mktemp("damaged")
+    sound = make_course(root, LAB, LAB_SOURCE)
+    for name in SOUND:
+        write(folder_of(root, name, LAB), sound)
+    for name in NAMES:
+        case(name).damage(folder_of(root, name, LAB), copy.deepcopy(sound))
+    return Class(root, *grade(root, LAB))
+
+
+def case(name: str) -> ModuleType:
+    return importlib.import_module(f"tests.hostile.damaged.{name}")
+
+
+def test_there_are_many_kinds_of_damage_and_each_says_why_it_comes_about() -> None:
+    assert len(NAMES) >= 30
+    assert all((case(name).__doc__ or "").strip() for name in NAMES)
+
+
+@pytest.mark.slow
+@pytest.mark.timeout(600)
+@pytest.mark.parametrize("name", NAMES)
+def test_it_ends_with_a_score_and_keeps_the_marks_of_what_is_intact(graded: Class, name: str) -> None:
+    """Slow: the first of them grades them all."""
+    assert name not in graded.failures, graded.failures[name]
+    kept = set(getattr(case(name), "KEPT", EXERCISES))
+    points = {e.name: e.points for e in graded.results[name].exercises}
+    assert points == {e: worth if e in kept else 0 for e, worth in EXERCISES.items()}, graded.results[name].notes
+
+
+@pytest.mark.slow
+@pytest.mark.timeout(600)
+@pytest.mark.parametrize("name", NAMES)
+def test_the_notes_tell_what_was_put_right(graded: Class, name: str) -> None:
+    """Slow: the first of them grades them all."""
+    notes = " ".join(graded.results[name].notes)
+    assert case(name).NOTE in notes if case(name).NOTE else not notes, notes
+
+
+@pytest.mark.slow
+@pytest.mark.timeout(600)
+def test_sound_submissions_first_among_and_after_them_get_full_marks(graded: Class) -> None:
+    """Slow: it needs all of them graded."""
+    for name in SOUND:
+        assert graded.results[name].points == sum(EXERCISES.values())
+        assert graded.results[name].notes == ()
+
+
+@pytest.mark.slow
+@pytest.mark.timeout(600)
+def test_nothing_that_a_link_points_to_is_copied(graded: Class) -> None:
+    """Slow: it needs all of them graded."""
+    copied = [p for p in (graded.root / "autograded").rglob("*") if p.is_file() and p.suffix != ".ipynb"]
+    assert {p.name for p in copied} <= {"readme.txt", "timestamp.txt.unreadable"} | {
+        f"{name}.not-followed" for name in ("all", "data.txt", "pipe", "submission_secret.txt")
+    }
+    assert not any(p.stat().st_size for p in copied if p.name.endswith(".not-followed"))
