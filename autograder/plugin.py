@@ -20,6 +20,7 @@ from autograder.results.store import write_result
 from autograder.runner.grading import grade_notebook, identity
 from autograder.runner.warm import Warm
 from autograder.sandbox import Limits
+from autograder.submission.files import settle
 from autograder.submission.read import Refused, read_submission
 from autograder.submission.repair import blank, notes_of, repair
 
@@ -41,6 +42,13 @@ class SubmissionExporter(NotebookExporter):  # type: ignore[misc]
         for note in repaired.notes:
             self.log.warning("%s: %s", resources["nbgrader"]["student"], note)
         return self.from_notebook_node(repaired.notebook, resources=resources, **kwargs)
+
+
+def settle_submission(assignment: str, student: str, notebooks: list[str]) -> None:
+    """nbgrader's hook before it copies a submission, which follows links: make the folder one that can be copied."""
+    folder = Path(notebooks[0]).parent
+    settle(folder, assignment)
+    notebooks[:] = [str(folder / f"{assignment}.ipynb")]
 
 
 class Examine(NbGraderPreprocessor):  # type: ignore[misc]
@@ -115,6 +123,7 @@ def configure(c: Any) -> None:
     """
     # release/ is committed: without this, nbgrader would see it and never put the lab into its gradebook.
     c.GenerateAssignment.force = True
+    c.Autograde.pre_convert_hook = "autograder.plugin.settle_submission"
     c.Autograde.exporter_class = "autograder.plugin.SubmissionExporter"
     c.Autograde.autograde_preprocessors = [
         "autograder.plugin.Examine",

@@ -46,7 +46,9 @@ class RemoteNode(torch.autograd.Function):
     def connect(reply: Reply, inputs: list[Tensor], outputs: list[Tensor], changed: list[Tensor]) -> None:
         """Give these outputs a history: results of an operation on the inputs, those changed in place included."""
         reply.outputs, reply.changed = outputs, changed
-        anchor = torch.zeros((), requires_grad=True)  # the student's graph may need no input of the examiner's
+        anchor = torch.zeros(
+            (), requires_grad=True, device="cpu"
+        )  # the student's graph may need no input of the examiner's
         with torch.enable_grad():
             made = RemoteNode.apply(reply, anchor, *inputs)  # type: ignore[no-untyped-call]
         if any(new is not old for new, old in zip(made, [*outputs, *changed], strict=True)):

@@ -10,6 +10,8 @@ MAX_OUTPUTS = 16 * 2**20  # bytes of one cell's outputs on the wire
 MAX_ITEMS = 1_000  # outputs of one cell
 MAX_TEXT = 250_000  # characters of one output's text
 MAX_DATA = 4_000_000  # characters of one output's display data, pictures in base64 included
+MAX_OF_SUBMISSION = 10_000_000  # characters of all outputs together
+CUT = "The limit on the output of a whole submission was reached: this cell's output is left out.\n"
 VERDICT = "application/vnd.gradlab"  # only the examiner shows verdicts
 JSON = re.compile(r"application/(.*\+)?json")  # as in the notebook format's schema
 Output = dict[str, Any]
@@ -25,6 +27,14 @@ def read_outputs(text: Any) -> list[Output]:
         return []
     found = [_output(output) for output in listed[:MAX_ITEMS]] if isinstance(listed, list) else []
     return [output for output in found if output]
+
+
+def within(outputs: list[Output], left: int) -> tuple[list[Output], int]:
+    """The outputs, or a word on their absence where they are larger than `left`; and how many characters are left."""
+    size = len(json.dumps(outputs, ensure_ascii=False))
+    if size > left:
+        return [{"output_type": "stream", "name": "stderr", "text": CUT}], left
+    return outputs, left - size
 
 
 def _output(output: Any) -> Output | None:

@@ -15,6 +15,7 @@ import torch
 from autograder.examiner.cells import new_namespace
 from autograder.examiner.clock import Clock, Patience
 from autograder.examiner.link import ENDED, Stopped
+from autograder.examiner.outputs import MAX_OF_SUBMISSION, within
 from autograder.examiner.section import run_checks, run_given, uses
 from autograder.examiner.student import Start, Student
 from autograder.wire.ambient import Ambient
@@ -65,10 +66,11 @@ def examine(
 def _run_cells(steps: Sequence[Step], exercises: Sequence[str], student: Student) -> dict[str, Seen]:
     """Every cell in the student process, with a fork where the examiner will need its state."""
     seen = {step.id: Seen() for step in steps}
+    left = MAX_OF_SUBMISSION
     for step, defined in _with_names(steps, exercises):
         if step.kind != "check":
             try:
-                seen[step.id].outputs = student.run(step.source)
+                seen[step.id].outputs, left = within(student.run(step.source), left)
             except Stopped as stopped:
                 seen[step.id].stopped = str(stopped)
                 seen[step.id].outputs = [_error(str(stopped))]

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import glob
+import os
 import re
 from collections.abc import Iterator
 from dataclasses import dataclass
@@ -24,7 +26,8 @@ class Graded:
 
 def submitted_students(course: Path, lab: str) -> list[str]:
     """Who handed in this lab: folders submitted/STUDENT/LAB."""
-    return sorted(p.parent.name for p in (course / "submitted").glob(f"*/{lab}") if p.is_dir())
+    folders = (course / "submitted").iterdir() if (course / "submitted").is_dir() else ()
+    return sorted(folder.name for folder in folders if os.path.lexists(folder / lab))
 
 
 def prepare(api: Any, lab: str) -> None:
@@ -49,6 +52,9 @@ def grade_lab(api: Any, course: Path, lab: str, student: str = "") -> Iterator[G
 
 
 def _grade_one(api: Any, course: Path, lab: str, student: str) -> Graded:
+    if glob.escape(student) != student:
+        reason = "nbgrader takes *, ? and [ in a name for a pattern: rename the folder"
+        return Graded(student, f"{reason} {course / 'submitted' / student}")
     settle(course / "submitted" / student / lab, lab)
     result = api.autograde(lab, student, force=True, create=True)
     if result["success"]:
@@ -56,7 +62,7 @@ def _grade_one(api: Any, course: Path, lab: str, student: str) -> Graded:
     # A submission cannot bring nbgrader to fail: this is the course's own trouble. Marks given before stay.
     log = course / "results" / f"{lab}-{student}.log"
     log.parent.mkdir(exist_ok=True)
-    log.write_text(f"{result.get('log', '')}\n{result.get('error', '')}", encoding="utf-8")
+    log.write_text(f"{result.get('log', '')}\n{result.get('error', '')}", encoding="utf-8", errors="replace")
     return Graded(student, f"{cause(result)}\n    its mark was not touched; the whole log is {log}")
 
 

@@ -111,6 +111,7 @@ class Kernel:
         )
         shell: Any = self.shell
         shell.showtraceback = self._show_traceback
+        shell.ask_exit = self._say_that_it_goes_on
         self.namespace: dict[str, Any] = self.shell.user_ns
 
     def run(self, source: str) -> list[Output]:
@@ -120,7 +121,7 @@ class Kernel:
             try:
                 self.shell.run_cell(source, store_history=True)
             except SystemExit:
-                self.outputs.stream("stderr", "SystemExit: a notebook goes on after exit()\n")
+                self._say_that_it_goes_on()
         return self.outputs.items
 
     @contextlib.contextmanager
@@ -131,6 +132,9 @@ class Kernel:
             yield
         finally:
             sys.stdout, sys.stderr = before
+
+    def _say_that_it_goes_on(self) -> None:
+        self.outputs.stream("stderr", "SystemExit: a notebook goes on after exit()\n")
 
     def _show_traceback(self, *_: Any, **__: Any) -> None:
         kind, error, trace = sys.exc_info()

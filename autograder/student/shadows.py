@@ -22,7 +22,7 @@ class Shadows:
     def enter(self, t: Tensor, role: Role) -> Tensor:
         if role.is_leaf or not role.requires_grad:
             return as_leaf(t, role)
-        anchor = torch.zeros((), requires_grad=True)
+        anchor = torch.zeros((), requires_grad=True, device="cpu")
         holder: list[int] = []
         with torch.enable_grad():
             shadow: Tensor = _Arrive.apply(anchor, t, self, holder)  # type: ignore[no-untyped-call]

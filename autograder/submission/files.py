@@ -9,6 +9,7 @@ from pathlib import Path
 from nbgrader.utils import parse_utc
 
 NOT_FOLLOWED = ".not-followed"  # an empty file of this ending stands where a link or a pipe was
+NOT_A_FOLDER = ".not-a-folder"
 UNREADABLE = ".unreadable"
 MAX_NAMES = 10  # that a note tells
 
@@ -24,6 +25,11 @@ def settle(folder: Path, lab: str) -> None:
         folder.unlink()
         folder.mkdir()
         wanted.symlink_to(target)  # still a link, and refused as one
+    elif not folder.is_dir():
+        content = folder.with_name(f"{lab}{NOT_A_FOLDER}")
+        os.replace(folder, content)
+        folder.mkdir()
+        os.replace(content, wanted)
     for path in _everything(folder):
         if path != wanted and not _is_plain(path):
             path.unlink()

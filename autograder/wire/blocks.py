@@ -71,7 +71,7 @@ class Block:
             self.keep = self.keep.memory
         if self.storage is None:
             if self.nbytes == 0:
-                self.storage = torch.empty(0, dtype=torch.uint8).untyped_storage()
+                self.storage = torch.empty(0, dtype=torch.uint8, device="cpu").untyped_storage()
             else:
                 self.storage = torch.from_numpy(self.as_array()).untyped_storage()
         return self.storage
@@ -136,7 +136,7 @@ def made(nbytes: int, device: str, content: bytes) -> Block:
     """A new block with this content. Its storage can be resized, as that of any new tensor."""
     if len(content) != nbytes:
         raise WireError(f"{len(content)} bytes for a block of {nbytes}")
-    memory = torch.empty(nbytes, dtype=torch.uint8)
+    memory = torch.empty(nbytes, dtype=torch.uint8, device="cpu")  # whatever the default device is
     if nbytes:
         ctypes.memmove(memory.data_ptr(), content, nbytes)
     if device != "cpu":

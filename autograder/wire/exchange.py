@@ -128,6 +128,8 @@ class Exchange:
 
     def _pack(self, value: Any, depth: int) -> Plain:
         kind = type(value)
+        if kind is str and not value.isascii():
+            value.encode("utf-8")  # raises where it holds half a character, which no message can
         if kind in SIMPLE:
             return value
         if kind is int:

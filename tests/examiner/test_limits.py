@@ -169,3 +169,21 @@ def test_processes_that_a_check_leaves_behind_are_gone_at_its_end(warm: Warm) ->
     seen = examine(steps, ["double", "add"], warm.student, PATIENCE)
     assert [o.passed for o in seen["check-double"].outcomes] == [True, True]
     assert seen["check-add"].outcomes[0].passed, seen["check-add"].outcomes[0].seen
+
+
+def test_a_default_device_that_a_student_sets_changes_nothing_for_values_that_pass(warm: Warm) -> None:
+    seen = examined(warm, "def double(x):\n    return 2 * x\n", before="torch.set_default_device('meta')")
+    assert earned(seen["check-double"].outcomes, 2) == 2
+
+
+def test_half_a_character_in_a_result_is_told_and_ends_nothing(warm: Warm) -> None:
+    seen = examined(warm, "def double(x):\n    return 'a\\ud800' if x == 1 else 2 * x\n")
+    first, second = seen["check-double"].outcomes
+    assert not first.passed and "a check cannot look at this result" in first.seen
+    assert second.passed
+
+
+def test_exit_in_a_cell_is_told_and_ends_nothing(warm: Warm) -> None:
+    seen = examined(warm, "def double(x):\n    return 2 * x\n", before="exit()")
+    assert "a notebook goes on after exit()" in str(seen["added-0"].outputs)
+    assert earned(seen["check-double"].outcomes, 2) == 2
