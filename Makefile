@@ -31,9 +31,9 @@ lab: $(STAMP) ## open JupyterLab on copies of the released labs, in work/
 test: $(STAMP) ## run all tests (at most 15 minutes on two cores)
 	$(BIN)/pytest -n 2 --dist loadfile
 
-nightly: $(STAMP) ## what takes longer: mutants of every reference solution, more fuzzing
+nightly: $(STAMP) ## what takes longer: mutants of every reference solution, fifty times the fuzzing
 	$(BIN)/gradlab prove --mutate
-	HYPOTHESIS_PROFILE=nightly $(BIN)/pytest tests/build tests/wire
+	HYPOTHESIS_PROFILE=nightly $(BIN)/pytest -n 2 tests/build tests/wire tests/submission tests/examiner/test_outputs.py tests/results
 
 lint: $(STAMP) ## ruff, and mypy on packages and labs
 	$(BIN)/ruff check .

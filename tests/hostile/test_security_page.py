@@ -1,0 +1,49 @@
+"""docs/security.md says what the code does: its tests exist, its limits are the ones in force."""
+
+from __future__ import annotations
+
+import re
+
+from autograder.examiner.clock import Patience
+from autograder.examiner.outputs import MAX_OF_SUBMISSION
+from autograder.sandbox import Limits
+from autograder.sandbox.doctor import LEVELS
+from autograder.student import kernel
+from autograder.submission import read
+from autograder.wire.frames import MAX_FRAME, MAX_ITEMS
+from tests.conftest import ROOT
+
+PAGE = (ROOT / "docs" / "security.md").read_text()
+
+
+def test_every_test_that_the_table_of_attacks_names_is_there() -> None:
+    table = PAGE.split("## What was tried")[1].split("## What is not claimed")[0]
+    attacks = {path.stem for path in (ROOT / "tests" / "hostile" / "attacks").glob("*/*.py")}
+    for row in [line.split("|") for line in table.splitlines() if line.startswith("| ")][1:]:
+        for name in re.findall(r"`([^`]+)`", row[3]):
+            if "/" in name:
+                place = name if name.startswith("tests/") else f"tests/hostile/{name}"
+                assert (ROOT / place).exists(), name
+            else:
+                assert any(re.fullmatch(name.replace("*", ".*"), attack) for attack in attacks), name
+
+
+def test_the_limits_are_those_of_the_code() -> None:
+    limits, patience = Limits(), Patience()
+    for text in (
+        f"| a cell | {patience.cell:g} s |",
+        f"| a check | {patience.check:g} s ",
+        f"| a submission | {patience.submission:g} s |",
+        f"| {limits.memory >> 30} GiB |",
+        f"| {limits.processes}; {limits.descriptors}; {limits.file_size >> 20} MiB; {limits.disk >> 30} GiB and {limits.files:,} files |",
+        f"{kernel.MAX_TEXT:,} characters, {kernel.MAX_LINES:,} lines, {kernel.MAX_ITEMS} pieces, {kernel.MAX_DATA // 10**6} MB",
+        f"{MAX_OF_SUBMISSION // 10**6} million characters",
+        f"| {read.MAX_BYTES // 10**6} MB, {read.MAX_CELLS:,} cells, {read.MAX_SOURCE:,} characters a cell |",
+        f"{MAX_FRAME >> 20} MiB a message, 2^{MAX_ITEMS.bit_length() - 1} items",
+    ):
+        assert text in PAGE, text
+
+
+def test_every_level_of_isolation_is_explained() -> None:
+    for level in LEVELS:
+        assert f"\n| `{level}`" in PAGE
