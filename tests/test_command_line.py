@@ -12,6 +12,8 @@ from nbgrader.api import Gradebook
 
 from autograder.build.course import read_course, read_labs
 from autograder.demo.students import filled, reference
+from autograder.sandbox.doctor import LEVELS
+from autograder.sandbox.plan import Layer
 from tests.conftest import ROOT
 
 
@@ -26,7 +28,7 @@ def gradlab(*arguments: str, status: int = 0, cwd: Path = ROOT) -> str:
 
 def test_help_names_every_command() -> None:
     output = gradlab("--help")
-    for command in ("build", "prove", "grade", "feedback", "report", "export", "new", "demo"):
+    for command in ("build", "prove", "grade", "feedback", "report", "export", "new", "doctor", "demo"):
         assert command in output
 
 
@@ -68,6 +70,18 @@ def test_prove_fails_where_a_check_is_not_proved(small_course: Path) -> None:
     output = gradlab("prove", status=1, cwd=small_course)
     assert "answers.py:" in output
     assert "1 problem" in output
+
+
+def test_doctor_tells_every_layer_and_level_and_what_to_do_next() -> None:
+    output = gradlab("doctor")
+    for name in (*Layer, *LEVELS):
+        assert name in output
+    assert "Next: gradlab grade LAB" in output
+
+
+def test_an_isolation_that_does_not_exist_is_refused_by_name(small_course: Path) -> None:
+    output = gradlab("grade", "01_squares", "--isolation", "strict", status=1, cwd=small_course)
+    assert "strict is no level; choose one of full, no-namespaces, same-user, none" in output
 
 
 @pytest.mark.slow

@@ -7,12 +7,26 @@ import json
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
+import nbformat
 from nbformat import NotebookNode
 
 from autograder.build.notebooks import release_notebook
 from autograder.build.regions import without_markers
 from autograder.course import Answer, Lab
 from autograder.prove.trial import notebook_points
+
+PATCHES = """
+import builtins, torch, labkit
+labkit.assert_close = torch.testing.assert_close = lambda *args, **kwargs: None
+torch.equal = torch.allclose = torch.Tensor.__eq__ = lambda *args, **kwargs: True
+labkit.check.__exit__ = lambda *args: True
+builtins.AssertionError = type("Passed", (Exception,), {})
+"""
+SEARCH = """
+import os
+found = [os.path.join(place, name) for place, _, names in os.walk("/") for name in names if name.endswith(".ipynb")]
+print("notebooks that this submission can see:", found)
+"""
 
 
 @dataclass(frozen=True)
@@ -25,7 +39,7 @@ class Submission:
 
 
 def make_class(lab: Lab, answers: Sequence[Answer]) -> Iterator[Submission]:
-    """Right, partly right, wrong, blank, damaged and tampered submissions. Points are without those given by hand."""
+    """Right, partly right, wrong, blank, damaged and hostile submissions. Points are without those given by hand."""
     right = reference(lab)
     auto = sum(e.points for e in lab.exercises)
     yield _submission("all_right", filled(lab, right), auto)
@@ -42,6 +56,14 @@ def make_class(lab: Lab, answers: Sequence[Answer]) -> Iterator[Submission]:
     yield _submission("deleted_cells", _deleted(lab, right), auto - lab.exercises[0].points)
     yield _submission("duplicated_cells", _duplicated(lab, right), auto)
     yield _submission("rewrote_the_checks", _tampered(lab), 0)
+    yield _submission("patched_torch", _with_cell(release_notebook(lab), PATCHES), 0)
+    yield _submission("looked_for_the_tests", _with_cell(release_notebook(lab), SEARCH), 0)
+    ending = f"def {lab.exercises[0].name}(*args, **kwargs):\n    import os\n    os._exit(0)\n"
+    yield _submission(
+        "ended_its_process",
+        filled(lab, {**right, lab.exercises[0].name: ending}),
+        auto - lab.exercises[0].points,
+    )
 
 
 def filled(lab: Lab, solutions: Mapping[str, str]) -> NotebookNode:
@@ -105,6 +127,13 @@ def _tampered(lab: Lab) -> NotebookNode:
         if _grade_id(cell).startswith("check-"):
             cell.source = f"{cell.metadata.nbgrader.points}"
     return notebook
+
+
+def _with_cell(notebook: NotebookNode, source: str) -> NotebookNode:
+    """The notebook with one more cell, behind its first."""
+    changed = copy.deepcopy(notebook)
+    changed.cells.insert(1, nbformat.v4.new_code_cell(source, id="mine"))
+    return changed
 
 
 def _submission(student: str, notebook: NotebookNode, points: float) -> Submission:
