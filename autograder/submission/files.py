@@ -30,6 +30,10 @@ def settle(folder: Path, lab: str) -> None:
         os.replace(folder, content)
         folder.mkdir()
         os.replace(content, wanted)
+    for place, folders, _ in os.walk(folder, topdown=False):
+        for name in folders:
+            if name != _readable(name) and not os.path.islink(os.path.join(place, name)):
+                os.replace(os.path.join(place, name), _free(Path(place, _readable(name))))
     for path in _everything(folder):
         if path != wanted and not _is_plain(path):
             path.unlink()

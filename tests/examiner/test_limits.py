@@ -79,6 +79,8 @@ IN_A_CELL = {
 
 @pytest.mark.parametrize("name", IN_A_CELL)
 def test_a_cell_that_ends_its_process_says_why_and_costs_nothing_else(warm: Warm, name: str) -> None:
+    if name == "killed" and "pid namespace" in warm.layers:
+        pytest.skip("the first process of a pid namespace gets no signal from inside it")
     source, reason = IN_A_CELL[name]
     seen = examined(warm, "def double(x):\n    return 2 * x\n", before=source)
     assert reason in seen["added-0"].stopped

@@ -206,9 +206,13 @@ def _outputs(root: Path, student: str) -> str:
 
 def _files_left(drop: Path) -> list[str]:
     left = [str(p) for p in drop.iterdir()]
-    for place in SHARED_PLACES:
+    for place in filter(_is_listable, SHARED_PLACES):
         left += [f"{place}/{name}" for name in os.listdir(place) if LEFT in name]
     return left + [str(p) for warm in _warm_processes() for p in (_home(warm) / "tmp").glob("gradlab-*")]
+
+
+def _is_listable(place: str) -> bool:
+    return os.access(place, os.R_OK | os.X_OK)
 
 
 def _processes_left() -> list[str]:
