@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import atexit
-import functools
 from pathlib import Path
 from typing import Any
 
@@ -24,7 +23,7 @@ from autograder.submission.files import settle
 from autograder.submission.read import Refused, read_submission
 from autograder.submission.repair import blank, notes_of, repair
 
-_open: list[Warm] = []
+_open: dict[tuple[str, Limits, Path], Warm] = {}
 
 
 class SubmissionExporter(NotebookExporter):  # type: ignore[misc]
@@ -65,8 +64,10 @@ class Examine(NbGraderPreprocessor):  # type: ignore[misc]
     def preprocess(self, nb: NotebookNode, resources: Any) -> Any:
         course = Path(self.parent.parent.coursedir.root).resolve()
         ids = resources["nbgrader"]
-        warm = _warm(self.isolation, int(self.memory_gib * 2**30), course)
         patience = Patience(self.cell_seconds, self.check_seconds, self.submission_seconds)
+        memory = int(self.memory_gib * 2**30)
+        limits = Limits(memory=memory, address_space=2 * memory, cpu_seconds=max(600, int(patience.submission)))
+        warm = _warm(self.isolation, limits, course)
         resources["gradlab"] = grade_notebook(nb, ids["assignment"], ids["student"], notes_of(nb), warm, patience)
         return nb, resources
 
@@ -75,9 +76,8 @@ class SaveScores(SaveAutoGrades):  # type: ignore[misc]
     """Writes the result document, and its scores into the gradebook; none is read back from a cell's output."""
 
     def preprocess(self, nb: NotebookNode, resources: Any) -> Any:
-        nb, resources = super().preprocess(nb, resources)
         write_result(Path(self.parent.parent.coursedir.root), resources["gradlab"])
-        return nb, resources
+        return super().preprocess(nb, resources)
 
     def _add_score(self, cell: NotebookNode, resources: Any) -> None:
         score = resources["gradlab"].points_of(identity(cell))
@@ -101,19 +101,19 @@ class FeedbackExporter(HTMLExporter):  # type: ignore[misc]
         return feedback_page(result, Path(filename)), {**resources, "output_extension": ".html"}
 
 
-@functools.lru_cache(maxsize=1)
-def _warm(isolation: str, memory: int, course: Path) -> Warm:
-    """One warm process for all submissions of a course that this process grades."""
-    close_warm()
-    warm = Warm(isolation, Limits(memory=memory), [course])
-    _open.append(warm)
-    return warm
+def _warm(isolation: str, limits: Limits, course: Path) -> Warm:
+    """One warm process for all submissions of a course that this process grades, and another where it was lost."""
+    key = isolation, limits, course
+    if key not in _open or _open[key].lost:
+        close_warm()
+        _open[key] = Warm(isolation, limits, [course])
+    return _open[key]
 
 
 @atexit.register
 def close_warm() -> None:
     while _open:
-        _open.pop().close()
+        _open.popitem()[1].close()
 
 
 def configure(c: Any) -> None:

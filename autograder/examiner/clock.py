@@ -4,8 +4,11 @@ from __future__ import annotations
 
 import time
 from dataclasses import dataclass
+from typing import NamedTuple
 
 from autograder.examiner.link import Stopped
+
+FOR_CELLS = 2 / 3  # of a submission's time: what cells use up must not be missing to check the exercises before them
 
 
 @dataclass(frozen=True)
@@ -17,21 +20,40 @@ class Patience:
     submission: float = 900.0
 
 
+class Limit(NamedTuple):
+    """Seconds that something may take, and what to say when they are over."""
+
+    seconds: float
+    words: str
+
+
 class Clock:
-    """Seconds that are left. Raises Stopped where the submission has none."""
+    """What is left of a submission's time. Raises Stopped where that is nothing."""
 
     def __init__(self, patience: Patience) -> None:
         self.patience = patience
-        self.end = time.monotonic() + patience.submission
+        self._end = time.monotonic() + patience.submission * FOR_CELLS
+        self._whole = f"the time limit of {patience.submission * FOR_CELLS:g} s for all cells was reached"
 
-    def cell(self) -> float:
-        return min(self.patience.cell, self._left())
+    def begin_checks(self) -> None:
+        """All cells have run, or have had their time."""
+        self._end += self.patience.submission * (1 - FOR_CELLS)
+        self._whole = f"the time limit of {self.patience.submission:g} s for a submission was reached"
+
+    def cell(self) -> Limit:
+        left, seconds = self._left(), self.patience.cell
+        if left < seconds:
+            return Limit(left, self._whole)
+        return Limit(seconds, f"the time limit of {seconds:g} s for a cell was reached")
 
     def check(self) -> float:
         return min(self.patience.check, self._left())
 
+    def has_time(self) -> bool:
+        return self._end > time.monotonic()
+
     def _left(self) -> float:
-        left = self.end - time.monotonic()
+        left = self._end - time.monotonic()
         if left <= 0:
-            raise Stopped(f"the time limit of {self.patience.submission:g} s for a submission was reached")
+            raise Stopped(self._whole)
         return left

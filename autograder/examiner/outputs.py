@@ -10,6 +10,7 @@ MAX_OUTPUTS = 16 * 2**20  # bytes of one cell's outputs on the wire
 MAX_ITEMS = 1_000  # outputs of one cell
 MAX_TEXT = 250_000  # characters of one output's text
 MAX_DATA = 4_000_000  # characters of one output's display data, pictures in base64 included
+MAX_DEPTH = 50  # of display data in JSON
 MAX_OF_SUBMISSION = 10_000_000  # characters of all outputs together
 CUT = "The limit on the output of a whole submission was reached: this cell's output is left out.\n"
 VERDICT = "application/vnd.gradlab"  # only the examiner shows verdicts
@@ -58,13 +59,23 @@ def _data(data: dict[str, Any]) -> dict[str, Any]:
     kept: dict[str, Any] = {}
     left = MAX_DATA
     for mime, value in data.items():
-        is_json = JSON.fullmatch(mime) and value is not None
+        is_json = JSON.fullmatch(mime) and value is not None and _depth(value) < MAX_DEPTH
         if mime.startswith(VERDICT) or len(mime) > 200 or not (is_json or isinstance(value, str)):
             continue
         left -= len(value) if isinstance(value, str) else len(json.dumps(value))
         if left >= 0:
             kept[mime] = value
     return kept
+
+
+def _depth(value: Any) -> int:
+    """How deep lists and objects are nested in each other: those who write notebooks go down by recursion."""
+    depth, level = 0, [value]
+    while level and depth < MAX_DEPTH:
+        depth += 1
+        inside = [v.values() if isinstance(v, dict) else v for v in level if isinstance(v, dict | list)]
+        level = [item for items in inside for item in items]
+    return depth
 
 
 def _text(value: Any) -> str:

@@ -7,6 +7,7 @@ import socket
 import time
 from typing import Any, Protocol
 
+from autograder.examiner.clock import Limit
 from autograder.examiner.link import Link, Stopped
 from autograder.examiner.outputs import MAX_OUTPUTS, read_outputs
 from autograder.wire.frames import WireError, WireTimeout, receive, send
@@ -29,21 +30,24 @@ class StudentProcess:
     def __init__(self, control: socket.socket, pid: int, keeper: Keeper) -> None:
         self.control, self.pid, self.keeper, self.ended = control, pid, keeper, ""
 
-    def run(self, source: str, seconds: float) -> list[dict[str, Any]]:
+    def run(self, source: str, limit: Limit) -> list[dict[str, Any]]:
         """The outputs of a cell. Raises Stopped where it took too long or ended the process."""
         try:
-            self._ask(["run", source], seconds)
-            outputs = receive(self.control, seconds, MAX_OUTPUTS)
+            self._ask(["run", source], limit.seconds)
+            outputs = receive(self.control, limit.seconds, MAX_OUTPUTS)
         except WireTimeout:
-            raise self._stop(f"the time limit of {seconds:g} s for a cell was reached") from None
+            raise self._stop(limit.words) from None
         except WireError:
             raise self._stop(self._how_it_ended()) from None
         return read_outputs(outputs)
 
     def fork(self, group: str, seconds: float) -> Link:
         """A line to a fork of the process as it is now, in this group of its processes. Raises Stopped."""
+        if self.ended:
+            raise Stopped(self.ended)
         ours, theirs = socket.socketpair()
         try:
+            self.keeper.born(self.pid, "")  # what cells have started belongs to no check
             self._ask(["fork"], seconds)
             socket.send_fds(self.control, [b"f"], [theirs.fileno()])
             receive(self.control, seconds)

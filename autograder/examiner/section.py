@@ -20,12 +20,23 @@ class CheckLine(Line, Protocol):
     def renew(self) -> None: ...
 
 
-def run_given(source: str, file: str, namespace: dict[str, Any], defined: Sequence[str], line: CheckLine) -> None:
-    """Execute a given cell of the course. The names in `defined` are stand-ins in it; raises what the cell raises."""
+def run_given(
+    source: str,
+    file: str,
+    namespace: dict[str, Any],
+    defined: Sequence[str],
+    line: CheckLine,
+    seconds: float = SECONDS,
+) -> None:
+    """Execute a given cell of the course. The names in `defined` are stand-ins in it; raises what the cell raises.
+
+    seconds: of processor time that it may take; then it raises Stopped.
+    """
     if uses(source, defined):
         line.renew()
         _stand_in(namespace, defined, line)
-    with contextlib.redirect_stdout(io.StringIO()), contextlib.redirect_stderr(io.StringIO()):
+    with contextlib.redirect_stdout(io.StringIO()), contextlib.redirect_stderr(io.StringIO()), watchdog(seconds) as dog:
+        dog.wind()
         run_cell(source, namespace, file)
 
 

@@ -44,20 +44,31 @@ class Student:
 
         The process is then replaced: the cells before that one run again, it does not.
         """
+        limit = self._clock.cell()
+        if self._process.ended:
+            self._replace()
         try:
-            outputs = self._process.run(source, self._clock.cell())
+            outputs = self._process.run(source, limit)
         except Stopped:
-            with contextlib.suppress(Stopped):
-                self._replace()
+            self._try_to_replace()
             raise
         self._done.append(source)
         return outputs
 
     def fork(self, name: str) -> None:
-        """Keep the state of the process as it is now, under this name, for connect()."""
+        """Keep the state of the process as it is now, under this name, for connect().
+
+        Raises Stopped where it cannot be forked. The last cell is then taken for the cause, and left out from now on.
+        """
         self._done.append(Fork(name))
-        with contextlib.suppress(Stopped):
+        try:
             self._links[name] = self._process.fork(name, self._clock.check())
+        except Stopped:
+            cells = [number for number, done in enumerate(self._done) if isinstance(done, str)]
+            if cells:
+                del self._done[cells[-1]]
+            self._try_to_replace()
+            raise
 
     def connect(self, name: str) -> Link:
         """A line to the fork of this name; the second time to a new one in the same state. Raises Stopped."""
@@ -92,6 +103,12 @@ class Student:
         self._process.kill()
         if self._replay is not None:
             self._replay.process.kill()
+
+    def _try_to_replace(self) -> None:
+        """Where there is no time for it, replays will do in its place, in the time for checks."""
+        if self._clock.has_time():
+            with contextlib.suppress(Stopped):
+                self._replace()
 
     def _replace(self) -> None:
         for link in self._links.values():

@@ -56,17 +56,18 @@ def examine(
     student = Student(start, clock)
     try:
         seen = _run_cells(steps, exercises, student)
+        clock.begin_checks()
         _run_checks(steps, exercises, student, clock, seen)
         return seen
     finally:
-        student.kill()
         Ambient().apply(before)
+        student.kill()
 
 
 def _run_cells(steps: Sequence[Step], exercises: Sequence[str], student: Student) -> dict[str, Seen]:
     """Every cell in the student process, with a fork where the examiner will need its state."""
     seen = {step.id: Seen() for step in steps}
-    left = MAX_OF_SUBMISSION
+    left, last = MAX_OF_SUBMISSION, Seen()
     for step, defined in _with_names(steps, exercises):
         if step.kind != "check":
             try:
@@ -74,8 +75,12 @@ def _run_cells(steps: Sequence[Step], exercises: Sequence[str], student: Student
             except Stopped as stopped:
                 seen[step.id].stopped = str(stopped)
                 seen[step.id].outputs = [_error(str(stopped))]
+            last = seen[step.id]
         if step.kind == "check" or (step.kind == "given" and uses(step.source, defined)):
-            student.fork(step.id)
+            try:
+                student.fork(step.id)
+            except Stopped as stopped:
+                last.stopped = last.stopped or str(stopped)
     return seen
 
 

@@ -25,7 +25,7 @@ class Watchdog:
 
     def wind(self) -> None:
         if threading.current_thread() is threading.main_thread():
-            signal.setitimer(signal.ITIMER_PROF, self.seconds)
+            signal.setitimer(signal.ITIMER_PROF, self.seconds, 1)  # again, where the first is lost
 
     def rest(self) -> None:
         if threading.current_thread() is threading.main_thread():

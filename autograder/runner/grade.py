@@ -55,13 +55,16 @@ def _grade_one(api: Any, course: Path, lab: str, student: str) -> Graded:
     if glob.escape(student) != student:
         reason = "nbgrader takes *, ? and [ in a name for a pattern: rename the folder"
         return Graded(student, f"{reason} {course / 'submitted' / student}")
-    settle(course / "submitted" / student / lab, lab)
+    try:
+        settle(course / "submitted" / student / lab, lab)
+    except OSError as error:
+        return Graded(student, f"its folder cannot be read or put in order: {error}")
     result = api.autograde(lab, student, force=True, create=True)
     if result["success"]:
         return Graded(student)
     # A submission cannot bring nbgrader to fail: this is the course's own trouble. Marks given before stay.
-    log = course / "results" / f"{lab}-{student}.log"
-    log.parent.mkdir(exist_ok=True)
+    log = course / "results" / lab / f"{student}.log"
+    log.parent.mkdir(parents=True, exist_ok=True)
     log.write_text(f"{result.get('log', '')}\n{result.get('error', '')}", encoding="utf-8", errors="replace")
     return Graded(student, f"{cause(result)}\n    its mark was not touched; the whole log is {log}")
 

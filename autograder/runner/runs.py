@@ -7,6 +7,7 @@ import os
 import time
 from collections.abc import Callable
 from dataclasses import dataclass, field
+from math import inf
 from pathlib import Path
 
 from autograder.errors import GradlabError
@@ -16,12 +17,14 @@ from autograder.sandbox.memory import private_memory
 from autograder.sandbox.plan import Network
 from autograder.sandbox.processes import of_run
 
+STRIKE_SECONDS = 2.0  # after which the end of a process has another reason than that limit
+
 
 @dataclass
 class Running:
     """A run. groups: its processes; those of "" are the run's own, those of another name are forks for one check cell.
 
-    known: the processes of all groups. strikes: limits that it hit, not told yet.
+    known: the processes of all groups. strike: when it held too much memory, by time.monotonic.
     """
 
     run: Run
@@ -29,7 +32,7 @@ class Running:
     cleanup: contextlib.ExitStack
     known: set[int] = field(default_factory=set)
     groups: dict[str, set[int]] = field(default_factory=dict)
-    strikes: list[str] = field(default_factory=list)
+    strike: float = -inf
     status: int | None = None  # as os.waitpid gives it, where the run has ended
 
 
@@ -93,22 +96,24 @@ class Runs:
         """[limit that was hit since the last call or "", wait status or None while the run lives]."""
         running = self.running[pid]
         self._look_at(running)
-        strike = running.strikes[0] if running.strikes else ""
-        running.strikes.clear()
-        return [strike, running.status]
+        struck = time.monotonic() - running.strike < STRIKE_SECONDS
+        running.strike = -inf
+        return ["memory" if struck else "", running.status]
 
     def stop(self, pid: int) -> int:
         """End the run with all its processes and files, and give the most memory in bytes that a look at it found."""
         running = self.running[pid]
-        if running.run.uid is not None:
-            kill(pid)  # most runs leave nobody else: killing as their user needs a fork
-        else:
-            kill_run(running.run)
-        self._wait_for(running)
-        if running.run.uid is not None:
-            kill_run(running.run)
-        running.cleanup.close()
-        del self.running[pid]
+        try:
+            if running.status is None:
+                if running.run.uid is not None:
+                    kill(pid)  # most runs leave nobody else: killing as their user needs a fork
+                else:
+                    kill_run(running.run)
+                self._wait_for(running)
+            _kill_the_rest(running.run)
+        finally:
+            del self.running[pid]
+            running.cleanup.close()
         return running.watch.peak
 
     def stop_all(self) -> None:
@@ -120,16 +125,16 @@ class Runs:
             return
         self._reap()
         if running.status is not None:
-            kill_run(running.run)
+            _kill_the_rest(running.run)
         elif held(running.watch) > self.limits.memory:
-            running.strikes.append("memory")
+            running.strike = time.monotonic()
             self._make_it_hold_less(running)
 
     def _make_it_hold_less(self, running: Running) -> None:
         """Kill what is not known of a run that holds too much, then the check's fork that holds most, or the run."""
         self._kill_unknown(running)
         while held(running.watch) > self.limits.memory:
-            largest = max(of_run(running.run), key=private_memory, default=running.run.pid)
+            largest = max(_own(running), key=lambda pid: private_memory(pid, running.watch.started))
             if not any(largest in pids for group, pids in running.groups.items() if group):
                 kill_run(running.run)
                 self._wait_for(running)
@@ -161,6 +166,18 @@ class Runs:
     def _note(self, pid: int, status: int) -> None:
         if pid in self.running:
             self.running[pid].status = status
+
+
+def _own(running: Running) -> list[int]:
+    """The run's living processes, without a keeper, which is ours. Its first process where there is no other."""
+    found = of_run(running.run)
+    return [pid for pid in found if running.run.uid is not None or pid != running.run.pid] or [running.run.pid]
+
+
+def _kill_the_rest(run: Run) -> None:
+    """Of a run whose first process has ended. Without a uid its keeper, or its namespace, took the rest along."""
+    if run.uid is not None:
+        kill_run(run)
 
 
 def _unknown(running: Running) -> set[int]:

@@ -28,6 +28,8 @@ START_SECONDS = 120.0  # a cold import of torch on a busy machine
 class Warm:
     """Starts student processes, and answers for them.
 
+    `lost`: it does not answer any more; what follows needs another one.
+
     isolation: a level of `gradlab doctor`. secret: folders that must not exist for a student process.
     Raises GradlabError where this machine isolates less than that, or a secret folder lies in what Python needs.
     """
@@ -37,20 +39,27 @@ class Warm:
         readable = [Path(labkit.__file__).parent]
         refuse_readable(secret, (*runtime_paths(), *readable))
         self.home = Path(tempfile.mkdtemp(prefix="gradlab-warm-"))
+        self.lost = False
         self.orders, theirs = socket.socketpair()
-        command = [sys.executable, "-P", "-m", "autograder.runner.warm_main", str(theirs.fileno())]
-        self.process = subprocess.Popen(
-            command,
-            pass_fds=[theirs.fileno()],
-            env=environment(self.home, ONE_THREAD),
-            cwd=self.home,
-            stdin=subprocess.DEVNULL,
-        )
-        theirs.close()
-        refusal, self.layers = self._ask([isolation, list(astuple(self.limits)), [str(path) for path in readable]])
-        if refusal:
+        try:
+            self.process = subprocess.Popen(
+                [sys.executable, "-P", "-m", "autograder.runner.warm_main", str(theirs.fileno())],
+                pass_fds=[theirs.fileno()],
+                env=environment(self.home, ONE_THREAD),
+                cwd=self.home,
+                stdin=subprocess.DEVNULL,
+                start_new_session=True,  # Ctrl-C is the grader's, which ends it in its own time
+            )
+            theirs.close()
+            settings = [isolation, list(astuple(self.limits)), [str(path) for path in readable]]
+            refusal, self.layers = self._ask(settings)
+            if refusal:
+                raise GradlabError(refusal)
+        except BaseException:
             self.close()
-            raise GradlabError(refusal)
+            raise
+        finally:
+            theirs.close()
 
     def student(self) -> StudentProcess:
         """A new student process, in its sandbox."""
@@ -91,7 +100,9 @@ class Warm:
             return f"the Python process ended by itself, with exit status {os.waitstatus_to_exitcode(status)}"
         if os.WTERMSIG(status) == signal.SIGXCPU:
             return f"the limit of {self.limits.cpu_seconds} s of processor time was reached"
-        return f"the Python process was ended by {signal.Signals(os.WTERMSIG(status)).name}"
+        number = os.WTERMSIG(status)
+        name = signal.Signals(number).name if number in set(signal.Signals) else f"signal {number}"
+        return f"the Python process was ended by {name}"
 
     def stop(self, pid: int) -> int:
         """End it with everything that it started and wrote. The most memory in bytes that it was seen to hold."""
@@ -99,12 +110,14 @@ class Warm:
 
     def close(self) -> None:
         """End the warm process and every student process."""
+        self.lost = True
         self.orders.close()
-        try:
-            self.process.wait(10)
-        except subprocess.TimeoutExpired:
-            self.process.kill()
-            self.process.wait()
+        if process := getattr(self, "process", None):
+            try:
+                process.wait(10)
+            except subprocess.TimeoutExpired:
+                process.kill()
+                process.wait()
         shutil.rmtree(self.home, ignore_errors=True)
 
     def _ask(self, order: list[Any]) -> Any:
@@ -124,6 +137,7 @@ class Warm:
             raise self._lost(error) from None
 
     def _lost(self, error: WireError) -> GradlabError:
+        self.lost = True
         return GradlabError(f"the warm process is lost ({error}; exit status {self.process.poll()})")
 
 

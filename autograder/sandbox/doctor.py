@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import shutil
 import stat
+import sys
 import tempfile
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
@@ -50,6 +51,8 @@ class Found:
 
 def available(uid: int = 61_183) -> dict[Layer, Found]:
     """Each layer, taken alone in a fork of this process, with the reason where that failed."""
+    if sys.platform != "linux":
+        raise GradlabError(f"Grading needs Linux, whose sandbox it uses; this is {sys.platform}. Use a container.")
     notes = {Layer.LANDLOCK: _landlock_note, Layer.PID: _identity_note, Layer.UID: lambda: f"as uid {uid}"}
     found = {}
     for layer in Layer:

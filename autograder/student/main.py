@@ -16,7 +16,7 @@ import numpy as np
 import torch
 
 from autograder.student.calls import Calls
-from autograder.student.kernel import Kernel
+from autograder.student.kernel import Kernel, Output
 from autograder.wire.frames import WireClosed, WireError, receive, send
 
 
@@ -43,7 +43,7 @@ def serve(control: socket.socket, kernel: Kernel) -> None:
         try:
             kind, *rest = receive(control)
             if kind == "run":
-                send(control, json.dumps(kernel.run(rest[0]), default=str))
+                send(control, _as_json(kernel.run(rest[0])))
             elif kind == "ping":
                 send(control, "ready")
             elif kind == "fork":
@@ -53,6 +53,14 @@ def serve(control: socket.socket, kernel: Kernel) -> None:
             return
         except WireError:
             continue
+
+
+def _as_json(outputs: list[Output]) -> str:
+    try:
+        return json.dumps(outputs, default=str)
+    except Exception as error:  # a display that holds itself, or an object without a text
+        reason = f"the outputs of this cell cannot be shown: {type(error).__name__}"
+        return json.dumps([{"output_type": "stream", "name": "stderr", "text": f"{reason}\n"}])
 
 
 def _fork(control: socket.socket, kernel: Kernel) -> int:

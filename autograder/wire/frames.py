@@ -97,8 +97,9 @@ def _exactly(channel: socket.socket, count: int, deadline: float | None) -> byte
     chunks = bytearray()
     while len(chunks) < count:
         if deadline is not None:
-            ready, _, _ = select.select([channel], [], [], max(deadline - time.monotonic(), 0))
-            if not ready:
+            poller = select.poll()  # select() knows no descriptor above 1023
+            poller.register(channel, select.POLLIN)
+            if not poller.poll(max(deadline - time.monotonic(), 0) * 1000):
                 raise WireTimeout("no answer in time")
         try:
             chunk = channel.recv(min(count - len(chunks), 1 << 20))

@@ -140,15 +140,64 @@ def test_a_cell_keeps_what_it_printed_up_to_the_bound_and_says_that_more_was_cut
         assert earned(seen["check-double"].outcomes, 2) == 2
 
 
-def test_a_submission_that_takes_too_long_keeps_what_it_had(warm: Warm) -> None:
+def test_cells_that_use_up_the_time_leave_the_exercises_before_them_their_points(warm: Warm) -> None:
     slow = "import time\ntime.sleep(2.5)\n"
-    seen = examined(warm, f"def double(x):\n    return 2 * x\n\n{slow}", before=slow, patience=Patience(9, 9, 4))
-    assert (
-        "the time limit of 4 s for a submission"
-        in str(seen["exercise-add"].outputs) + seen["check-add"].outcomes[0].seen
-    )
-    assert all(step in seen for step in ("check-double", "check-add"))
-    assert earned(seen["check-add"].outcomes, 1) == 0
+    steps = [
+        Step("setup", "given", GIVEN),
+        Step("exercise-add", "student", ADD),
+        Step("check-add", "check", ADDS),
+        Step("exercise-double", "student", f"def double(x):\n    return 2 * x\n\n{slow}"),
+        Step("added-0", "student", slow),
+        Step("added-1", "student", slow),
+        Step("check-double", "check", CHECKS),
+    ]
+    seen = examine(steps, ["double", "add"], warm.student, Patience(cell=9, check=9, submission=6))
+    assert seen["added-0"].stopped == "the time limit of 4 s for all cells was reached"
+    assert seen["added-1"].stopped
+    assert earned(seen["check-add"].outcomes, 1) == 1
+
+
+def test_a_process_that_cannot_be_forked_costs_the_cell_that_made_it_so(warm: Warm) -> None:
+    answer = "def double(x):\n    return 2 * x\nimport os\nos.register_at_fork(before=lambda: os._exit(1))\n"
+    seen = examined(warm, answer)
+    assert "exit status 1" in seen["exercise-double"].stopped
+    assert earned(seen["check-double"].outcomes, 2) == 0
+    assert earned(seen["check-add"].outcomes, 1) == 1
+
+
+def test_a_limit_that_was_hit_before_is_not_told_as_the_reason_of_what_comes_later(warm: Warm) -> None:
+    eats_in_a_child = f"import os\nif os.fork() == 0:\n{indented(EAT)}os.wait()\n"
+    seen = examined(warm, "import time, os\ntime.sleep(2.5)\nos._exit(3)", before=eats_in_a_child)
+    assert "exit status 3" in seen["exercise-double"].stopped
+
+
+def test_a_program_that_a_cell_has_started_serves_every_check(warm: Warm) -> None:
+    starts = "import subprocess\nhelper = subprocess.Popen(['/bin/sleep', '60'])\n"
+    answer = "def double(x):\n    import os\n    os.kill(helper.pid, 0)\n    return 2 * x\n"
+    steps = [
+        Step("setup", "given", GIVEN),
+        Step("added-0", "student", starts),
+        Step("exercise-double", "student", answer),
+        Step("check-double", "check", CHECKS),
+        Step("check-again", "check", CHECKS),
+    ]
+    seen = examine(steps, ["double"], warm.student, PATIENCE)
+    for check in ("check-double", "check-again"):
+        assert earned(seen[check].outcomes, 2) == 2
+
+
+def test_a_signal_without_a_name_is_told_by_its_number(warm: Warm) -> None:
+    if "pid namespace" in warm.layers:
+        pytest.skip("the first process of a pid namespace gets no signal from inside it")
+    seen = examined(warm, "def double(x):\n    return 2 * x\n", before="import os\nos.kill(os.getpid(), 40)")
+    assert "signal 40" in seen["added-0"].stopped
+
+
+def test_outputs_that_cannot_be_written_down_are_told_and_end_nothing(warm: Warm) -> None:
+    cell = "x = []\nx.append(x)\ndisplay({'application/json': x, 'text/plain': 'round'}, raw=True)\n"
+    seen = examined(warm, "def double(x):\n    return 2 * x\n", before=cell)
+    assert "cannot be shown" in str(seen["added-0"].outputs)
+    assert earned(seen["check-double"].outcomes, 2) == 2
 
 
 def test_processes_that_a_check_leaves_behind_are_gone_at_its_end(warm: Warm) -> None:

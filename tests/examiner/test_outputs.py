@@ -74,6 +74,15 @@ def test_a_verdict_that_a_submission_displays_is_not_shown() -> None:
     assert output["data"] == {"text/plain": "9"}
 
 
+def test_display_data_that_is_nested_deep_is_left_out() -> None:
+    deep: dict[str, Any] = {}
+    for _ in range(600):
+        deep = {"a": deep}
+    data = {"application/json": deep, "application/x+json": {"a": [1]}, "text/plain": "x"}
+    (output,) = read_outputs(json.dumps([{"output_type": "display_data", "data": data}]))
+    assert list(output["data"]) == ["application/x+json", "text/plain"]
+
+
 def test_outputs_are_bounded() -> None:
     stream = {"output_type": "stream", "name": "stdout", "text": "x" * 2 * MAX_TEXT}
     assert len(read_outputs(json.dumps([stream]))[0]["text"]) == MAX_TEXT

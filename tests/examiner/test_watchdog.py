@@ -6,7 +6,10 @@ import signal
 import threading
 from typing import Any
 
-from autograder.examiner.section import run_checks
+import pytest
+
+from autograder.examiner.link import Stopped
+from autograder.examiner.section import run_checks, run_given
 
 BUSY = """
 from labkit import check
@@ -37,6 +40,11 @@ def test_a_busy_check_ends_and_the_next_one_runs() -> None:
     assert outcomes[1].blame == "process"
     assert signal.getsignal(signal.SIGPROF) is before
     assert signal.getitimer(signal.ITIMER_PROF) == (0, 0)
+
+
+def test_a_given_cell_that_never_ends_is_left() -> None:
+    with pytest.raises(Stopped, match="took too long"):
+        run_given("while True:\n    pass", "<g>", {}, [], NoLine(), seconds=0.2)
 
 
 def test_checks_run_in_other_threads_too() -> None:

@@ -33,7 +33,7 @@ def test_the_limits_are_those_of_the_code() -> None:
     for text in (
         f"| a cell | {patience.cell:g} s |",
         f"| a check | {patience.check:g} s ",
-        f"| a submission | {patience.submission:g} s |",
+        f"| a submission | {patience.submission:g} s, two thirds of it for its cells |",
         f"| {limits.memory >> 30} GiB |",
         f"| {limits.processes}; {limits.descriptors}; {limits.file_size >> 20} MiB; {limits.disk >> 30} GiB and {limits.files:,} files |",
         f"{kernel.MAX_TEXT:,} characters, {kernel.MAX_LINES:,} lines, {kernel.MAX_ITEMS} pieces, {kernel.MAX_DATA // 10**6} MB",

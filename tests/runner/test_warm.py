@@ -10,13 +10,14 @@ from pathlib import Path
 
 import pytest
 
+from autograder import plugin
 from autograder.errors import GradlabError
 from autograder.examiner.clock import Clock, Patience
 from autograder.examiner.student import Student
 from autograder.examiner.submission import Step, examine
 from autograder.runner.huge_pages import gather
 from autograder.runner.warm import Warm, refuse_readable
-from autograder.sandbox import available, strongest_level
+from autograder.sandbox import Limits, available, strongest_level
 from autograder.sandbox.system import status
 
 LEVEL = strongest_level(available())
@@ -101,6 +102,20 @@ def test_the_warm_process_has_one_thread_and_its_end_leaves_nothing() -> None:
         time.sleep(0.01)
     assert not [pid for pid in pids if Path(f"/proc/{pid}").exists()]
     assert not warm.home.exists()
+
+
+def test_a_warm_process_that_died_is_replaced_for_the_next_submission(tmp_path: Path) -> None:
+    limits = Limits()
+    first = plugin._warm(LEVEL, limits, tmp_path)
+    assert plugin._warm(LEVEL, limits, tmp_path) is first
+    first.process.kill()
+    with pytest.raises(GradlabError, match="the warm process is lost"):
+        first.student()
+    second = plugin._warm(LEVEL, limits, tmp_path)
+    assert second is not first
+    second.student().kill()
+    plugin.close_warm()
+    assert second.process.poll() is not None
 
 
 def test_a_level_that_does_not_exist_is_refused_by_name() -> None:

@@ -1,0 +1,6 @@
+# The process ends by a signal that has no name.
+# ruff: noqa
+# %% before
+import os
+
+os.kill(os.getpid(), 40)
