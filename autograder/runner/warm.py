@@ -9,6 +9,7 @@ import socket
 import subprocess
 import sys
 import tempfile
+import time
 from collections.abc import Iterable
 from dataclasses import astuple
 from pathlib import Path
@@ -75,7 +76,8 @@ class Warm:
         try:
             receive(ours, START_SECONDS)
         except WireError:
-            why = self.why(pid)
+            time.sleep(0.1)  # its socket closes a moment before it has ended
+            why = self.why(pid) or "it ended without a word"
             self.stop(pid)
             raise GradlabError(f"a student process could not enter its sandbox ({why}): run gradlab doctor") from None
         self.born(pid, "")

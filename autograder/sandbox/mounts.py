@@ -6,6 +6,7 @@ from __future__ import annotations
 import ctypes
 import os
 import stat
+from collections.abc import Mapping
 from pathlib import Path
 
 from autograder.sandbox.plan import Layer, Plan
@@ -18,6 +19,7 @@ AT_FDCWD, AT_RECURSIVE = -100, 0x8000
 ATTR_RDONLY, ATTR_NOSUID, ATTR_NODEV = 1, 2, 4
 DEVICES = tuple(Path("/dev") / name for name in ("null", "zero", "full", "random", "urandom"))
 OLD = Path("/.old")
+TMP, SHM = Path("/tmp"), Path("/dev/shm")
 
 
 def mount(source: str, target: Path, kind: str = "", flags: int = 0, options: str = "") -> None:
@@ -44,21 +46,28 @@ def build(plan: Plan) -> None:
     call("pivot_root", b".", os.fsencode(OLD.name), about=str(base))
     os.chdir("/")
 
-    for path, source in sources.items():
-        _bind(source, path)
-        os.close(source)
-    for path in sorted(plan.readable):
-        set_attributes(path, ATTR_RDONLY | ATTR_NOSUID | ATTR_NODEV)
-    for path in plan.writable:
-        set_attributes(path, ATTR_NOSUID | ATTR_NODEV)
+    covered = [path for path in sources if any(path.is_relative_to(place) for place in (TMP, SHM, plan.scratch))]
+    _bind_all({path: source for path, source in sources.items() if path not in covered}, plan)
     _make_proc(plan)
     _make_scratch(plan)
+    _bind_all({path: sources[path] for path in covered}, plan)  # as a Python in /tmp is, where the run gets its own
     for name, target in {"fd": "fd", "stdin": "fd/0", "stdout": "fd/1", "stderr": "fd/2"}.items():
         os.symlink(f"/proc/self/{target}", f"/dev/{name}")
 
     call("umount2", os.fsencode(OLD), MNT_DETACH, about="the old root")
     os.rmdir(OLD)
     set_attributes(Path("/"), ATTR_RDONLY, recursive=False)
+
+
+def _bind_all(sources: Mapping[Path, int], plan: Plan) -> None:
+    for path, source in sources.items():
+        _bind(source, path)
+        os.close(source)
+    for path in sources:
+        if path in plan.readable:
+            set_attributes(path, ATTR_RDONLY | ATTR_NOSUID | ATTR_NODEV)
+        elif path in plan.writable:
+            set_attributes(path, ATTR_NOSUID | ATTR_NODEV)
 
 
 def _bind(source: int, path: Path) -> None:
@@ -88,7 +97,7 @@ def _make_scratch(plan: Plan) -> None:
     options = f"size={plan.limits.disk},nr_inodes={plan.limits.files},mode=0711"
     mount("tmpfs", whole, "tmpfs", MS_NOSUID | MS_NODEV, options)
     # In this order: the scratch directory may lie in /tmp.
-    for name, shown in {"tmp": Path("/tmp"), "shm": Path("/dev/shm"), "own": plan.scratch}.items():
+    for name, shown in {"tmp": TMP, "shm": SHM, "own": plan.scratch}.items():
         (whole / name).mkdir(0o700)
         os.chown(whole / name, uid, -1)
         shown.mkdir(parents=True, exist_ok=True)
