@@ -23,12 +23,12 @@ def describe_exception(error: BaseException, trace: TracebackType | None, cell: 
     """
     kind = type(error).__name__
     if getattr(error, "from_course", False):
-        return f"this check does not work: {_shorten(str(error))}", kind, "check"
+        return f"this check does not work: {shorten(str(error))}", kind, "check"
     if reason := _trouble(error):
         return reason, kind, "process"
     if getattr(error, "from_student", False):  # raised in a student process
         unwritten = isinstance(error, NotImplementedError) and not error.args
-        return NOT_WRITTEN if unwritten else f"raised {kind}: {_shorten(str(error))}", kind, "student"
+        return NOT_WRITTEN if unwritten else f"raised {kind}: {shorten(str(error))}", kind, "student"
     frames = _frames(trace)
     students = [(name, line) for name, line in frames if name != cell and not _is_library(name)]
     if students:
@@ -37,13 +37,13 @@ def describe_exception(error: BaseException, trace: TracebackType | None, cell: 
         file, line = students[-1]
         source = linecache.getline(file, line).strip()
         where = f", at your line: {source}" if source else ""
-        return f"raised {kind}: {_shorten(str(error))}{where}", kind, "student"
+        return f"raised {kind}: {shorten(str(error))}{where}", kind, "student"
     if isinstance(error, AssertionError):
-        return str(error), "", ""
+        return shorten(str(error)), "", ""
     if isinstance(error, NameError):
         return f"{error}. Run the cell that defines it first.", kind, "check"
     whose = "student" if any(name.startswith(_PROBES) for name, _ in frames) else "check"
-    return f"your result could not be used: {kind}: {_shorten(str(error))}", kind, whose
+    return f"your result could not be used: {kind}: {shorten(str(error))}", kind, whose
 
 
 def _trouble(error: BaseException) -> str:
@@ -67,6 +67,6 @@ def _is_library(file: str) -> bool:
     return file.startswith((_HERE, *_LIBRARIES)) or file.startswith("<frozen")
 
 
-def _shorten(text: str, limit: int = 300) -> str:
+def shorten(text: str, limit: int = 300) -> str:
     text = text.strip()
     return text if len(text) <= limit else text[: limit - 4] + " ..."

@@ -15,7 +15,7 @@ from collections.abc import Callable, Iterator
 from types import FrameType, TracebackType
 from typing import NamedTuple
 
-from labkit.blame import describe_exception
+from labkit.blame import describe_exception, shorten
 from labkit.compare import Mismatch
 from labkit.outcome import Outcome, earned
 from labkit.verdict import Verdict
@@ -29,6 +29,7 @@ class Recording(NamedTuple):
     after_check: Callable[[], None]
 
 
+MAX_NOTES = 20
 # Outcomes by label, for each cell that is running: a second run of a cell replaces the outcomes of the first.
 _by_cell: dict[str, dict[str, Outcome]] = {}
 _recordings: list[Recording] = []
@@ -83,13 +84,13 @@ class check:  # noqa: N801 - reads as a statement in a lab: with check("..."):
         outcome = self.outcome
         outcome.passed = error is None
         if isinstance(error, Mismatch):
-            outcome.seen, outcome.expected = error.seen, error.expected
+            outcome.seen, outcome.expected = shorten(error.seen), shorten(error.expected)
             outcome.misconception = error.misconception
         elif error is not None:
             outcome.seen, outcome.error, outcome.blame = describe_exception(error, trace, self._cell)
-        outcome.notes = [f"{w.category.__name__}: {w.message}" for w in self._warned]
+        outcome.notes = [shorten(f"{w.category.__name__}: {w.message}") for w in self._warned[:MAX_NOTES]]
         if text := self._stderr.getvalue().strip():
-            outcome.notes.append(text)
+            outcome.notes.append(shorten(text, 2_000))
         _keep(outcome, self._cell)
         return True
 

@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from typing import Any, Protocol
 
 import torch
 from torch import Tensor
 
-from autograder.examiner.link import Dropped
+from autograder.examiner.link import Dropped, Stopped
+from autograder.wire.frames import MAX_ITEMS
 
 OWN = {"_world", "_target", "_kinds", "_inputs"}
 FORWARDED = {"__name__", "__qualname__", "__wrapped__"}
@@ -52,7 +53,10 @@ class Remote:
     def __getattr__(self, name: str) -> Any:
         if name in OWN or (name.startswith("__") and name.endswith("__") and name not in FORWARDED):
             raise AttributeError(name)
-        return self._do("getattr", name)
+        value = self._do("getattr", name)
+        if name == "shape" and not (isinstance(value, Sequence) and all(type(n) is int for n in value)):
+            raise AttributeError("a shape that is none")  # checks write it into what a student reads
+        return value
 
     def __setattr__(self, name: str, value: Any) -> None:
         if name in OWN:
@@ -71,7 +75,9 @@ class Remote:
 
     def __len__(self) -> int:
         length = self._do("len")
-        return length if isinstance(length, int) and length >= 0 else 0
+        if not isinstance(length, int) or not 0 <= length <= MAX_ITEMS:  # list() and tuple() make room for that many
+            raise Stopped("the Python process sent what is no length")
+        return length
 
     def __bool__(self) -> bool:
         return isinstance(self._target, str) or self._do("bool") is True

@@ -11,6 +11,7 @@ from autograder.examiner.cells import run_cell, run_check_cell
 from autograder.examiner.link import Line
 from autograder.examiner.remote import World
 from autograder.examiner.watchdog import SECONDS, watchdog
+from autograder.wire.ambient import apply_flags, read_flags
 from labkit.outcome import Outcome
 
 
@@ -59,8 +60,10 @@ def run_checks(
     """
     _stand_in(namespace, defined, line)
     with watchdog(seconds) as dog:
+        flags = read_flags()
 
         def before_check() -> None:
+            apply_flags(flags)  # a call may have left another default dtype: that is the check's before this one
             line.renew()
             dog.wind()
 

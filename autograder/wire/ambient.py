@@ -32,34 +32,13 @@ class Ambient:
 
     def read(self) -> Plain:
         """[grad mode, inference mode, autocast, default dtype, determinism, random states]."""
-        return [
-            torch.is_grad_enabled(),
-            torch.is_inference_mode_enabled(),
-            [
-                torch.is_autocast_cache_enabled(),
-                *[[d, torch.is_autocast_enabled(d), _name(torch.get_autocast_dtype(d))] for d in DEVICES],
-            ],
-            _name(torch.get_default_dtype()),
-            [torch.are_deterministic_algorithms_enabled(), torch.is_deterministic_algorithms_warn_only_enabled()],
-            [self._read_random(n) for n in range(len(RANDOM))],
-        ]
+        return [*read_flags(), [self._read_random(n) for n in range(len(RANDOM))]]
 
     def apply(self, state: Plain) -> None:
         """Make this process' state the given one, but for inference mode, which only a block can switch."""
         try:
-            grad, _, (cache, *autocast), dtype, (deterministic, warn_only), states = state
-            flags = [grad, cache, deterministic, warn_only, *[enabled for _, enabled, _ in autocast]]
-            if not all(isinstance(flag, bool) for flag in flags) or [d for d, _, _ in autocast] != list(DEVICES):
-                raise WireError("malformed ambient state")
-            torch.set_grad_enabled(grad)
-            torch.set_autocast_cache_enabled(cache)
-            for device, enabled, kind in autocast:
-                torch.set_autocast_enabled(device, enabled)
-                torch.set_autocast_dtype(device, DTYPES[kind])
-            if DTYPES[dtype] != torch.get_default_dtype():
-                torch.set_default_dtype(DTYPES[dtype])
-            # The public function imports inductor's configuration, which takes a second in each new process.
-            torch._C._set_deterministic_algorithms(deterministic, warn_only=warn_only)
+            *flags, states = state
+            apply_flags(flags)
             for n, packed in enumerate(states):
                 self._apply_random(n, packed)
         except WireError:
@@ -82,6 +61,37 @@ class Ambient:
             self._told[n] = get()
         elif self._told[n] is None:
             raise WireError("a random state that was never told")
+
+
+def read_flags() -> list[Plain]:
+    """[grad mode, inference mode, autocast, default dtype, determinism] of this process."""
+    return [
+        torch.is_grad_enabled(),
+        torch.is_inference_mode_enabled(),
+        [
+            torch.is_autocast_cache_enabled(),
+            *[[d, torch.is_autocast_enabled(d), _name(torch.get_autocast_dtype(d))] for d in DEVICES],
+        ],
+        _name(torch.get_default_dtype()),
+        [torch.are_deterministic_algorithms_enabled(), torch.is_deterministic_algorithms_warn_only_enabled()],
+    ]
+
+
+def apply_flags(state: list[Plain]) -> None:
+    """Make these, but for inference mode, this process' own. Raises WireError, or where they are malformed anything."""
+    grad, _, (cache, *autocast), dtype, (deterministic, warn_only) = state
+    flags = [grad, cache, deterministic, warn_only, *[enabled for _, enabled, _ in autocast]]
+    if not all(isinstance(flag, bool) for flag in flags) or [d for d, _, _ in autocast] != list(DEVICES):
+        raise WireError("malformed ambient state")
+    torch.set_grad_enabled(grad)
+    torch.set_autocast_cache_enabled(cache)
+    for device, enabled, kind in autocast:
+        torch.set_autocast_enabled(device, enabled)
+        torch.set_autocast_dtype(device, DTYPES[kind])
+    if DTYPES[dtype] != torch.get_default_dtype():
+        torch.set_default_dtype(DTYPES[dtype])
+    # The public function imports inductor's configuration, which takes a second in each new process.
+    torch._C._set_deterministic_algorithms(deterministic, warn_only=warn_only)
 
 
 def inference(state: Plain) -> bool:

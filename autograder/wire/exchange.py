@@ -20,6 +20,7 @@ from autograder.wire.blocks import Block
 from autograder.wire.frames import MAX_DEPTH, MAX_ITEMS, Plain, WireError
 from autograder.wire.tensors import Enter, as_leaf, base, geometry, gradient, rebuild
 
+MAX_COMPOSITE = 1_000
 SIMPLE = (type(None), bool, float, str, bytes)
 NameOf = Callable[[Any], str | None]
 
@@ -49,6 +50,7 @@ class Exchange:
         self._numbers: dict[int, int] = {}
         self._sizes: dict[int, int] = {}  # of what has arrived, by number: items, with everything inside
         self._items = 0  # of the message that is being unpacked
+        self._composite = 0  # keys in it that are no plain values
 
     def pack(self, value: Any) -> Plain:
         """[new blocks, value]. Raises WireError where the value is not one of the wire's."""
@@ -64,7 +66,7 @@ class Exchange:
         """The value of a message, of which nothing is believed. Raises WireError, or the NameError of a handle."""
         try:
             new_blocks, packed = message
-            self._items = 0
+            self._items = self._composite = 0
             for nbytes, device, content in new_blocks:
                 self.blocks.append(_new_block(nbytes, device, content))
             return self._unpack(packed, 0)
@@ -242,7 +244,7 @@ class Exchange:
                 return self._unpack_into(items, lambda: items.extend([self._unpack(item, depth + 1) for item in rest]))
             case "set":
                 members: set[Any] = set()
-                return self._unpack_into(members, lambda: members.update([self._unpack(i, depth + 1) for i in rest]))
+                return self._unpack_into(members, lambda: members.update([self._key(i, depth) for i in rest]))
             case "dict" | "ordered":
                 table: dict[Any, Any] = {} if tag == "dict" else OrderedDict()
                 return self._unpack_into(table, lambda: self._fill(table, rest, depth))
@@ -261,9 +263,18 @@ class Exchange:
                 return self.handle(rest[0])
         return values.unpack(tag, rest, lambda v: self._unpack(v, depth + 1))
 
+    def _key(self, packed: Plain, depth: int) -> Any:
+        """What a set or a dict is to hold. Of numbers beyond 64 bits and of tuples, any number can be made collide."""
+        key = self._unpack(packed, depth + 1)
+        if not isinstance(key, str | bytes | float | bool) and not (isinstance(key, int) and abs(key) < 2**63):
+            self._composite += 1
+            if self._composite > MAX_COMPOSITE or isinstance(key, int):
+                raise WireError("too many keys of a set or dict that are no plain values")
+        return key
+
     def _fill(self, table: dict[Any, Any], pairs: list[Any], depth: int) -> None:
         for key, item in pairs:
-            unpacked = self._unpack(key, depth + 1)
+            unpacked = self._key(key, depth)
             table[unpacked] = self._unpack(item, depth + 1)
 
     def _unpack_tensor(self, depth: int, block: Any, root: Any, *rest: Any) -> Tensor:

@@ -17,6 +17,7 @@ KINDS = "biufc?"  # of NumPy's dtypes
 TORCH_CONSTANTS = {
     str(value): value for value in vars(torch).values() if isinstance(value, torch.layout | torch.memory_format)
 }
+MAX_FROZEN = 1_000  # members: of tuples, any number can be made collide
 MAX_INT = 2**14  # bytes
 Recurse = Callable[[Any], Any]
 
@@ -93,7 +94,10 @@ def unpack(tag: Any, rest: list[Any], item: Recurse) -> Any:
         case "ellipsis":
             return Ellipsis
         case "frozenset":
-            return frozenset(item(v) for v in rest)
+            members = [item(v) for v in rest]
+            if len(members) > MAX_FROZEN or any(isinstance(m, int) and abs(m) >= 2**63 for m in members):
+                raise WireError("a frozenset that is too large")
+            return frozenset(members)
         case "numpy dtype":
             return numpy_dtype(rest[0])
         case "constant":

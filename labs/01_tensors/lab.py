@@ -158,8 +158,10 @@ with check(
         for endpoint in (True, False):
             got = grid_points(1.0, 1.0 + n * 0.1, n, endpoint)
             assert got.shape == (n,), f"for n = {n} your result has shape {tuple(got.shape)}"
+            assert_close(got[:1], torch.tensor([1.0]), check_dtype=False)
             got = grid_points(0.0, n * 0.1 - 0.1, n, endpoint)
             assert got.shape == (n,), f"for n = {n} your result has shape {tuple(got.shape)}"
+            assert_close(got[:1], torch.tensor([0.0]), check_dtype=False)
 with check("no point, and one point", weight=2, hint="What is (stop - start) / (n - 1) for n = 1?"):
     for endpoint in (True, False):
         assert_close(grid_points(2.5, 4.0, 0, endpoint), torch.empty(0))
@@ -419,11 +421,13 @@ with check(
     hint="How far apart are neighbouring float16 numbers at 2048? Where do you keep the running total?",
 ):
     t = (torch.arange(5000) % 7 + 1).to(torch.float16) / 8
-    assert_close(mean_of_batches(list(t.split(20))), t.double().mean().item(), rtol=1e-4)
+    exact = t.double().mean().item()
+    assert_close(mean_of_batches(list(t.split(20))), exact, rtol=1e-4)
     t = torch.ones(2500, dtype=torch.float16)
     assert_close(mean_of_batches(list(t.split(1))), 1.0, rtol=1e-4)
     t = torch.full((30_000,), 0.1, dtype=torch.float16)
-    assert_close(mean_of_batches([t, t[:7]]), t[0].item(), rtol=1e-4)
+    exact = t[0].item()
+    assert_close(mean_of_batches([t, t[:7]]), exact, rtol=1e-4)
 with check("a mean between two float16 numbers", hint="Which step of yours rounds to float16? Does mean() do it too?"):
     t = torch.tensor([1000.0, 1001.0, 1001.0, 1001.0, 1000.0, 1001.0, 1001.0], dtype=torch.float16)
     exact = t.double().mean().item()
@@ -434,7 +438,8 @@ with check("a mean between two float16 numbers", hint="Which step of yours round
         rtol=1e-4,
     )
     t = torch.tensor([6e-8, 6e-8, 1.2e-7, 0.0, 3e-7], dtype=torch.float16)
-    assert_close(mean_of_batches([t[:2], t[2:]]), t.double().mean().item(), rtol=1e-4, atol=1e-13)
+    exact = t.double().mean().item()
+    assert_close(mean_of_batches([t[:2], t[2:]]), exact, rtol=1e-4, atol=1e-13)
 with check(
     "matrices, single numbers and empty batches", hint="What does len() count in a matrix, or in a 0-dim tensor?"
 ):

@@ -37,7 +37,7 @@ def mismatch(got: Any, want: Any, **options: Any) -> Mismatch:
         ("a", "b", "your result is 'a'", "'b'"),
         ([1], [1, 2], "your result has 1 items", "2 items"),
         ({"a": 1}, {"a": 2}, "your result['a'] is 1", "2"),
-        ({"a": 1}, {"b": 1}, "your result has the keys 'a'", "the keys 'b'"),
+        ({"a": 1}, {"b": 1}, "your result has none of the wanted keys and 1 other", "the keys 'b'"),
         (T(1.0), {"b": 1}, "your result is a tensor of shape (), float32", "a dict"),
         (np.zeros(2, np.float32), np.zeros(2), "your result has dtype float32", "dtype float64"),
         (T([1.0]), np.zeros(1), "your result is a tensor of shape (1,), float32", "a NumPy array of shape (1,)"),

@@ -57,3 +57,16 @@ def test_an_argument_handed_back_many_times_counts_each_time() -> None:
     ours.unpack(theirs.pack([big] * 10))
     with pytest.raises(WireError):
         ours.unpack(theirs.pack([big] * 100))
+
+
+@pytest.mark.parametrize("make", [set, lambda keys: dict.fromkeys(keys), frozenset], ids=["set", "dict", "frozenset"])
+def test_keys_that_collide_are_refused(make: Any) -> None:
+    prime = 2**61 - 1  # Python's hash of an integer is its remainder by this
+    colliding = [(prime << 200) + k * prime for k in range(2_000)]
+    tuples = [(1, k) for k in range(2_000)]
+    for keys in (colliding, tuples):
+        message = Exchange().pack(make(keys))
+        with pytest.raises(WireError, match=r"keys|frozenset"):
+            Exchange().unpack(message)
+    plain = make([*range(900), "a", None, 1.5, (1, 2)])
+    assert Exchange().unpack(Exchange().pack(plain)) == plain

@@ -1,0 +1,19 @@
+# The result is a set of numbers that all have the same hash, so that to build it takes hours in one step.
+# ruff: noqa
+
+
+# %% exercise
+class Number(int):
+    place = 0
+
+    def __hash__(self):
+        return self.place
+
+
+def double(x):
+    found = set()
+    for place in range(20_000):
+        number = Number(((2**61 - 1) << 16000) + place * (2**61 - 1))
+        number.place = place
+        found.add(number)
+    return found

@@ -1,0 +1,19 @@
+# The result's shape says that it is a thousand million long, so that whoever makes a list of it takes all memory.
+# ruff: noqa
+
+
+# %% exercise
+class Shape:
+    def __len__(self):
+        return 10**9
+
+    def __iter__(self):
+        return iter([3])
+
+
+class Result:
+    shape = Shape()
+
+
+def double(x):
+    return Result()
