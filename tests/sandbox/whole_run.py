@@ -84,7 +84,7 @@ def hostile_acts() -> dict[str, Callable[[attempts.World], Any]]:
     return {
         **{act.__name__: act for act in vars(acts).values() if is_act(act)},
         "course": lambda _: (REPOSITORY / "labs" / "course.toml").read_text(),
-        "course listed": lambda _: os.listdir(REPOSITORY),
+        "course listed": lambda _: os.listdir(REPOSITORY / "labs"),
         "home of the grader": lambda _: os.listdir(os.path.expanduser("~root")),
         "another's scratch": lambda world: os.listdir(world.secret.parent),
         "passwords": lambda _: Path("/etc/passwd").read_text(),
