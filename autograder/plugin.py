@@ -66,7 +66,8 @@ class Examine(NbGraderPreprocessor):  # type: ignore[misc]
         ids = resources["nbgrader"]
         patience = Patience(self.cell_seconds, self.check_seconds, self.submission_seconds)
         memory = int(self.memory_gib * 2**30)
-        limits = Limits(memory=memory, address_space=2 * memory, cpu_seconds=max(600, int(patience.submission)))
+        processor = max(Limits.cpu_seconds, int(patience.submission))
+        limits = Limits(memory=memory, address_space=2 * memory, cpu_seconds=processor)
         warm = _warm(self.isolation, limits, course)
         resources["gradlab"] = grade_notebook(nb, ids["assignment"], ids["student"], notes_of(nb), warm, patience)
         return nb, resources

@@ -88,9 +88,8 @@ class Student:
         """End the forks of this name, with whatever they started."""
         if link := self._links.pop(name, None):
             link.channel.close()
-        for process in (self._process, self._replay.process if self._replay else None):
-            if process is not None:
-                process.tidy(name)
+        for process in self._processes():
+            process.tidy(name)
 
     def why(self) -> str:
         """The limit that the process of the last line hit, or how it ended; empty where all is well."""
@@ -98,11 +97,17 @@ class Student:
 
     def kill(self) -> None:
         """End everything that runs."""
+        self._hang_up()
+        for process in self._processes():
+            process.kill()
+
+    def _processes(self) -> list[StudentProcess]:
+        return [self._process, *([self._replay.process] if self._replay else [])]
+
+    def _hang_up(self) -> None:
         for link in self._links.values():
             link.channel.close()
-        self._process.kill()
-        if self._replay is not None:
-            self._replay.process.kill()
+        self._links.clear()
 
     def _try_to_replace(self) -> None:
         """Where there is no time for it, replays will do in its place, in the time for checks."""
@@ -111,9 +116,7 @@ class Student:
                 self._replace()
 
     def _replace(self) -> None:
-        for link in self._links.values():
-            link.channel.close()
-        self._links.clear()
+        self._hang_up()
         self._process.kill()
         self._process = self._last = self._start()
         for done in self._done:

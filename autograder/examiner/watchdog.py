@@ -18,17 +18,20 @@ SECONDS = 60.0
 
 
 class Watchdog:
-    """wind() before a check and rest() after it; a check in between that takes too long raises Stopped."""
+    """wind() before a check and rest() after it; a check in between that takes too long raises Stopped.
 
-    def __init__(self, seconds: float = SECONDS) -> None:
-        self.seconds = seconds
+    awake: whether this is the main thread; elsewhere nothing happens.
+    """
+
+    def __init__(self, seconds: float, awake: bool) -> None:
+        self.seconds, self.awake = seconds, awake
 
     def wind(self) -> None:
-        if threading.current_thread() is threading.main_thread():
+        if self.awake:
             signal.setitimer(signal.ITIMER_PROF, self.seconds, 1)  # again, where the first is lost
 
     def rest(self) -> None:
-        if threading.current_thread() is threading.main_thread():
+        if self.awake:
             signal.setitimer(signal.ITIMER_PROF, 0)
 
 
@@ -37,7 +40,7 @@ def watchdog(seconds: float = SECONDS) -> Iterator[Watchdog]:
     """A watchdog for the checks of one cell."""
     main = threading.current_thread() is threading.main_thread()
     before = signal.signal(signal.SIGPROF, _bark) if main else None
-    dog = Watchdog(seconds)
+    dog = Watchdog(seconds, awake=main)
     try:
         yield dog
     finally:
