@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import functools
 import linecache
 from collections.abc import Callable
+from types import CodeType
 from typing import Any
 
 from labkit.check import recording
@@ -18,7 +20,12 @@ def new_namespace() -> dict[str, Any]:
 def run_cell(source: str, namespace: dict[str, Any], file: str) -> None:
     """Execute a cell. `file` names it in tracebacks, from where its lines can be read back."""
     linecache.cache[file] = (len(source), None, source.splitlines(keepends=True), file)
-    exec(compile(source, file, "exec"), namespace)
+    exec(_compiled(source, file), namespace)
+
+
+@functools.lru_cache(maxsize=1024)
+def _compiled(source: str, file: str) -> CodeType:
+    return compile(source, file, "exec")
 
 
 def run_check_cell(

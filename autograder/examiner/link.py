@@ -58,15 +58,20 @@ class Link:
             self.broken = f"the Python process sent what is no answer ({error})"
         raise Stopped(self.broken)
 
-    def answers(self) -> bool:
-        """Whether somebody is at the other end who answers at once."""
+    def begin(self) -> bool:
+        """Begin anew, as on a new line. Whether somebody is at the other end who answers at once."""
+        self.ambient = Ambient()
         try:
             self.channel.settimeout(PING_SECONDS)
-            send(self.channel, "ping")
+            send(self.channel, "begin")
             receive(self.channel, PING_SECONDS)
         except WireError:
             return False
         return True
+
+    def close(self) -> None:
+        """Hang up: the process at the other end then ends."""
+        self.channel.close()
 
     def _left(self) -> float | None:
         return None if self.until is None else max(self.until - time.monotonic(), 0.001)

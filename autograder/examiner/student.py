@@ -1,7 +1,9 @@
-"""A submission's code, wherever it runs: its cells once, for their outputs, and a fork for each check cell.
+"""A submission's code, wherever it runs: its cells once, for their outputs, and forks for the check cells.
 
-The forks are taken while the cells run, and asked when all of them have run. So what a check passes to the student's
-functions reaches no cell whose output the student will read, by whatever way: a file, shared memory, a pipe.
+The forks are asked when all cells have run. So what a check passes to the student's functions reaches no cell whose
+output the student will read, by whatever way: a file, shared memory, a pipe. A check cell whose place the later cells
+left alone looks at the state after the last one, and shares its fork with those before it, as long as all checks
+passed there.
 """
 
 from __future__ import annotations
@@ -16,16 +18,17 @@ from autograder.examiner.link import Link, Stopped
 from autograder.examiner.process import StudentProcess
 
 RESTARTS = 3  # for one check cell; its other checks then go without
+SHARED = "the shared fork"
 Start = Callable[[], StudentProcess]
 
 
-class Fork(NamedTuple):
+class Place(NamedTuple):
     """A place between two cells, where a check cell will look at what they defined."""
 
     name: str
 
 
-Done = list[str | Fork]  # the cells that ran, and the places between them, in their order
+Done = list[str | Place]  # the cells that ran, and the places between them, in their order
 
 
 class Student:
@@ -35,7 +38,9 @@ class Student:
         self._start, self._clock = start, clock
         self._process = self._last = start()
         self._done: Done = []
+        self._here: list[str] = []  # places whose state is that of the process as it is now
         self._links: dict[str, Link] = {}
+        self._shared: Link | None = None
         self._replay: Replay | None = None
         self._restarts: Counter[str] = Counter()
 
@@ -55,39 +60,62 @@ class Student:
         self._done.append(source)
         return outputs
 
-    def fork(self, name: str) -> None:
-        """Keep the state of the process as it is now, under this name, for connect().
+    def mark(self, name: str) -> None:
+        """A check cell will look at the state of the process as it is now: connect() takes this name."""
+        self._done.append(Place(name))
+        self._here.append(name)
+
+    def keep(self) -> None:
+        """Keep the state of the process for the places that were marked here: the next cell may change it.
 
         Raises Stopped where it cannot be forked. The last cell is then taken for the cause, and left out from now on.
         """
-        self._done.append(Fork(name))
+        names, self._here = self._here, []
         try:
-            self._links[name] = self._process.fork(name, self._clock.check())
+            for name in names:
+                self._links[name] = self._process.fork(name, self._clock.check())
         except Stopped:
-            cells = [number for number, done in enumerate(self._done) if isinstance(done, str)]
-            if cells:
-                del self._done[cells[-1]]
-            self._try_to_replace()
+            self._leave_out_the_last_cell()
+            raise
+
+    def share(self) -> None:
+        """All cells have run: take the fork that the places marked here share. Raises Stopped as keep() does."""
+        try:
+            if self._here:
+                self._shared = self._process.fork(SHARED, self._clock.check())
+        except Stopped:
+            self._leave_out_the_last_cell()
             raise
 
     def connect(self, name: str) -> Link:
-        """A line to the fork of this name; the second time to a new one in the same state. Raises Stopped."""
-        link = self._links.pop(name, None)
+        """A line to the state marked with this name; to a new process where the last line broke. Raises Stopped."""
+        if name in self._here and self._process.alive():
+            with contextlib.suppress(Stopped):
+                return self._shared_line()
+        link = self._links.get(name)
+        if link is not None and not link.broken and link.begin():
+            self._last = self._process
+            return link
         if link is not None:
-            if link.answers():
-                self._last = self._process
-                return link
-            link.channel.close()
+            link.close()
         if self._replay is None or not self._replay.can_reach(name):
             self._new_replay(name)
         assert self._replay is not None
         self._last = self._replay.process
-        return self._replay.connect(name, self._clock)
+        self._links[name] = self._replay.connect(name, self._clock)
+        return self._links[name]
 
-    def tidy(self, name: str) -> None:
-        """End the forks of this name, with whatever they started."""
+    def tidy(self, name: str, passed: bool) -> None:
+        """The check cell of this name is done. passed: all its checks did; others share no fork after that.
+
+        Ends the forks that nobody shares, with whatever they started.
+        """
+        if name in self._here and self._shared is not None:
+            if not passed or self._shared.broken:
+                self._end_shared()
+            return
         if link := self._links.pop(name, None):
-            link.channel.close()
+            link.close()
         for process in self._processes():
             process.tidy(name)
 
@@ -105,9 +133,29 @@ class Student:
         return [self._process, *([self._replay.process] if self._replay else [])]
 
     def _hang_up(self) -> None:
-        for link in self._links.values():
-            link.channel.close()
+        for link in (*self._links.values(), *([self._shared] if self._shared else [])):
+            link.close()
         self._links.clear()
+        self._shared = None
+
+    def _shared_line(self) -> Link:
+        self._last = self._process
+        if self._shared is None or self._shared.broken or not self._shared.begin():
+            self._end_shared()
+            self._shared = self._process.fork(SHARED, self._clock.check())
+        return self._shared
+
+    def _end_shared(self) -> None:
+        if self._shared is not None:
+            self._shared.close()
+            self._process.tidy(SHARED)
+            self._shared = None
+
+    def _leave_out_the_last_cell(self) -> None:
+        cells = [number for number, done in enumerate(self._done) if isinstance(done, str)]
+        if cells:
+            del self._done[cells[-1]]
+        self._try_to_replace()
 
     def _try_to_replace(self) -> None:
         """Where there is no time for it, replays will do in its place, in the time for checks."""
@@ -120,10 +168,10 @@ class Student:
         self._process.kill()
         self._process = self._last = self._start()
         for done in self._done:
-            if isinstance(done, Fork):
-                self._links[done.name] = self._process.fork(done.name, self._clock.check())
-            else:
+            if isinstance(done, str):
                 self._process.run(done, self._clock.cell())
+            elif done.name not in self._here:
+                self._links[done.name] = self._process.fork(done.name, self._clock.check())
 
     def _new_replay(self, name: str) -> None:
         if self._restarts[name] == RESTARTS:
@@ -142,11 +190,11 @@ class Replay:
 
     def can_reach(self, name: str) -> bool:
         """Whether the place of this name still lies ahead, or right here."""
-        return self.process.alive() and self._done.index(Fork(name)) >= self._position
+        return self.process.alive() and self._done.index(Place(name)) >= self._position
 
     def connect(self, name: str, clock: Clock) -> Link:
         """A line to a fork of the process at this place. Raises Stopped."""
-        place = self._done.index(Fork(name))
+        place = self._done.index(Place(name))
         while self._position < place:
             source = self._done[self._position]
             self._position += 1

@@ -5,7 +5,7 @@ from __future__ import annotations
 import contextlib
 import random
 import time
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -14,7 +14,9 @@ import torch
 
 from autograder.examiner.cells import new_namespace
 from autograder.examiner.clock import Clock, Patience
-from autograder.examiner.link import ENDED, Stopped
+from autograder.examiner.effects import Effects
+from autograder.examiner.link import ENDED, Link, Stopped
+from autograder.examiner.needed import needed
 from autograder.examiner.outputs import MAX_OF_SUBMISSION, within
 from autograder.examiner.section import run_checks, run_given, uses
 from autograder.examiner.student import Start, Student
@@ -65,39 +67,54 @@ def examine(
 
 
 def _run_cells(steps: Sequence[Step], exercises: Sequence[str], student: Student) -> dict[str, Seen]:
-    """Every cell in the student process, with a fork where the examiner will need its state."""
+    """Every cell in the student process, which keeps its state wherever the examiner will need it."""
     seen = {step.id: Seen() for step in steps}
     left, last = MAX_OF_SUBMISSION, Seen()
+    effects, beside = Effects(exercises), _beside_the_checks(steps)
     for step, defined in _with_names(steps, exercises):
         if step.kind != "check":
-            try:
-                seen[step.id].outputs, left = within(student.run(step.source), left)
-            except Stopped as stopped:
-                seen[step.id].stopped = str(stopped)
-                seen[step.id].outputs = [_error(str(stopped))]
+            if not effects.leaves_alone(step.source, step.kind == "given"):
+                _blame(last, student.keep)
             last = seen[step.id]
-        if step.kind == "check" or (step.kind == "given" and uses(step.source, defined)):
             try:
-                student.fork(step.id)
+                last.outputs, left = within(student.run(step.source), left)
             except Stopped as stopped:
-                last.stopped = last.stopped or str(stopped)
+                last.stopped = str(stopped)
+                last.outputs = [_error(str(stopped))]
+        if step.kind == "check" or (step.source in beside and uses(step.source, defined)):
+            student.mark(step.id)
+    _blame(last, student.share)
     return seen
+
+
+def _blame(last: Seen, keep: Callable[[], None]) -> None:
+    """Where the process cannot be forked, the cell that ran last is taken for the cause."""
+    try:
+        keep()
+    except Stopped as stopped:
+        last.stopped = last.stopped or str(stopped)
 
 
 def _run_checks(
     steps: Sequence[Step], exercises: Sequence[str], student: Student, clock: Clock, seen: dict[str, Seen]
 ) -> None:
-    """The course's given and check cells in this process."""
+    """The course's check cells in this process, and those of its given cells on which they depend."""
     for seed in (torch.manual_seed, random.seed, np.random.seed):
         seed(0)
-    namespace = new_namespace()
+    namespace, beside = new_namespace(), _beside_the_checks(steps)
     for step, defined in _with_names(steps, exercises):
-        with _lines(student, step.id, clock) as line:
-            if step.kind == "given":
-                with contextlib.suppress(Exception):  # one that shows the student's own result may fail
-                    run_given(step.source, f"<{step.id}>", namespace, defined, line)
-            elif step.kind == "check":
+        if step.source in beside:
+            with _lines(student, step.id, clock) as line, contextlib.suppress(Exception):
+                run_given(step.source, f"<{step.id}>", namespace, defined, line)  # which may show the student's result
+        elif step.kind == "check":
+            with _lines(student, step.id, clock) as line:
                 seen[step.id].outcomes = run_checks(step.source, f"<{step.id}>", namespace, defined, line)
+                line.passed = all(outcome.passed for outcome in seen[step.id].outcomes)
+
+
+def _beside_the_checks(steps: Sequence[Step]) -> frozenset[str]:
+    given, checks = (tuple(s.source for s in steps if s.kind == kind) for kind in ("given", "check"))
+    return needed(given, checks)
 
 
 def _with_names(steps: Sequence[Step], exercises: Sequence[str]) -> Iterator[tuple[Step, list[str]]]:
@@ -124,8 +141,8 @@ class _Lines:
 
     def __init__(self, student: Student, name: str, clock: Clock) -> None:
         self.student, self.name, self.clock = student, name, clock
-        self.link: Any = None
-        self.begun = False
+        self.link: Link | None = None
+        self.begun = self.passed = False
         self.why_not = ""
 
     def renew(self) -> None:
@@ -133,12 +150,10 @@ class _Lines:
         self.begun = True
         try:
             if self.link is None or self.link.broken:
-                self._hang_up()
                 self.link = self.student.connect(self.name)
             self.link.until = time.monotonic() + self.clock.check()
         except Stopped as stopped:
-            self._hang_up()
-            self.why_not = str(stopped)
+            self.link, self.why_not = None, str(stopped)
 
     def ask(self, request: Any) -> Any:
         if self.link is None:
@@ -151,15 +166,9 @@ class _Lines:
             raise Stopped(self.link.broken) from None
 
     def end(self) -> None:
-        """Hang up, and leave nothing running of what the checks started."""
+        """Leave nothing running of what the checks started."""
         if self.begun:
-            self._hang_up()
-            self.student.tidy(self.name)
-
-    def _hang_up(self) -> None:
-        if self.link is not None:
-            self.link.channel.close()
-            self.link = None
+            self.student.tidy(self.name, self.passed)
 
 
 def _error(reason: str) -> dict[str, Any]:

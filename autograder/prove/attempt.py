@@ -126,7 +126,7 @@ class CheckLine:
 
     def _hang_up(self) -> None:
         if self.link is not None:
-            self.link.channel.close()
+            self.link.close()
             self.link = None
 
 

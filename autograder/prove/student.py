@@ -17,7 +17,6 @@ import torch
 from autograder.examiner.link import Link
 from autograder.prove.forks import ForkFailed
 from autograder.prove.replaced import replacement
-from autograder.student.calls import Calls
 from autograder.student.kernel import Kernel
 from autograder.student.main import serve_calls
 from autograder.wire.frames import Plain, WireClosed, WireError, WireTimeout, receive, send
@@ -147,7 +146,7 @@ def _serve(control: socket.socket, kernel: Kernel) -> None:
             name, how, args = rest
             kernel.namespace[name], kernel.namespace[NOTE] = replacement(kernel.namespace[name], how, args)
         elif kind == "calls":
-            serve_calls(control, Calls(kernel.namespace))
+            serve_calls(control, kernel.namespace)
             break
         elif kind == "end":
             branch = _end(branch)

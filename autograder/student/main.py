@@ -11,6 +11,7 @@ import os
 import random
 import socket
 import sys
+from typing import Any
 
 import numpy as np
 import torch
@@ -70,7 +71,7 @@ def _fork(control: socket.socket, kernel: Kernel) -> int:
         control.close()
         with contextlib.suppress(BaseException):
             torch.set_num_threads(1)  # a thread pool does not survive a fork
-            serve_calls(socket.socket(fileno=descriptor), Calls(kernel.namespace))
+            serve_calls(socket.socket(fileno=descriptor), kernel.namespace)
         os._exit(0)
     os.close(descriptor)
     return pid
@@ -83,11 +84,14 @@ def _ended(pid: int) -> bool:
         return True  # a cell waited for it
 
 
-def serve_calls(channel: socket.socket, calls: Calls) -> None:
-    """Answer calls, and "ping" at all, until the client hangs up."""
+def serve_calls(channel: socket.socket, namespace: dict[str, Any]) -> None:
+    """Answer calls of the namespace's objects until the client hangs up; "begin" forgets what earlier ones left."""
+    calls = Calls(namespace)
     while True:
         try:
             request = receive(channel)
-            send(channel, "ready" if request == "ping" else calls.answer(request))
+            if request == "begin":
+                calls = Calls(namespace)
+            send(channel, "ready" if request == "begin" else calls.answer(request))
         except WireClosed:
             return

@@ -422,9 +422,9 @@ with check(
 ):
     t = (torch.arange(5000) % 7 + 1).to(torch.float16) / 8
     exact = t.double().mean().item()
-    assert_close(mean_of_batches(list(t.split(20))), exact, rtol=1e-4)
-    t = torch.ones(2500, dtype=torch.float16)
-    assert_close(mean_of_batches(list(t.split(1))), 1.0, rtol=1e-4)
+    assert_close(mean_of_batches(list(t.split(50))), exact, rtol=1e-4)
+    t = torch.ones(2248, dtype=torch.float16)
+    assert_close(mean_of_batches([t[:2048], *t[2048:].split(1)]), 1.0, rtol=1e-4)
     t = torch.full((30_000,), 0.1, dtype=torch.float16)
     exact = t[0].item()
     assert_close(mean_of_batches([t, t[:7]]), exact, rtol=1e-4)

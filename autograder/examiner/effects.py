@@ -1,0 +1,195 @@
+"""Whether running a cell can change what the student's functions did before it, as far as their source shows.
+
+Where it cannot, a check of an earlier cell may look at a later state of the process, and needs no fork of its own. In
+doubt the answer is that it can: a fork for each check cell is always right.
+"""
+
+from __future__ import annotations
+
+import ast
+import functools
+import symtable
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass
+
+# What may come into a notebook without a trace but its names.
+HARMLESS = frozenset(
+    "collections copy dataclasses functools io itertools labkit math matplotlib numpy operator random re statistics "
+    "time torch torchviz typing warnings".split()
+)
+DECORATORS = frozenset(
+    "classmethod dataclass once_differentiable property staticmethod torch.autograd.function.once_differentiable "
+    "torch.enable_grad torch.inference_mode torch.no_grad".split()
+)
+# By these, code reaches what is not its own.
+FAR_REACHING = frozenset(
+    "breakpoint builtins compile ctypes delattr eval exec gc get_ipython globals importlib input inspect library "
+    "locals multiprocessing open os setattr signal subprocess sys threading vars".split()
+)
+PRIVATE = frozenset("__call__ __getitem__ __init__ __len__ __name__ __version__".split())  # that change nothing
+COMPREHENSIONS = ("listcomp", "dictcomp", "setcomp", "genexpr")
+SETTERS = ("set_", "register_module", "use_", "_")
+
+
+@dataclass(frozen=True)
+class Cell:
+    """What the source of a cell shows.
+
+    binds: names that it gives to values. defines: to functions, classes and modules. reads: global names in it.
+    recalls: those that its functions read when they are called. writes: names into whose values it writes.
+    plain: nothing in it keeps or reaches anything else.
+    """
+
+    binds: frozenset[str] = frozenset()
+    defines: frozenset[str] = frozenset()
+    reads: frozenset[str] = frozenset()
+    recalls: frozenset[str] = frozenset()
+    writes: frozenset[str] = frozenset()
+    plain: bool = False
+
+
+class Effects:
+    """Follows the cells of a notebook. exercises: names that the checks ask for."""
+
+    def __init__(self, exercises: Iterable[str]) -> None:
+        self.exercises = frozenset(exercises)
+        self.keeps_nothing = True  # the student's objects so far are functions and classes without a memory
+        self._names: frozenset[str] = frozenset()  # of the student's
+        self._values: frozenset[str] = frozenset()  # of anybody's
+        self._reads: frozenset[str] = frozenset()
+        self._recalls: frozenset[str] = frozenset()
+
+    def leaves_alone(self, source: str, given: bool) -> bool:
+        """Whether running this cell next leaves all that the student's functions so far do as it is."""
+        cell = look_at(source)
+        new = cell.binds | cell.defines
+        values = self._values | cell.binds
+        apart = not new & (self._reads | self._names) and cell.writes <= values and not cell.writes & self._reads
+        before = self.keeps_nothing
+        self._values = values
+        if not given:
+            self._names |= new
+            self._reads |= cell.reads
+            self._recalls |= cell.recalls
+            self.keeps_nothing &= cell.plain and not cell.binds & self.exercises
+        self.keeps_nothing &= not self._recalls & self._values
+        return before and apart and (given or cell.plain)
+
+
+@functools.lru_cache(maxsize=1024)
+def look_at(source: str) -> Cell:
+    """What this source shows; where it is not Python alone, that it may do anything."""
+    try:
+        tree, table = ast.parse(source), symtable.symtable(source, "<cell>", "exec")
+    except (SyntaxError, ValueError, RecursionError, MemoryError):
+        return Cell()
+    symbols = table.get_symbols()
+    bound = frozenset(s.get_name() for s in symbols if s.is_assigned() or s.is_imported() or s.is_namespace())
+    given_values = frozenset(
+        node.id for node in _top_level(tree) if isinstance(node, ast.Name) and not isinstance(node.ctx, ast.Load)
+    ) | frozenset(node.name for node in _top_level(tree) if isinstance(node, ast.ExceptHandler) and node.name)
+    inside, outside = frozenset(_globals(table, functions=True)), frozenset(_globals(table, functions=False))
+    read = frozenset(s.get_name() for s in symbols if s.is_referenced()) | inside | outside
+    writes = [_root(node) for node in _top_level(tree) if _is_written_into(node)]
+    return Cell(
+        binds=bound & given_values,
+        defines=bound - given_values,
+        reads=read,
+        recalls=inside,
+        writes=frozenset(filter(None, writes)),
+        plain=all(writes) and _is_plain(tree, inside),
+    )
+
+
+def _globals(table: symtable.SymbolTable, functions: bool) -> Iterator[str]:
+    """Global names in functions and classes, or in the comprehensions outside of them, which have a scope too."""
+    for child in table.get_children():
+        if functions or child.get_name() in COMPREHENSIONS:
+            if not (functions and table.get_type() == "module" and child.get_name() in COMPREHENSIONS):
+                yield from (s.get_name() for s in child.get_symbols() if s.is_global())
+            yield from _globals(child, functions)
+
+
+def _top_level(tree: ast.AST) -> Iterator[ast.AST]:
+    """All nodes that are evaluated as the cell runs: none of the inside of functions and classes."""
+    for node in ast.iter_child_nodes(tree):
+        yield node
+        if not isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef | ast.ClassDef | ast.Lambda):
+            yield from _top_level(node)
+
+
+def _is_written_into(node: ast.AST) -> bool:
+    return isinstance(node, ast.Attribute | ast.Subscript) and not isinstance(node.ctx, ast.Load)
+
+
+def _root(node: ast.AST) -> str:
+    """The name at the beginning of `name.attribute[index]`; empty where there is none."""
+    while isinstance(node, ast.Attribute | ast.Subscript):
+        node = node.value
+    return node.id if isinstance(node, ast.Name) else ""
+
+
+def _is_plain(tree: ast.Module, shared: frozenset[str]) -> bool:
+    """shared: the global names in its functions."""
+    inside = {id(node) for node in ast.walk(tree)} - {id(node) for node in _top_level(tree)}
+    for node in ast.walk(tree):
+        match node:
+            case ast.Global():
+                return False
+            case ast.Import(names=names):
+                if not all(_is_harmless(alias.name) for alias in names):
+                    return False
+            case ast.ImportFrom(module=module, names=names):
+                if not all(_is_harmless(f"{module}.{alias.name}") for alias in names):
+                    return False
+            case ast.FunctionDef() | ast.AsyncFunctionDef() | ast.Lambda():
+                defaults = [*node.args.defaults, *filter(None, node.args.kw_defaults)]
+                if not all(map(_is_constant, defaults)) or not all(map(_is_known, getattr(node, "decorator_list", ()))):
+                    return False
+            case ast.ClassDef():
+                if (
+                    node.keywords
+                    or not all(map(_is_known, node.decorator_list))
+                    or not all(map(_of_a_class, node.body))
+                ):
+                    return False
+            case ast.Name():
+                if node.id in FAR_REACHING:
+                    return False
+            case ast.Attribute():
+                hidden = node.attr.startswith("__") and node.attr not in PRIVATE
+                setter = node.attr.startswith(SETTERS) and _root(node) in ("torch", "np", "numpy")
+                if hidden or node.attr in FAR_REACHING or (setter and node.attr != "set_grad_enabled"):
+                    return False
+        if id(node) in inside and _is_written_into(node) and _root(node) in ("", "cls", *shared):
+            return False
+    return True
+
+
+def _is_harmless(module: str) -> bool:
+    first, *rest = module.split(".")
+    return first in HARMLESS and not FAR_REACHING.union("*").intersection(rest)
+
+
+def _is_constant(node: ast.AST) -> bool:
+    match node:
+        case ast.Constant() | ast.Attribute():
+            return True
+        case ast.UnaryOp(operand=operand):
+            return _is_constant(operand)
+        case ast.Tuple(elts=elements):
+            return all(map(_is_constant, elements))
+    return False
+
+
+def _is_known(decorator: ast.AST) -> bool:
+    return ast.unparse(decorator.func if isinstance(decorator, ast.Call) else decorator) in DECORATORS
+
+
+def _of_a_class(node: ast.AST) -> bool:
+    match node:
+        case ast.FunctionDef() | ast.AsyncFunctionDef() | ast.Pass() | ast.Expr(value=ast.Constant()):
+            return True
+        case ast.Assign(value=value) | ast.AnnAssign(value=value):
+            return value is None or _is_constant(value)
+    return False

@@ -1,0 +1,175 @@
+"""Which cells leave earlier functions alone, and that checks which share a fork see what they would see in their own."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+import pytest
+
+from autograder.examiner.effects import Effects, look_at
+from autograder.examiner.needed import needed
+from autograder.examiner.process import StudentProcess
+from autograder.examiner.submission import Step, examine
+from autograder.runner.warm import Warm
+
+GIVEN = "import torch\nfrom torch import nn\ntable = torch.zeros(3)\ncounts = []\ndef given(x):\n    return x\n"
+PLAIN = [
+    "def f(x):\n    return torch.zeros(3) + x",
+    "def f(x, scale=-1.0, dtype=torch.float32, size=(1, 2)):\n    x[0] = scale\n    return x",
+    "@torch.no_grad()\ndef f(x):\n    x.grad = None\n    return [g for g in x]",
+    "def f(x):\n    kept = {}\n    def inner(y):\n        kept[y] = 1\n    inner(x)\n    return kept",
+    "class F(nn.Module):\n    size = 3\n    def __init__(self):\n        super().__init__()\n        self.weight = nn.Parameter(torch.zeros(3))\n",
+    "import math\nfrom torch.nn import functional\nprint(math.pi, [n for n in range(3)])",
+    "# nothing\n",
+    "y = table + 1\ny[0] = 3\nfor n in range(3):\n    y = y + n",
+    "with torch.no_grad():\n    print(given(table))",
+    "torch.set_grad_enabled(True)",
+]
+LASTING = [
+    "def f(x, kept=[]):\n    return x",
+    "def f(x):\n    global total\n    total = x",
+    "def f(x):\n    torch.softmax = x",
+    "def f(x):\n    f.calls = 1",
+    "class F:\n    kept = []\n    def g(self):\n        return 1",
+    "class F:\n    @classmethod\n    def g(cls):\n        cls.count = 1",
+    "class F:\n    def g(self):\n        type(self).count = 1",
+    "class F(nn.Module, metaclass=given):\n    pass",
+    "import os",
+    "from torch import *",
+    "import functools\n@functools.cache\ndef f(x):\n    return x",
+    "setattr(torch, 'softmax', None)",
+    "exec('f = 1')",
+    "torch.set_num_threads(2)",
+    "torch._C.x()",
+    "print(given.__dict__)",
+    "%timeit given(table)",
+    "def f(x:",
+    "import torch.multiprocessing",
+]
+
+
+@pytest.mark.parametrize("source", PLAIN)
+def test_a_cell_that_keeps_and_reaches_nothing_is_plain(source: str) -> None:
+    assert look_at(source).plain
+
+
+@pytest.mark.parametrize("source", LASTING)
+def test_a_cell_that_may_keep_or_reach_something_is_not(source: str) -> None:
+    effects = Effects([])
+    effects.leaves_alone(GIVEN, given=True)
+    assert not effects.leaves_alone(source, given=False)
+
+
+@pytest.mark.parametrize(
+    ("exercise", "later", "given", "alone"),
+    [
+        ("def f(x):\n    return 2 * x", "def g(x):\n    return f(x)", False, True),
+        ("def f(x):\n    return 2 * x", "print(f(table))", True, True),
+        ("def f(x):\n    return 2 * x", "def f(x):\n    return 3 * x", False, False),
+        ("def f(x):\n    return helper(x)", "def helper(x):\n    return x", False, False),
+        ("def f(x):\n    return x + offset", "offset = 3", True, False),
+        ("def f(x):\n    return x + table", "print(1)", True, False),
+        ("def f(x):\n    counts.append(x)", "print(1)", False, False),
+        ("f = given", "print(1)", False, False),
+        ("def f(x):\n    return 2 * x", "given.calls = 1", False, False),
+        ("def f(x):\n    return 2 * x", "del f", True, False),
+        ("x = 1\ndef g(y):\n    return x", "print(1)", False, False),
+        ("def f(x):\n    return 2 * x", "x = table * 2\nprint(x)", False, True),
+    ],
+)
+def test_a_later_cell_leaves_an_earlier_function_alone(exercise: str, later: str, given: bool, alone: bool) -> None:
+    effects = Effects(["f"])
+    effects.leaves_alone(GIVEN, given=True)
+    effects.leaves_alone(exercise, given=False)
+    assert effects.leaves_alone(later, given) is alone
+
+
+def test_given_cells_are_needed_where_a_check_could_tell_that_they_did_not_run() -> None:
+    cells = {
+        "imports": "import torch",
+        "data": "data = torch.ones(3)",
+        "changes it": "data.add_(1)",
+        "writes into it": "data[0] = 7",
+        "makes what makes it": "size = 3",
+        "uses that": "def make():\n    return torch.zeros(size)",
+        "seeds": "torch.manual_seed(3)",
+        "only shows": "shown = torch.arange(4)\nprint(shown)",
+        "is alone": "other = 5",
+    }
+    found = needed(tuple(cells.values()), ('with check("a"):\n    assert f(make()) == data.sum()\n',))
+    assert [name for name in cells if cells[name] not in found] == ["only shows", "is alone"]
+
+
+class Counted(Warm):
+    """A warm process whose student processes count their forks."""
+
+    forks = 0
+
+    def student(self) -> StudentProcess:
+        process = super().student()
+        fork = process.fork
+
+        def counted(group: str, seconds: float):  # type: ignore[no-untyped-def]
+            type(self).forks += 1
+            return fork(group, seconds)
+
+        process.fork = counted  # type: ignore[method-assign]
+        Counted.forks = 0
+        return process
+
+
+@pytest.fixture(scope="module")
+def warm() -> Iterator[Warm]:
+    process = Counted()
+    yield process
+    process.close()
+
+
+def passed(warm: Warm, *cells: str) -> dict[str, list[bool]]:
+    """The outcomes of f, g and h, which are to double what they are given, with two checks each."""
+    steps = [Step("start", "given", "import torch\nfrom labkit import check\n")]
+    names = [source.split("(")[0].removeprefix("def ") if source.startswith("def ") else "" for source in cells]
+    for number, (name, source) in enumerate(zip(names, cells, strict=True)):
+        steps.append(Step(f"exercise-{name}" if name else f"added-{number}", "student", source))
+        if name:
+            tests = "".join(f'with check("{n}"):\n    assert {name}({n}) == {2 * n}\n' for n in (1, 3))
+            steps.append(Step(f"check-{name}", "check", tests))
+    seen = examine(steps, ["f", "g", "h"], warm.student)
+    return {name: [o.passed for o in seen[f"check-{name}"].outcomes] for name in names if name}
+
+
+RIGHT = [f"def {name}(x):\n    return 2 * x\n" for name in "fgh"]
+
+
+def test_checks_that_pass_share_one_fork(warm: Warm) -> None:
+    assert passed(warm, *RIGHT) == {name: [True, True] for name in "fgh"}
+    assert Counted.forks == 1
+
+
+def test_a_check_that_failed_shares_its_fork_with_none_after_it(warm: Warm) -> None:
+    spoils = "def f(x):\n    import builtins\n    if x == 3:\n        builtins.abs = None\n        return 0\n    return 2 * x\n"
+    assert passed(warm, "def f(x):\n    return 2\n", *RIGHT[1:])["g"] == [True, True]
+    assert Counted.forks == 2
+    assert passed(warm, spoils, "def g(x):\n    return 2 * abs(x)\n")["g"] == [True, True]
+
+
+def test_a_check_that_ends_its_fork_costs_itself_alone(warm: Warm) -> None:
+    ends = "def g(x):\n    import signal\n    return 2 * x if x == 3 else signal.raise_signal(9)\n"
+    assert passed(warm, RIGHT[0], ends, RIGHT[2]) == {"f": [True, True], "g": [False, True], "h": [True, True]}
+
+
+@pytest.mark.parametrize(
+    ("cells", "expected"),
+    [
+        (
+            ["def f(x, kept=[]):\n    kept.append(x)\n    return 2 * x if len(kept) < 3 else 0\n", "f(1), f(1)"],
+            [True, True],
+        ),
+        (["def f(x):\n    return 2 * x\n", "def g(x):\n    return 2 * x\n", "f = None"], [True, True]),
+        (["def f(x):\n    return 0\n", "f = lambda x: 2 * x"], [False, False]),
+        (["def f(x):\n    return 2 * abs(x)\n", "import builtins\nbuiltins.abs = None"], [True, True]),
+        (["def f(x):\n    return helper(x)\n", "def helper(x):\n    return 2 * x"], [False, False]),
+    ],
+)
+def test_a_check_sees_the_state_at_its_place(warm: Warm, cells: list[str], expected: list[bool]) -> None:
+    assert passed(warm, *cells)["f"] == expected
