@@ -2,17 +2,22 @@
 
 from __future__ import annotations
 
+import contextlib
+import os
+import signal
 import sys
+from collections.abc import Iterator
 from pathlib import Path
+from threading import Event
 from typing import Annotated
 
 import typer
 from rich.console import Console
 from rich.markup import escape
-from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeElapsedColumn
 from rich.table import Table
 
 from autograder.errors import GradlabError
+from autograder.progress import progress
 
 app = typer.Typer(add_completion=False, no_args_is_help=True, pretty_exceptions_enable=False, help=__doc__)
 CoursePath = Annotated[Path, typer.Option("--course", help="The course's folder: the one that holds labs/.")]
@@ -78,25 +83,35 @@ def grade(
     lab: LabName,
     course: CoursePath = Path("."),
     student: Annotated[str, typer.Option(help="Grade only this student's submission.")] = "",
+    jobs: Annotated[int, typer.Option(min=1, help="Submissions graded at a time.")] = len(os.sched_getaffinity(0)),
+    again: Annotated[bool, typer.Option("--again", help="Grade those too whose result is up to date.")] = False,
     isolation: Annotated[str, typer.Option(help="Accept a weaker sandbox: a level that gradlab doctor lists.")] = "",
 ) -> None:
-    """Grade the submissions of a lab into nbgrader's gradebook."""
+    """Grade the submissions of a lab into nbgrader's gradebook. What has been graded and did not change is kept."""
     from autograder.runner.grade import grade_lab, submitted_students
     from autograder.runner.nbgrader_api import open_course
 
     api = open_course(course, isolation)
     total = 1 if student else len(submitted_students(course, lab))
-    failures = 0
-    with progress() as bar:
-        task = bar.add_task(f"grading {lab}", total=total)
-        for graded in grade_lab(api, course.resolve(), lab, student):
-            bar.advance(task)
-            if graded.failure:
-                failures += 1
-                err.print(f"{graded.student}: {graded.failure}", markup=False)
-    out.print(f"{total - failures} of {total} submissions graded. Next: gradlab feedback {lab}, gradlab report {lab}")
-    if failures:
-        raise GradlabError(f"{_count(failures, 'submission')} could not be graded; the reasons stand above")
+    failed = kept = 0
+    with stopped_by_ctrl_c() as stop, progress(err, f"grading {lab}", total) as steps:
+        for done in grade_lab(api, course.resolve(), lab, student, jobs, again, stop):
+            steps.step(bool(done.failure))
+            kept += done.kept
+            failed += bool(done.failure)
+            if done.failure:
+                err.print(f"{done.student}: {done.failure}", markup=False)
+    if stop.is_set() and steps.done < total:
+        raise GradlabError(
+            f"stopped: {steps.done - failed} of {total} submissions are graded and in the gradebook.\n"
+            "    Run the same command to go on"
+        )
+    words = f", {kept} of them before" if kept else ""
+    out.print(
+        f"{total - failed} of {total} submissions graded{words}. Next: gradlab feedback {lab}, gradlab report {lab}"
+    )
+    if failed:
+        raise GradlabError(f"{_count(failed, 'submission')} could not be graded; the reasons stand above")
 
 
 @app.command()
@@ -180,10 +195,21 @@ def demo(
     run_demo(course, folder, out)
 
 
-def progress() -> Progress:
-    """A progress bar on a terminal, and nothing that moves elsewhere."""
-    columns = (TextColumn("{task.description}"), BarColumn(), MofNCompleteColumn(), TimeElapsedColumn())
-    return Progress(*columns, console=err, disable=not err.is_terminal)
+@contextlib.contextmanager
+def stopped_by_ctrl_c() -> Iterator[Event]:
+    """An event that the first Ctrl-C sets, so that what is being written is finished; the second one interrupts."""
+    stop = Event()
+
+    def set_it(number: int, frame: object) -> None:
+        if stop.is_set():
+            raise KeyboardInterrupt
+        stop.set()
+
+    before = signal.signal(signal.SIGINT, set_it)
+    try:
+        yield stop
+    finally:
+        signal.signal(signal.SIGINT, before)
 
 
 def _count(number: int, noun: str) -> str:

@@ -17,6 +17,7 @@ from autograder.results.feedback import feedback_page
 from autograder.results.gradebook import read_result
 from autograder.results.store import write_result
 from autograder.runner.grading import grade_notebook, identity
+from autograder.runner.task import settings_of
 from autograder.runner.warm import Warm
 from autograder.sandbox import Limits
 from autograder.submission.files import settle
@@ -64,12 +65,12 @@ class Examine(NbGraderPreprocessor):  # type: ignore[misc]
     def preprocess(self, nb: NotebookNode, resources: Any) -> Any:
         course = Path(self.parent.parent.coursedir.root).resolve()
         ids = resources["nbgrader"]
-        patience = Patience(self.cell_seconds, self.check_seconds, self.submission_seconds)
-        memory = int(self.memory_gib * 2**30)
-        processor = max(Limits.cpu_seconds, int(patience.submission))
-        limits = Limits(memory=memory, address_space=2 * memory, cpu_seconds=processor)
-        warm = _warm(self.isolation, limits, course)
-        resources["gradlab"] = grade_notebook(nb, ids["assignment"], ids["student"], notes_of(nb), warm, patience)
+        settings = settings_of(
+            self.isolation, self.memory_gib, self.cell_seconds, self.check_seconds, self.submission_seconds
+        )
+        warm = _warm(settings.isolation, settings.limits, course)
+        notes = notes_of(nb)
+        resources["gradlab"] = grade_notebook(nb, ids["assignment"], ids["student"], notes, warm, settings.patience)
         return nb, resources
 
 

@@ -34,9 +34,13 @@ class CheckOutcome(Model):
 
 
 class GradedCell(Model):
-    """One check cell. id: nbgrader's grade_id. points: earned, of worth."""
+    """One check cell. id: nbgrader's grade_id. points: earned, of worth.
+
+    key: a digest of all that these outcomes depend on; empty where nobody asked for it.
+    """
 
     id: str
+    key: str = ""
     points: float
     worth: float
     checks: tuple[CheckOutcome, ...]
@@ -54,12 +58,14 @@ class Result(Model):
     """What one submission earned, and why.
 
     isolation: the layers that were between the submission and the grader. notes: what the door repaired and what limits
-    were hit, in words for the student and the instructor.
+    were hit, in words for the student and the instructor. key: a digest of all that this document depends on, by which
+    a submission that has been graded is known; empty where nobody asked for it.
     """
 
     format: Literal["gradlab result 1"] = "gradlab result 1"
     lab: str
     student: str
+    key: str = ""
     device: str = "cpu"
     versions: Versions
     isolation: tuple[str, ...]

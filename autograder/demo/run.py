@@ -2,17 +2,18 @@
 
 from __future__ import annotations
 
+import os
 import shutil
 from pathlib import Path
 
 from rich.console import Console
-from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeElapsedColumn
 from rich.table import Table
 
 from autograder.build.course import build, read_course, read_labs
 from autograder.course import Lab
 from autograder.demo.students import Submission, make_class
 from autograder.errors import GradlabError
+from autograder.progress import progress
 from autograder.prove.answers import read_answers
 from autograder.prove.lab import prove_lab
 from autograder.results.feedback import write_feedback
@@ -81,13 +82,11 @@ def _grade(folder: Path, lab: Lab, count: int, out: Console) -> dict[str, Submis
     level = strongest_level(available())
     out.print(f"submissions are isolated at the level {level!r}; gradlab doctor tells the layers")
     api = open_course(folder, level)
-    columns = (TextColumn("{task.description}"), BarColumn(), MofNCompleteColumn(), TimeElapsedColumn())
-    with Progress(*columns, console=out, disable=not out.is_terminal) as bar:
-        task = bar.add_task(f"grading {count} submissions of {lab.name}", total=count)
-        for graded in grade_lab(api, folder, lab.name):
-            bar.advance(task)
-            if not out.is_terminal:
-                out.print(f"graded {graded.student} {graded.failure}".rstrip())
+    with progress(out, f"grading {count} submissions of {lab.name}", count) as steps:
+        for done in grade_lab(api, folder, lab.name, jobs=len(os.sched_getaffinity(0))):
+            steps.step(bool(done.failure))
+            if done.failure:
+                out.print(f"{done.student}: {done.failure}", markup=False)
     results = read_results(api.coursedir.db_url, folder, lab.name)
     write_feedback(results, folder, lab.name)
     write_report(results, lab.name, folder / "results" / f"{lab.name}.html")

@@ -3,58 +3,116 @@
 from __future__ import annotations
 
 import ast
-import platform
-from collections.abc import Sequence
-from importlib.metadata import version
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
 from pathlib import Path
+from typing import Any
 
 import nbformat
-import torch
+from nbconvert.preprocessors import ClearMetadataPreprocessor
 from nbformat import NotebookNode
+from nbgrader.preprocessors import IgnorePattern, LimitOutput
 from nbgrader.utils import is_grade
+from traitlets.config import Config
 
 from autograder.build.checks import read_checks
 from autograder.build.regions import find_regions
 from autograder.course import Check
 from autograder.examiner.clock import Patience
 from autograder.examiner.submission import Seen, Step, examine
-from autograder.result import CheckOutcome, GradedCell, Result, Versions
+from autograder.result import CheckOutcome, GradedCell, Result
+from autograder.runner.task import Task, code_digest, digest, key_of, versions
 from autograder.runner.warm import Warm
-from labkit.outcome import earned
+from autograder.submission.read import Refused, read_notebook
+from autograder.submission.repair import blank, repair
+from labkit.outcome import Outcome, earned
 from labkit.verdict import Verdict
 
 
+@dataclass(frozen=True)
+class Graded:
+    """A submission's result, and its notebook with the outputs of every cell, as nbgrader keeps it."""
+
+    result: Result
+    notebook: str
+
+
+def grade_task(task: Task, warm: Warm) -> Graded:
+    """Grade one submission. The same task, layers and versions give the same bytes.
+
+    Raises GradlabError where no student process can be started: the machine's trouble, not the submission's.
+    """
+    course = nbformat.reads(task.course.decode(), as_version=4)
+    try:
+        if task.notebook is None:
+            raise Refused(task.refusal)
+        repaired = repair(read_notebook(task.notebook, task.notes), course)
+    except Refused as refused:
+        repaired = blank(course, str(refused))
+    notebook, settings = repaired.notebook, task.settings
+    result = grade_notebook(
+        notebook, task.lab, task.student, repaired.notes, warm, settings.patience, task.kept, settings.device
+    )
+    notebook = limit_outputs(notebook, settings.preprocessors)
+    return Graded(result.model_copy(update={"key": key_of(task, warm.layers)}), nbformat.writes(notebook) + "\n")
+
+
 def grade_notebook(
-    notebook: NotebookNode, lab: str, student: str, notes: list[str], warm: Warm, patience: Patience
+    notebook: NotebookNode,
+    lab: str,
+    student: str,
+    notes: Sequence[str],
+    warm: Warm,
+    patience: Patience,
+    kept: Sequence[GradedCell] = (),
+    device: str = "cpu",
 ) -> Result:
     """The result of a repaired notebook, whose code cells get their outputs here.
 
-    notes: what was repaired. Raises GradlabError where no student process can be started.
+    notes: what was repaired. kept: cells of an earlier result: what they say counts where their keys are still the
+    same, and is not examined again. Raises GradlabError where no student process can be started.
     """
     code = [cell for cell in notebook.cells if cell.cell_type == "code"]
     steps = steps_of(notebook)
-    seen = examine(steps, exercises_of(steps), warm.student, patience)
+    keys = _keys(notebook, steps, warm.layers, device)
+    known = {cell.id: cell for cell in kept if cell.key and cell.key == keys.get(cell.id)}
+    seen = examine([step for step in steps if step.id not in known], exercises_of(steps), warm.student, patience)
     graded = []
     for number, cell in enumerate(code, start=1):
-        came = seen[identity(cell)]
+        name = identity(cell)
         cell.execution_count = number
         if is_grade(cell):
-            graded.append(_graded(cell, came))
-            cell.outputs = [_verdict(came, graded[-1], number)]
+            graded.append(known.get(name) or _graded(cell, seen[name], keys[name]))
+            cell.outputs = [_verdict(graded[-1], number)]
         else:
-            cell.outputs = [nbformat.from_dict(output) for output in came.outputs]
+            cell.outputs = [nbformat.from_dict(output) for output in seen[name].outputs]
             for output in cell.outputs:
                 if output.output_type == "execute_result":
                     output.execution_count = number
-    versions = Versions(gradlab=version("gradlab"), python=platform.python_version(), torch=torch.__version__)
     return Result(
         lab=lab,
         student=student,
-        versions=versions,
+        device=device,
+        versions=versions(),
         isolation=tuple(warm.layers),
         notes=(*notes, *_limits(seen)),
         cells=tuple(graded),
     )
+
+
+def limit_outputs(notebook: NotebookNode, settings: Mapping[str, Any]) -> NotebookNode:
+    """What nbgrader does with the outputs of cells after it has run them, by its settings."""
+    for kind in (IgnorePattern, ClearMetadataPreprocessor, LimitOutput):
+        notebook, _ = kind(config=Config(settings))(notebook, {})  # does nothing where it is not enabled
+    return notebook
+
+
+def _keys(notebook: NotebookNode, steps: Sequence[Step], layers: Sequence[str], device: str) -> dict[str, str]:
+    """For each check cell, by its id, of all that its outcomes depend on."""
+    ran = [part for step in steps if step.kind != "check" for part in (step.id, step.source)]
+    same = digest(*ran, *sorted(layers), device, versions().model_dump_json(), code_digest())
+    points = {identity(cell): cell.metadata.nbgrader.points for cell in notebook.cells if is_grade(cell)}
+    return {step.id: digest(same, step.source, str(points[step.id])) for step in steps if step.kind == "check"}
 
 
 def identity(cell: NotebookNode) -> str:
@@ -78,11 +136,12 @@ def _step(cell: NotebookNode) -> Step:
     return Step(identity(cell), kind, cell.source)
 
 
-def _graded(cell: NotebookNode, came: Seen) -> GradedCell:
+def _graded(cell: NotebookNode, came: Seen, key: str) -> GradedCell:
     checks = {check.label: check for check in _checks(cell)}
     worth = float(cell.metadata.nbgrader.points)
     outcomes = [CheckOutcome(hidden=checks[o.label].hidden, **o.as_dict()) for o in came.outcomes]
-    return GradedCell(id=identity(cell), points=earned(came.outcomes, worth), worth=worth, checks=tuple(outcomes))
+    points = earned(came.outcomes, worth)
+    return GradedCell(id=identity(cell), key=key, points=points, worth=worth, checks=tuple(outcomes))
 
 
 def _checks(cell: NotebookNode) -> tuple[Check, ...]:
@@ -90,8 +149,9 @@ def _checks(cell: NotebookNode) -> tuple[Check, ...]:
     return read_checks(ast.parse(cell.source), find_regions(cell.source, path, 1), path, 1)
 
 
-def _verdict(came: Seen, graded: GradedCell, number: int) -> NotebookNode:
-    verdict = Verdict(came.outcomes, graded.worth, graded.worth, True, graded.points)
+def _verdict(graded: GradedCell, number: int) -> NotebookNode:
+    outcomes = [Outcome(**check.model_dump(exclude={"hidden"})) for check in graded.checks]
+    verdict = Verdict(outcomes, graded.worth, graded.worth, True, graded.points)
     shown: NotebookNode = nbformat.v4.new_output("execute_result", verdict._repr_mimebundle_(), execution_count=number)
     return shown
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import copy
 import os
 import shutil
 import signal
@@ -32,26 +33,32 @@ class Warm:
     `lost`: it does not answer any more; what follows needs another one.
 
     isolation: a level of `gradlab doctor`. secret: folders that must not exist for a student process.
+    jobs: how many clients it will have; see warm_processes().
     Raises GradlabError where this machine isolates less than that, or a secret folder lies in what Python needs.
     """
 
-    def __init__(self, isolation: str = "full", limits: Limits | None = None, secret: Iterable[Path] = ()) -> None:
+    def __init__(
+        self, isolation: str = "full", limits: Limits | None = None, secret: Iterable[Path] = (), jobs: int = 1
+    ) -> None:
         self.limits = limits or Limits()
         readable = [Path(labkit.__file__).parent]
         refuse_readable(secret, (*runtime_paths(), *readable))
         self.home = Path(tempfile.mkdtemp(prefix="gradlab-warm-"))
         self.lost = False
-        self.orders, theirs = socket.socketpair()
+        pairs = [socket.socketpair() for _ in range(jobs)]
+        self.orders, *self.spare = [ours for ours, _ in pairs]
+        descriptors = [theirs.fileno() for _, theirs in pairs]
         try:
             self.process = subprocess.Popen(
-                [sys.executable, "-P", "-m", "autograder.runner.warm_main", str(theirs.fileno())],
-                pass_fds=[theirs.fileno()],
+                [sys.executable, "-P", "-m", "autograder.runner.warm_main", *map(str, descriptors)],
+                pass_fds=descriptors,
                 env=environment(self.home, ONE_THREAD),
                 cwd=self.home,
                 stdin=subprocess.DEVNULL,
                 start_new_session=True,  # Ctrl-C is the grader's, which ends it in its own time
             )
-            theirs.close()
+            for _, theirs in pairs:
+                theirs.close()
             settings = [isolation, list(astuple(self.limits)), [str(path) for path in readable]]
             refusal, self.layers = self._ask(settings)
             if refusal:
@@ -59,8 +66,6 @@ class Warm:
         except BaseException:
             self.close()
             raise
-        finally:
-            theirs.close()
 
     def student(self) -> StudentProcess:
         """A new student process, in its sandbox."""
@@ -110,10 +115,16 @@ class Warm:
         """End it with everything that it started and wrote. The most memory in bytes that it was seen to hold."""
         return int(self._ask(["stop", pid]))
 
-    def close(self) -> None:
-        """End the warm process and every student process."""
+    def hang_up(self) -> None:
+        """End the process that serves this client, and every student process of it."""
         self.lost = True
         self.orders.close()
+
+    def close(self) -> None:
+        """Hang up, and wait for the end of the warm process, which every client must have hung up on."""
+        self.hang_up()
+        for orders in self.spare:
+            orders.close()
         if process := getattr(self, "process", None):
             try:
                 process.wait(10)
@@ -141,6 +152,21 @@ class Warm:
     def _lost(self, error: WireError) -> GradlabError:
         self.lost = True
         return GradlabError(f"the warm process is lost ({error}; exit status {self.process.poll()})")
+
+
+def warm_processes(
+    jobs: int, isolation: str = "full", limits: Limits | None = None, secret: Iterable[Path] = ()
+) -> list[Warm]:
+    """One for each of the jobs, for the price of one start: the others are forks of the first, which owns their home.
+
+    Raises GradlabError as Warm does.
+    """
+    first = Warm(isolation, limits, secret, jobs)
+    found = [first]
+    for orders in first.spare:
+        found.append(copy.copy(first))
+        found[-1].orders, found[-1].spare = orders, []
+    return found
 
 
 def refuse_readable(secret: Iterable[Path], readable: Iterable[Path]) -> None:

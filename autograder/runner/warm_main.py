@@ -1,8 +1,8 @@
 """The warm process: has imported what labs import, holds no secret, and forks a sandboxed student process for each
 submission, which it watches from outside.
 
-Run as `python -P -m autograder.runner.warm_main DESCRIPTOR`. It runs no parallel operation and no CUDA call before a
-fork.
+Run as `python -P -m autograder.runner.warm_main DESCRIPTOR...`, with a socket for each client: the second one and those
+after it are served by forks of the first process. It runs no parallel operation and no CUDA call before a fork.
 """
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ import shutil
 import socket
 import sys
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -38,34 +38,54 @@ FIRST_USED = (
 )
 
 
-def main(descriptor: int) -> None:
+def main(descriptors: Sequence[int]) -> None:
     """Take [isolation, limits, readable paths], answer [error, layers], and then orders until the client hangs up."""
-    orders, home = socket.socket(fileno=descriptor), os.getcwd()
-    level, limits, readable = receive(orders)
+    home = os.getcwd()
+    clients = [socket.socket(fileno=descriptor) for descriptor in descriptors]
+    level, limits, readable = receive(clients[0])
     try:
         layers = require(level)  # before torch is there: the forks that try the layers are cheap then
     except GradlabError as error:
-        send(orders, [str(error), []])
+        send(clients[0], [str(error), []])
         return
-    send(orders, ["", sorted(layers)])
-    adopt_orphans()
+    send(clients[0], ["", sorted(layers)])
     serve = _import_what_labs_import()
+    orders = _fork_for_each(clients)
+    adopt_orphans()
     paths = (*runtime_paths(), *map(Path, readable))
     runs = Runs(layers, Limits(*limits), paths, network_for(layers), serve)
-    looked = time.monotonic()
     try:
-        while True:
-            ready, _, _ = select.select([orders], [], [], POLL_SECONDS if runs.running else None)
-            if ready:
-                send(orders, _carry_out(receive(orders), orders, runs))
-            if time.monotonic() - looked > POLL_SECONDS:
-                runs.poll()
-                looked = time.monotonic()
+        _serve(orders, runs)
     except WireClosed:
         return
     finally:
         runs.stop_all()
-        shutil.rmtree(home, ignore_errors=True)
+        if orders is clients[0]:
+            shutil.rmtree(home, ignore_errors=True)
+
+
+def _fork_for_each(clients: Sequence[socket.socket]) -> socket.socket:
+    """The one socket of them that this process is to serve, in this process and in its new forks."""
+    mine = clients[0]
+    for client in clients[1:]:
+        if os.fork() == 0:
+            mine = client
+            break
+    for client in clients:
+        if client is not mine:
+            client.close()
+    return mine
+
+
+def _serve(orders: socket.socket, runs: Runs) -> None:
+    looked = time.monotonic()
+    while True:
+        ready, _, _ = select.select([orders], [], [], POLL_SECONDS if runs.running else None)
+        if ready:
+            send(orders, _carry_out(receive(orders), orders, runs))
+        if time.monotonic() - looked > POLL_SECONDS:
+            runs.poll()
+            looked = time.monotonic()
 
 
 def _import_what_labs_import() -> Callable[[int], None]:
@@ -101,5 +121,5 @@ def _carry_out(order: Any, orders: socket.socket, runs: Runs) -> Any:
 
 
 if __name__ == "__main__":
-    main(int(sys.argv[1]))
+    main([int(argument) for argument in sys.argv[1:]])
     os._exit(0)  # an interpreter with torch takes most of a second to end in order

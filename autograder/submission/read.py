@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import stat
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
@@ -34,7 +35,17 @@ def read_submission(path: Path) -> NotebookNode:
     Each cell's metadata says what it claims to be (grade_id, id) and which settings it brought; the notebook's holds
     `notes`. Raises Refused where the file is a link, too large, not JSON, or not a notebook.
     """
+    return read_notebook(*read_file(path))
+
+
+def read_file(path: Path) -> tuple[bytes, list[str]]:
+    """The bytes of this file, and what a student should know of the files beside it. Raises Refused as above."""
     content = _content(path)
+    return content, notes_on(path, content)
+
+
+def read_notebook(content: bytes, notes_on_folder: Sequence[str] = ()) -> NotebookNode:
+    """The notebook in these bytes, as read_submission gives it. Raises Refused."""
     data, notes = decode(content)
     cells, left_out = [], []
     for number, cell in enumerate(_cells(data), start=1):
@@ -54,7 +65,7 @@ def read_submission(path: Path) -> NotebookNode:
     language = _language(data)
     if language not in ("", "python"):
         notes.append(f"The notebook was saved with a kernel for {language}. It was graded with Python.")
-    metadata = NotebookNode(notes=notes + notes_on(path, content))
+    metadata = NotebookNode(notes=[*notes, *notes_on_folder])
     notebook: NotebookNode = nbformat.v4.new_notebook(cells=cells, metadata=metadata)
     return notebook
 

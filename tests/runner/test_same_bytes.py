@@ -30,7 +30,7 @@ def graded(course: Path, lab: str) -> dict[str, bytes]:
     assert not any(result.failure for result in grade_lab(api, course, lab))
     write_feedback(read_results(api.coursedir.db_url, course, lab), course, lab)
     folders = [course / name for name in ("autograded", "feedback", "results")]
-    files = [path for folder in folders for path in folder.rglob("*") if path.is_file()]
+    files = [path for folder in folders for path in folder.rglob("*") if path.is_file() and path.name[0] != "."]
     return {str(path.relative_to(course)): MEMORY_ADDRESS.sub(b"0x", path.read_bytes()) for path in files}
 
 

@@ -1,0 +1,48 @@
+"""The folder autograded/STUDENT/LAB as nbgrader makes it: the graded notebook, and the files that came with it."""
+
+from __future__ import annotations
+
+import os
+import shutil
+from collections.abc import Sequence
+from pathlib import Path
+
+from nbgrader.utils import find_all_files
+
+
+def autograded_path(course: Path, lab: str, student: str) -> Path:
+    return course / "autograded" / student / lab / f"{lab}.ipynb"
+
+
+def files_beside(course: Path, lab: str, student: str, ignore: Sequence[str]) -> list[Path]:
+    """What lies beside the notebook: the submission's files, and then the course's, which replace them."""
+    folders = (course / "submitted" / student / lab, course / "source" / lab)
+    return [Path(path) for folder in folders for path in sorted(find_all_files(str(folder), [*ignore, "*.ipynb"]))]
+
+
+def write_autograded(
+    course: Path, lab: str, student: str, notebook: str, ignore: Sequence[str], permissions: int
+) -> None:
+    """Make the folder anew. It is there with all that belongs in it, or not at all.
+
+    ignore: patterns of files that are not copied. permissions: of the files.
+    """
+    new = course / "results" / lab / ".new" / student
+    shutil.rmtree(new, ignore_errors=True)
+    new.mkdir(parents=True)
+    for found in files_beside(course, lab, student, ignore):
+        source = course / ("source" if found.is_relative_to(course / "source") else f"submitted/{student}") / lab
+        target = new / found.relative_to(source)
+        target.parent.mkdir(parents=True, exist_ok=True)
+        target.unlink(missing_ok=True)
+        shutil.copy(found, target)
+    (new / f"{lab}.ipynb").write_text(notebook, encoding="utf-8")
+    for place, _, files in os.walk(new):
+        for name in files:
+            os.chmod(os.path.join(place, name), permissions)
+    folder = autograded_path(course, lab, student).parent
+    folder.parent.mkdir(parents=True, exist_ok=True)
+    if folder.exists():
+        shutil.rmtree(folder)
+    os.replace(new, folder)
+    shutil.rmtree(new.parent, ignore_errors=True)

@@ -1,0 +1,149 @@
+"""Writes marks into nbgrader's gradebook: one writer, many submissions in one transaction.
+
+The rows are those of `nbgrader autograde`; manual scores, comments by hand and extra credit stay as they are.
+"""
+
+from __future__ import annotations
+
+import contextlib
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from datetime import datetime
+from typing import Any
+
+from nbformat import NotebookNode
+from nbgrader.api import Comment, Grade, Gradebook, Student, SubmittedAssignment, SubmittedNotebook
+from nbgrader.utils import compute_checksum, determine_grade, is_grade, is_solution, is_task
+from sqlalchemy.orm import selectinload
+
+from autograder.result import Result
+
+Penalty = Callable[[str, float, float], float | None]  # of (student, score, seconds late)
+
+
+@dataclass(frozen=True)
+class Marks:
+    """What the gradebook takes from a submission.
+
+    scores: by grade_id; None where a person is to grade. unanswered: solution cells, True where one is as it was handed
+    out. submitted: when, where that is known.
+    """
+
+    student: str
+    scores: Mapping[str, float | None]
+    unanswered: Mapping[str, bool] = field(default_factory=dict)
+    submitted: datetime | None = None
+
+
+def marks_of(result: Result, notebook: NotebookNode, submitted: datetime | None) -> Marks:
+    """notebook: the autograded one."""
+    scores: dict[str, float | None] = {}
+    unanswered = {}
+    for cell in notebook.cells:
+        if is_grade(cell):
+            name = cell.metadata.nbgrader.grade_id
+            points = result.points_of(name)
+            scores[name] = determine_grade(cell)[0] if points is None else points
+        if is_solution(cell) or is_task(cell):
+            flags = cell.metadata.nbgrader
+            unanswered[flags.grade_id] = not is_task(cell) and flags.get("checksum") == compute_checksum(cell)
+    return Marks(result.student, scores, unanswered, submitted)
+
+
+@contextlib.contextmanager
+def opened(db_url: str, course_id: str) -> Iterator[Gradebook]:
+    """The gradebook, which SQLite keeps in a file, and PostgreSQL behind a URL of its own."""
+    with Gradebook(db_url, course_id) as gradebook:
+        yield gradebook
+
+
+@dataclass(frozen=True)
+class Recorded:
+    """What the gradebook has of a submission. scores: automatic ones, by grade_id. late: or once taken for it."""
+
+    scores: Mapping[str, float | None]
+    submitted: datetime | None
+    late: bool
+
+    def agrees(self, result: Result, submitted: datetime | None) -> bool:
+        """Whether nothing is to be written. What lateness takes off depends on settings, so that is never sure."""
+        same = all(self.scores.get(cell.id) == cell.points for cell in result.cells)
+        return same and not self.late and submitted in (None, self.submitted)
+
+
+def recorded(gradebook: Gradebook, lab: str) -> dict[str, Recorded]:
+    """What the gradebook has for a lab, by student."""
+    found = {}
+    for submission in _submissions(gradebook, lab):
+        grades = [grade for notebook in submission.notebooks for grade in notebook.grades]
+        late = any(n.late_submission_penalty for n in submission.notebooks) or submission.total_seconds_late > 0
+        scores = {grade.cell.name: grade.auto_score for grade in grades}
+        found[submission.student_id] = Recorded(scores, submission.timestamp, late)
+    gradebook.db.commit()  # no transaction stays open while submissions are graded
+    return found
+
+
+def record(gradebook: Gradebook, lab: str, marks: Sequence[Marks], penalty: Penalty) -> None:
+    """Write the marks of these submissions, all or none of them."""
+    with gradebook.db.no_autoflush:  # a row that is flushed half made is lost
+        _record(gradebook, lab, marks, penalty)
+    gradebook.db.commit()
+
+
+def _record(gradebook: Gradebook, lab: str, marks: Sequence[Marks], penalty: Penalty) -> None:
+    assignment = gradebook.find_assignment(lab)
+    wanted = [m.student for m in marks]
+    known = {s.student_id: s for s in _submissions(gradebook, lab, wanted)}
+    students = {s.id: s for s in gradebook.db.query(Student).filter(Student.id.in_(wanted))}
+    for mark in marks:
+        if mark.student not in students:
+            students[mark.student] = Student(id=mark.student)
+            gradebook.db.add(students[mark.student])
+        submission = known.get(mark.student) or _new(gradebook, assignment, students[mark.student])
+        if mark.submitted is not None:
+            submission.timestamp = mark.submitted
+        for notebook in submission.notebooks:
+            _fill_in(notebook, mark)
+            notebook.late_submission_penalty = None
+        if submission.total_seconds_late > 0:
+            gradebook.db.flush()
+            for notebook in submission.notebooks:
+                gradebook.db.refresh(notebook, ["score"])
+                taken_off = penalty(mark.student, notebook.score, submission.total_seconds_late)
+                notebook.late_submission_penalty = None if taken_off is None else min(max(taken_off, 0), notebook.score)
+
+
+def _submissions(gradebook: Gradebook, lab: str, students: Sequence[str] | None = None) -> list[Any]:
+    """With all their rows, in a few queries."""
+    notebooks: Any = selectinload(SubmittedAssignment.notebooks)
+    query = gradebook.db.query(SubmittedAssignment).filter(
+        SubmittedAssignment.assignment_id == gradebook.find_assignment(lab).id
+    )
+    if students is not None:
+        query = query.filter(SubmittedAssignment.student_id.in_(students))
+    grades = notebooks.selectinload(SubmittedNotebook.grades).selectinload(Grade.cell)
+    comments = notebooks.selectinload(SubmittedNotebook.comments).selectinload(Comment.cell)
+    return list(query.options(grades, comments))
+
+
+def _new(gradebook: Gradebook, assignment: Any, student: Any) -> Any:
+    """A submission with a row for each cell, as Gradebook.add_submission makes it."""
+    submission = SubmittedAssignment(assignment=assignment, student=student)
+    for notebook in assignment.notebooks:
+        submitted = SubmittedNotebook(notebook=notebook, assignment=submission)
+        for cell in (*notebook.grade_cells, *notebook.task_cells):
+            Grade(cell=cell, notebook=submitted)
+        for cell in (*notebook.solution_cells, *notebook.task_cells):
+            Comment(cell=cell, notebook=submitted)
+    gradebook.db.add(submission)
+    return submission
+
+
+def _fill_in(notebook: Any, marks: Marks) -> None:
+    for grade in notebook.grades:
+        if grade.cell.name in marks.scores:
+            grade.auto_score = marks.scores[grade.cell.name]
+            grade.needs_manual_grade = grade.manual_score is not None or grade.auto_score is None
+    for comment in notebook.comments:
+        if comment.cell.name in marks.unanswered:
+            comment.auto_comment = "No response." if marks.unanswered[comment.cell.name] else None

@@ -1,0 +1,179 @@
+"""Grades many submissions side by side: a few worker processes, each with a warm process of its own.
+
+A worker that dies or is stuck costs one submission a second try, and nobody else anything.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import gc
+import multiprocessing
+import os
+import signal
+import time
+import traceback
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass, replace
+from multiprocessing.connection import Connection, wait
+from pathlib import Path
+from threading import Event
+from typing import Any
+
+import torch
+
+from autograder.errors import GradlabError
+from autograder.runner.grading import Graded, grade_task
+from autograder.runner.task import Settings, Task
+from autograder.runner.warm import Warm, warm_processes
+
+TRIES = 2
+STUCK_SECONDS = 120.0  # beyond the time of a submission: the examiner's own work is bounded, and takes far less
+LOOK_SECONDS = 1.0
+UNGRADABLE = "Grading it ended the grader twice. Please tell your instructor."
+
+
+@dataclass(frozen=True)
+class Failure:
+    """Why a submission could not be graded: trouble of this machine or an error of the course."""
+
+    reason: str
+
+
+@dataclass
+class Worker:
+    """A worker process, and what it is busy with since when, by time.monotonic."""
+
+    process: Any
+    connection: Connection
+    task: Task | None = None
+    tries: int = 0
+    since: float = 0.0
+
+
+def grade_all(
+    tasks: Iterable[Task], settings: Settings, jobs: int, secret: Iterable[Path], stop: Event
+) -> Iterator[tuple[Task, Graded | Failure]]:
+    """Grade the tasks, of which only as many are taken at a time as there are jobs, and give each as it is done.
+
+    secret: folders that must not exist for student processes. stop: set it to let go what is being graded.
+    Raises GradlabError as Warm does.
+    """
+    waiting = iter(tasks)
+    first = list(_some(waiting, jobs))
+    if not first:
+        return
+    pool = _Pool(settings, tuple(secret), len(first))
+    try:
+        for task in first:
+            pool.give(task)
+        while pool.busy() and not stop.is_set():
+            for task, outcome in pool.done():
+                for following in _some(waiting, 1):
+                    pool.give(following)
+                yield task, outcome
+    finally:
+        pool.close()
+
+
+class _Pool:
+    def __init__(self, settings: Settings, secret: tuple[Path, ...], jobs: int) -> None:
+        self.settings, self.secret = settings, secret
+        self.fork = multiprocessing.get_context("fork")
+        torch.set_num_threads(1)  # nothing parallel before a fork
+        warms = warm_processes(jobs, settings.isolation, settings.limits, secret)
+        self.first = warms[0]
+        gc.collect()
+        gc.freeze()  # a collection would touch, and so copy, what the forks share
+        self.workers = [self._worker(warm, warms) for warm in warms]
+        for warm in warms:
+            warm.orders.close()
+
+    def busy(self) -> bool:
+        return any(worker.task for worker in self.workers)
+
+    def give(self, task: Task, tries: int = 0) -> None:
+        """To a worker that has nothing to do."""
+        number = next(n for n, worker in enumerate(self.workers) if worker.task is None)
+        if not self.workers[number].process.is_alive():
+            self.workers[number] = self._worker(None, ())
+        worker = self.workers[number]
+        worker.task, worker.tries, worker.since = task, tries, time.monotonic()
+        with contextlib.suppress(OSError):  # one that died just now is found by done()
+            worker.connection.send(task)
+
+    def done(self) -> list[tuple[Task, Graded | Failure]]:
+        """What has been graded since the last call, or has failed for good. Waits for a while."""
+        found = []
+        ready = wait([worker.connection for worker in self.workers if worker.task], LOOK_SECONDS)
+        for worker in self.workers:
+            task = worker.task
+            if task and worker.connection in ready:
+                worker.task = None
+                try:
+                    found.append((task, worker.connection.recv()))
+                except (EOFError, OSError):
+                    found += self._try_again(worker, task)
+            elif task and time.monotonic() - worker.since > self.settings.patience.submission + STUCK_SECONDS:
+                worker.process.kill()  # its end is seen at the next look
+        return found
+
+    def close(self) -> None:
+        """End every worker at once, with the processes that it started."""
+        for worker in self.workers:
+            worker.process.kill()
+            worker.process.join()
+            worker.connection.close()
+        self.first.close()
+
+    def _try_again(self, worker: Worker, task: Task) -> list[tuple[Task, Failure]]:
+        """The submission of a worker that died: a second time, then as an empty one, and then no more."""
+        worker.process.kill()
+        worker.process.join()
+        tries = worker.tries + 1
+        if tries > TRIES:
+            return [(task, Failure(f"its grader ended {tries} times, at last by {worker.process.exitcode}"))]
+        self.give(replace(task, notebook=None, refusal=UNGRADABLE) if tries == TRIES else task, tries)
+        return []
+
+    def _worker(self, warm: Warm | None, others: Iterable[Warm]) -> Worker:
+        ours, theirs = self.fork.Pipe()
+        foreign = [ours, *[w.orders for w in others if w is not warm]]
+        process = self.fork.Process(target=_work, args=(theirs, foreign, warm, self.settings, self.secret), daemon=True)
+        process.start()
+        theirs.close()
+        return Worker(process, ours)
+
+
+def _work(
+    connection: Connection, foreign: list[Any], warm: Warm | None, settings: Settings, secret: tuple[Path, ...]
+) -> None:
+    """Answer tasks until the pool is gone."""
+    signal.signal(signal.SIGINT, signal.SIG_IGN)  # Ctrl-C is the pool's
+    for other in foreign:
+        other.close()  # else nobody would see that the pool, or another worker, has hung up
+    with contextlib.suppress(EOFError, OSError):
+        while True:
+            task = connection.recv()
+            try:
+                if warm is None or warm.lost:
+                    warm = Warm(settings.isolation, settings.limits, secret)
+                try:
+                    outcome: Graded | Failure = grade_task(task, warm)
+                except GradlabError:
+                    if not warm.lost:
+                        raise
+                    warm = Warm(settings.isolation, settings.limits, secret)
+                    outcome = grade_task(task, warm)
+            except GradlabError as error:
+                outcome = Failure(str(error))
+            except Exception:
+                outcome = Failure(traceback.format_exc())
+            connection.send(outcome)
+    if warm is not None:
+        warm.hang_up()
+    os._exit(0)  # an interpreter with torch takes most of a second to end in order
+
+
+def _some(waiting: Iterator[Task], most: int) -> Iterator[Task]:
+    for _, task in zip(range(most), waiting, strict=False):
+        yield task

@@ -1,0 +1,103 @@
+"""What it takes to grade one submission, as bytes: no shared file system is assumed between who asks and who grades."""
+
+from __future__ import annotations
+
+import functools
+import hashlib
+import json
+import platform
+from collections.abc import Sequence
+from dataclasses import asdict, dataclass, field
+from importlib.metadata import version
+from pathlib import Path
+from typing import Any
+
+import labkit
+from autograder.examiner.clock import Patience
+from autograder.result import GradedCell, Versions
+from autograder.sandbox import Limits
+
+
+@dataclass(frozen=True)
+class Settings:
+    """How submissions are graded. preprocessors: nbgrader's settings for what it does with outputs, by class name."""
+
+    isolation: str = "full"
+    limits: Limits = field(default_factory=Limits)
+    patience: Patience = field(default_factory=Patience)
+    device: str = "cpu"
+    preprocessors: dict[str, Any] = field(default_factory=dict)
+
+
+def settings_of(
+    isolation: str = "full",
+    memory_gib: float = Limits.memory / 2**30,
+    cell_seconds: float = Patience.cell,
+    check_seconds: float = Patience.check,
+    submission_seconds: float = Patience.submission,
+    **preprocessors: Any,
+) -> Settings:
+    """From the settings of c.Examine in nbgrader_config.py, which have these names."""
+    memory, processor = int(memory_gib * 2**30), max(Limits.cpu_seconds, int(submission_seconds))
+    limits = Limits(memory=memory, address_space=2 * memory, cpu_seconds=processor)
+    patience = Patience(cell_seconds, check_seconds, submission_seconds)
+    return Settings(isolation, limits, patience, preprocessors=preprocessors)
+
+
+@dataclass(frozen=True)
+class Task:
+    """One submission. notebook: the file as it was handed in; None where the door refused it for `refusal`.
+
+    notes: what the student should know of the folder it lay in. files: a digest of what else lay there. course: the
+    lab's source notebook. kept: cells of an earlier result, which count where their keys are still the same.
+    """
+
+    lab: str
+    student: str
+    notebook: bytes | None
+    refusal: str
+    notes: tuple[str, ...]
+    files: str
+    course: bytes
+    settings: Settings
+    kept: tuple[GradedCell, ...] = ()
+
+
+@functools.cache
+def versions() -> Versions:
+    """What this process grades with."""
+    import torch
+
+    return Versions(gradlab=version("gradlab"), python=platform.python_version(), torch=torch.__version__)
+
+
+@functools.cache
+def code_digest() -> str:
+    """Of all code of this project that has a part in a result."""
+    root = Path(labkit.__file__).parent.parent
+    files = sorted(path for room in ("autograder", "labkit") for path in (root / room).rglob("*.py"))
+    parts: list[str | bytes] = []
+    for path in files:
+        parts += [str(path.relative_to(root)), path.read_bytes()]
+    return digest(*parts)
+
+
+def key_of(task: Task, layers: Sequence[str]) -> str:
+    """Of everything that the result of a task depends on: equal keys, equal results.
+
+    layers: those between the submission and the grader.
+    """
+    settings = json.dumps(asdict(task.settings), sort_keys=True, default=str)
+    parts: list[str | bytes] = [task.lab, task.student, task.notebook or b"", task.refusal, task.files, task.course]
+    parts += [*task.notes, settings, *sorted(layers), versions().model_dump_json(), code_digest()]
+    return digest(*parts)
+
+
+def digest(*parts: str | bytes) -> str:
+    """SHA-256 of the parts, each with its length, in hexadecimal."""
+    found = hashlib.sha256()
+    for part in parts:
+        data = part.encode() if isinstance(part, str) else part
+        found.update(len(data).to_bytes(8, "big"))
+        found.update(data)
+    return found.hexdigest()
