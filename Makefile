@@ -4,10 +4,10 @@ PYTHON ?= python3
 BIN := .venv/bin
 STAMP := .venv/.installed
 
-.PHONY: help setup demo lab test nightly lint bench build clean
+.PHONY: help setup demo lab test nightly image-test lint bench build clean
 
 help: ## show this list
-	@grep -E '^[a-z]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 10
+	@grep -E '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 12
 
 setup: $(STAMP) ## make .venv, and install the system packages where that is allowed
 
@@ -31,14 +31,18 @@ lab: $(STAMP) ## open JupyterLab on copies of the released labs, in work/
 test: $(STAMP) ## run all tests (at most 15 minutes on two cores)
 	$(BIN)/pytest -n 2 --dist loadfile
 
-nightly: $(STAMP) ## what takes longer: mutants of every reference solution, fifty times the fuzzing
+nightly: $(STAMP) image-test ## what takes longer: images, mutants of every reference solution, fifty times the fuzzing
 	$(BIN)/gradlab prove --mutate
 	HYPOTHESIS_PROFILE=nightly $(BIN)/pytest -n 2 tests/build tests/wire tests/submission tests/examiner/test_outputs.py tests/results
 
-lint: $(STAMP) ## ruff, and mypy on packages and labs
+image-test: $(STAMP) ## build both images of the Dockerfile and run them, without a Docker engine (needs root)
+	GRADLAB_IMAGES=1 $(BIN)/pytest -s --timeout 2400 tests/images
+
+lint: $(STAMP) ## ruff, mypy on packages and labs, hadolint
 	$(BIN)/ruff check .
 	$(BIN)/ruff format --check .
 	$(BIN)/mypy
+	$(BIN)/hadolint Dockerfile
 	@for lab in labs/*/lab.py; do $(BIN)/mypy --config-file scripts/mypy_labs.ini $$lab || exit 1; done
 
 bench: $(STAMP) ## measure, and print the figures as ratios

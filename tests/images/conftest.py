@@ -1,0 +1,40 @@
+"""The two images, built once from the checkout as it stands. Only `make image-test` does it: it takes minutes."""
+
+from __future__ import annotations
+
+import os
+from pathlib import Path
+
+import pytest
+
+from tests.images import engine
+
+
+@pytest.fixture(scope="session")
+def scratch(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    if os.environ.get("GRADLAB_IMAGES") != "1":
+        pytest.skip("builds images for minutes: make image-test")
+    engine.tools()
+    folder = tmp_path_factory.mktemp("images")
+    engine.base(folder)
+    return folder
+
+
+def build(target: str, scratch: Path) -> str:
+    return engine.build(target, scratch, f"--target={target}", f"--build-arg=BASE={engine.BASE}")
+
+
+@pytest.fixture(scope="session")
+def packages(scratch: Path) -> str:
+    """What the student's image rests on: nothing of the course is in it."""
+    return build("packages", scratch)
+
+
+@pytest.fixture(scope="session")
+def student(scratch: Path) -> str:
+    return build("student", scratch)
+
+
+@pytest.fixture(scope="session")
+def grader(scratch: Path) -> str:
+    return build("grader", scratch)

@@ -1,0 +1,137 @@
+"""Builds and runs the images without a Docker engine: Debian's buildah, podman and runc, on a base that debootstrap
+makes. As root."""
+
+from __future__ import annotations
+
+import ast
+import json
+import os
+import shutil
+import subprocess
+import sys
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from tests.conftest import ROOT
+
+TOOLS = ("buildah", "podman", "runc", "debootstrap")
+BASE = "debian:bookworm-slim"
+LISTS = ("extra-index-url", "find-links", "trusted-host")  # settings of pip that add up
+
+
+def call(*command: str | Path, check: bool = True, seconds: float = 600) -> subprocess.CompletedProcess[str]:
+    done = subprocess.run(command, capture_output=True, text=True, errors="replace", timeout=seconds)
+    if check and done.returncode:
+        line = " ".join(map(str, command))
+        pytest.fail(
+            f"{line}\nended with {done.returncode}\n{done.stdout[-4000:]}\n{done.stderr[-8000:]}", pytrace=False
+        )
+    return done
+
+
+def tools() -> None:
+    """Install what is missing where that is allowed; else skip, which under CI=true is an error."""
+    missing = [name for name in TOOLS if shutil.which(name) is None]
+    root = os.getuid() == 0
+    if missing and root and shutil.which("apt-get"):
+        call("apt-get", "update", "-qq")
+        call("apt-get", "install", "-y", "-qq", "--no-install-recommends", *missing)
+        missing = [name for name in TOOLS if shutil.which(name) is None]
+    if missing or not root:
+        lacking = "root" if not root else " ".join(missing)
+        (pytest.fail if os.environ.get("CI") == "true" else pytest.skip)(f"images cannot be built without {lacking}")
+
+
+def base(scratch: Path) -> None:
+    """Put Debian into podman's store under the name of its slim image."""
+    if call("podman", "image", "exists", f"localhost/{BASE}", check=False).returncode == 0:
+        return
+    tree = scratch / "debian"
+    call("debootstrap", "--variant=minbase", "--include=ca-certificates", "bookworm", tree)
+    shutil.rmtree(tree / "var/cache/apt/archives")
+    archive = scratch / "debian.tar"
+    call("tar", "-C", tree, "-cf", archive, ".")
+    shutil.rmtree(tree)
+    call("podman", "import", archive, f"localhost/{BASE}")
+    archive.unlink()
+
+
+def pip_options(scratch: Path) -> list[str]:
+    """This machine's settings of pip as a secret of the build; files and folders that they name are mounted for it."""
+    settings: dict[str, str] = {}
+    for line in call(sys.executable, "-m", "pip", "config", "list").stdout.splitlines():
+        key, _, value = line.partition("=")
+        name = key.rpartition(".")[2]
+        text = " ".join(str(ast.literal_eval(value)).split())
+        settings[name] = f"{settings[name]} {text}" if name in LISTS and name in settings else text
+    volumes: dict[Path, str] = {}
+
+    def placed(word: str) -> str:
+        """The word with the path in it as the build sees it: elsewhere, for the build may write to the same path."""
+        scheme = "file://" if word.startswith("file://") else ""
+        path = Path(word.removeprefix(scheme))
+        if not path.is_absolute() or not path.exists():
+            return word
+        folder = path.parent if scheme else path  # the pages of an index point to files beside it
+        place = Path(volumes.setdefault(folder, f"/run/pip/{len(volumes)}"))
+        return f"{scheme}{place / path.relative_to(folder)}"
+
+    settings = {name: " ".join(map(placed, text.split())) for name, text in settings.items()}
+    config = scratch / "pip.conf"
+    config.write_text("[global]\n" + "".join(f"{name} = {text}\n" for name, text in settings.items()))
+    mounts = [f"--volume={path}:{place}:ro" for path, place in volumes.items()]
+    return [f"--secret=id=pip,src={config}", *mounts]
+
+
+def build(target: str, scratch: Path, *options: str, file: Path = ROOT / "Dockerfile") -> str:
+    """The name of the image that was built from the checkout as it stands."""
+    name = f"localhost/gradlab-{target}"
+    line = ["buildah", "bud", "--isolation=chroot", "--pull-never", "--layers", "--format=docker", f"--tag={name}"]
+    call(*line, f"--file={file}", *pip_options(scratch), *options, ROOT, seconds=1800)
+    return name
+
+
+def inspect(image: str) -> dict[str, Any]:
+    (found,) = json.loads(call("podman", "image", "inspect", image).stdout)
+    return dict(found)
+
+
+@contextmanager
+def files(image: str) -> Iterator[Path]:
+    """Where the image's files can be read."""
+    place = call("podman", "image", "mount", image).stdout.strip()
+    try:
+        yield Path(place)
+    finally:
+        call("podman", "image", "unmount", image)
+
+
+# podman would ask for higher limits than every machine gives. A health check needs systemd to run by itself: the tests
+# run its command.
+LIMITS = ("--ulimit=nofile=4096:4096", "--ulimit=nproc=4096:4096")
+RUN = ("podman", "--runtime=runc", "run", "--rm", "--no-healthcheck", "--network=none", *LIMITS)
+
+
+def run(image: str, *command: str, options: tuple[str, ...] = (), check: bool = True, seconds: float = 600) -> str:
+    """What a container prints, on both its outputs."""
+    done = call(*RUN, *options, image, *command, check=check, seconds=seconds)
+    return done.stdout + done.stderr
+
+
+@contextmanager
+def running(image: str, options: tuple[str, ...] = ()) -> Iterator[str]:
+    """A container that runs the image's own command; its id."""
+    container = call(*RUN, "--detach", *options, image).stdout.strip()
+    try:
+        yield container
+    finally:
+        call("podman", "rm", "--force", "--time=0", container, check=False)
+
+
+def inside(container: str, *command: str, check: bool = True, seconds: float = 600) -> str:
+    done = call("podman", "--runtime=runc", "exec", container, *command, check=check, seconds=seconds)
+    return done.stdout + done.stderr

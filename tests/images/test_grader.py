@@ -1,0 +1,113 @@
+"""The grader's image grades a class in a container without privileges, at the level that the container gives."""
+
+from __future__ import annotations
+
+import csv
+import json
+import os
+import re
+import shutil
+from pathlib import Path
+
+import pytest
+
+from autograder.course import Lab
+from tests.conftest import ROOT
+from tests.images.engine import build, inspect, run
+
+LAB = "01_tensors"
+OWNER = 4321  # of the folder that is mounted: somebody of whom the image knows nothing
+# What README says to give for full isolation.
+FULL = tuple(f"--security-opt={each}" for each in ("seccomp=unconfined", "systempaths=unconfined", "no-new-privileges"))
+FULL += ("--cap-drop=all",)
+NAMESPACES = (
+    "clone clone3 fsconfig fsmount fsopen fspick mount mount_setattr move_mount open_tree pivot_root setns umount"
+)
+PLAIN_CLONE = {"index": 0, "value": 0x7E020000, "valueTwo": 0, "op": "SCMP_CMP_MASKED_EQ"}  # without any CLONE_NEW flag
+
+
+@pytest.fixture(scope="session")
+def as_docker(scratch: Path) -> tuple[str, ...]:
+    """podman's profile with the one thing in which Docker's is narrower for a grader: no namespaces, no mounts."""
+    profile = json.loads(Path("/usr/share/containers/seccomp.json").read_text())
+    refused = {*NAMESPACES.split(), "umount2", "unshare"}
+    for rule in profile["syscalls"]:
+        rule["names"] = [name for name in rule["names"] if name not in refused]
+    profile["syscalls"] = [rule for rule in profile["syscalls"] if rule["names"]]
+    profile["syscalls"].append({"names": ["clone"], "action": "SCMP_ACT_ALLOW", "args": [PLAIN_CLONE]})
+    profile["syscalls"].append({"names": ["clone3"], "action": "SCMP_ACT_ERRNO", "errnoRet": 38})
+    profile |= {"defaultErrno": "EPERM", "defaultErrnoRet": 1}
+    path = scratch / "as-docker.json"
+    path.write_text(json.dumps(profile))
+    return (f"--security-opt=seccomp={path}",)
+
+
+@pytest.fixture(params=["full", "docker"])
+def options(request: pytest.FixtureRequest) -> tuple[str, ...]:
+    """A container as README starts it, and an ordinary one of Docker's."""
+    return tuple(request.getfixturevalue("as_docker")) if request.param == "docker" else FULL
+
+
+def level(doctor: str) -> str:
+    """The strongest that `gradlab doctor` names."""
+    weaker = re.search(r"The most that this machine gives is --isolation=(\S+)\.", doctor)
+    return weaker[1] if weaker else "full"
+
+
+@pytest.fixture(scope="session")
+def with_pytest(grader: str, scratch: Path) -> str:
+    """The grader's image, and pytest."""
+    file = scratch / "Dockerfile"
+    file.write_text(
+        f"FROM {grader}\nUSER 0\nRUN --mount=type=secret,id=pip,target=/etc/pip.conf"
+        " pip install --no-cache-dir pytest pytest-timeout hypothesis\nUSER 1000\n"
+    )
+    return build("grader-with-pytest", scratch, file=file)
+
+
+@pytest.fixture
+def folder(tmp_path: Path) -> Path:
+    """A course with three submissions: one worked, one blank, one that is no notebook."""
+    for name in ("labs", "source", "release"):
+        shutil.copytree(ROOT / name, tmp_path / name)
+    shutil.copy(ROOT / "nbgrader_config.py", tmp_path)
+    for student, place in {"worked": "solutions", "blank": "release"}.items():
+        shutil.copytree(ROOT / place / LAB, tmp_path / "submitted" / student / LAB)
+    (tmp_path / "submitted" / "damaged" / LAB).mkdir(parents=True)
+    (tmp_path / "submitted" / "damaged" / LAB / f"{LAB}.ipynb").write_text("this is not JSON {")
+    for path in (tmp_path, *tmp_path.rglob("*")):
+        os.chown(path, OWNER, OWNER)
+    return tmp_path
+
+
+def test_its_user_is_not_root_and_it_says_what_it_gives(grader: str, options: tuple[str, ...]) -> None:
+    assert run(grader, "id", "-u", options=options).strip() == "1000"
+    doctor = run(grader, options=options)
+    print(f"\ngradlab doctor in a container with {' '.join(options)}:\n{doctor}")
+    assert level(doctor) == ("full" if options == FULL else "same-user")
+    run(grader, *inspect(grader)["Healthcheck"]["Test"][1:], options=options)
+
+
+def test_the_sandbox_holds_inside(with_pytest: str) -> None:
+    """All of tests/sandbox but what needs root; under CI=true a layer that is missing fails them."""
+    mounts = tuple(f"--volume={ROOT / name}:/checkout/{name}:ro" for name in ("tests", "pyproject.toml"))
+    line = "cd /checkout && pytest -q -p no:cacheprovider tests/sandbox"
+    told = run(with_pytest, "sh", "-c", line, options=(*FULL, *mounts, "--env=CI=true"), check=False)
+    print(f"\ntests/sandbox in a container with full isolation:\n{told}")
+    assert re.search(r"\n\d+ passed, \d+ skipped in ", told)
+
+
+def test_it_grades_a_class(grader: str, options: tuple[str, ...], folder: Path, labs: list[Lab]) -> None:
+    options = (*options, f"--user={OWNER}:{OWNER}", f"--volume={folder}:/course")
+    strongest = level(run(grader, options=options))
+    grade = f"gradlab grade {LAB}"
+    if strongest != "full":
+        refusal = run(grader, "sh", "-c", grade, options=options, check=False)
+        assert "Missing:" in refusal and f"--isolation={strongest}" in refusal
+    line = f"{grade} --isolation={strongest} && gradlab feedback {LAB} && gradlab report {LAB} && gradlab export"
+    told = run(grader, "sh", "-c", line, options=options)
+    print(f"\ngraded at {strongest}:\n{told}")
+    with (folder / "results" / "marks.csv").open() as file:
+        marks = {row["student"]: float(row["points"]) for row in csv.DictReader(file)}
+    (lab,) = (lab for lab in labs if lab.name == LAB)
+    assert marks == {"worked": sum(e.points for e in lab.exercises), "blank": 0, "damaged": 0}
