@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import re
+from collections.abc import Callable
 from typing import Any
 
 MAX_OUTPUTS = 16 * 2**20  # bytes of one cell's outputs on the wire
@@ -15,6 +16,9 @@ MAX_OF_SUBMISSION = 10_000_000  # characters of all outputs together
 CUT = "The limit on the output of a whole submission was reached: this cell's output is left out.\n"
 VERDICT = "application/vnd.gradlab"  # only the examiner shows verdicts
 JSON = re.compile(r"application/(.*\+)?json")  # as in the notebook format's schema
+NAME = re.compile(r"[\w .-]{1,100}", re.ASCII)
+MAX_COUNT = 10**6  # of execution counts, and of a picture's width and height
+SIZE = re.compile(r"\d{1,6}(px|em|%)?", re.ASCII)
 Output = dict[str, Any]
 
 
@@ -49,8 +53,9 @@ def _output(output: Any) -> Output | None:
         texts = {"ename": _text(output.get("ename")), "evalue": _text(output.get("evalue"))}
         return {"output_type": kind, **texts, "traceback": traceback}
     if kind in ("display_data", "execute_result") and isinstance(output.get("data"), dict):
-        shown = {"output_type": kind, "data": _data(output["data"]), "metadata": {}}
-        return shown | ({"execution_count": None} if kind == "execute_result" else {})
+        data = _data(output["data"])
+        shown = {"output_type": kind, "data": data, "metadata": _metadata(output.get("metadata"), data)}
+        return shown | ({"execution_count": _count(output)} if kind == "execute_result" else {})
     return None
 
 
@@ -66,6 +71,46 @@ def _data(data: dict[str, Any]) -> dict[str, Any]:
         if left >= 0:
             kept[mime] = value
     return kept
+
+
+def _metadata(metadata: Any, data: dict[str, Any]) -> dict[str, Any]:
+    """How to show the data, all of it and by MIME type: only what is known, since pages put some of it into tags."""
+    if not isinstance(metadata, dict):
+        return {}
+    of_types = {mime: _known(metadata[mime]) for mime in data if isinstance(metadata.get(mime), dict)}
+    return _known(metadata) | {mime: known for mime, known in of_types.items() if known}
+
+
+def _known(metadata: dict[str, Any]) -> dict[str, Any]:
+    return {key: value for key, value in metadata.items() if key in KNOWN and KNOWN[key](value)}
+
+
+def _is_size(value: Any) -> bool:
+    return _is_count(value) or (isinstance(value, str) and SIZE.fullmatch(value) is not None)
+
+
+def _is_count(value: Any) -> bool:
+    return type(value) is int and 0 <= value <= MAX_COUNT
+
+
+def _count(output: Output) -> int | None:
+    count = output.get("execution_count")
+    return count if _is_count(count) else None
+
+
+def _is_flag(value: Any) -> bool:
+    return isinstance(value, bool)
+
+
+KNOWN: dict[str, Callable[[Any], bool]] = {
+    "width": _is_size,
+    "height": _is_size,
+    "needs_background": lambda value: value in ("light", "dark"),
+    "unconfined": _is_flag,
+    "isolated": _is_flag,
+    "expanded": _is_flag,
+    "root": lambda value: isinstance(value, str) and NAME.fullmatch(value) is not None,
+}
 
 
 def _depth(value: Any) -> int:

@@ -30,10 +30,10 @@ class StudentProcess:
     def __init__(self, control: socket.socket, pid: int, keeper: Keeper) -> None:
         self.control, self.pid, self.keeper, self.ended = control, pid, keeper, ""
 
-    def run(self, source: str, limit: Limit) -> list[dict[str, Any]]:
-        """The outputs of a cell. Raises Stopped where it took too long or ended the process."""
+    def run(self, source: str, number: int, limit: Limit) -> list[dict[str, Any]]:
+        """The outputs of a cell. number: its execution count. Raises Stopped where it took too long or ended it."""
         try:
-            self._ask(["run", source], limit.seconds)
+            self._ask(["run", source, number], limit.seconds)
             outputs = receive(self.control, limit.seconds, MAX_OUTPUTS)
         except WireTimeout:
             raise self._stop(limit.words) from None

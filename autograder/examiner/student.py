@@ -28,7 +28,14 @@ class Place(NamedTuple):
     name: str
 
 
-Done = list[str | Place]  # the cells that ran, and the places between them, in their order
+class Cell(NamedTuple):
+    """A cell that ran. number: its execution count."""
+
+    source: str
+    number: int
+
+
+Done = list[Cell | Place]  # the cells that ran, and the places between them, in their order
 
 
 class Student:
@@ -44,7 +51,7 @@ class Student:
         self._replay: Replay | None = None
         self._restarts: Counter[str] = Counter()
 
-    def run(self, source: str) -> list[dict[str, Any]]:
+    def run(self, source: str, number: int) -> list[dict[str, Any]]:
         """The outputs of a cell. Raises Stopped where it took too long or ended the process.
 
         The process is then replaced: the cells before that one run again, it does not.
@@ -53,11 +60,11 @@ class Student:
         if self._process.ended:
             self._replace()
         try:
-            outputs = self._process.run(source, limit)
+            outputs = self._process.run(source, number, limit)
         except Stopped:
             self._try_to_replace()
             raise
-        self._done.append(source)
+        self._done.append(Cell(source, number))
         return outputs
 
     def mark(self, name: str) -> None:
@@ -152,7 +159,7 @@ class Student:
             self._shared = None
 
     def _leave_out_the_last_cell(self) -> None:
-        cells = [number for number, done in enumerate(self._done) if isinstance(done, str)]
+        cells = [number for number, done in enumerate(self._done) if isinstance(done, Cell)]
         if cells:
             del self._done[cells[-1]]
         self._try_to_replace()
@@ -168,8 +175,8 @@ class Student:
         self._process.kill()
         self._process = self._last = self._start()
         for done in self._done:
-            if isinstance(done, str):
-                self._process.run(done, self._clock.cell())
+            if isinstance(done, Cell):
+                self._process.run(done.source, done.number, self._clock.cell())
             elif done.name not in self._here:
                 self._links[done.name] = self._process.fork(done.name, self._clock.check())
 
@@ -196,8 +203,8 @@ class Replay:
         """A line to a fork of the process at this place. Raises Stopped."""
         place = self._done.index(Place(name))
         while self._position < place:
-            source = self._done[self._position]
+            done = self._done[self._position]
             self._position += 1
-            if isinstance(source, str):
-                self.process.run(source, clock.cell())
+            if isinstance(done, Cell):
+                self.process.run(done.source, done.number, clock.cell())
         return self.process.fork(name, clock.check())

@@ -26,11 +26,15 @@ from labkit.outcome import Outcome
 
 @dataclass(frozen=True)
 class Step:
-    """A code cell of the notebook to grade. kind: "student" (an exercise or an added cell), "given" or "check"."""
+    """A code cell of the notebook to grade. kind: "student" (an exercise or an added cell), "given" or "check".
+
+    number: its execution count.
+    """
 
     id: str
     kind: str
     source: str
+    number: int = 1
 
 
 @dataclass
@@ -77,7 +81,7 @@ def _run_cells(steps: Sequence[Step], exercises: Sequence[str], student: Student
                 _blame(last, student.keep)
             last = seen[step.id]
             try:
-                last.outputs, left = within(student.run(step.source), left)
+                last.outputs, left = within(student.run(step.source, step.number), left)
             except Stopped as stopped:
                 last.stopped = str(stopped)
                 last.outputs = [_error(str(stopped))]

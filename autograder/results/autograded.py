@@ -27,7 +27,8 @@ def write_autograded(
 
     ignore: patterns of files that are not copied. permissions: of the files.
     """
-    new = course / "results" / lab / ".new" / student
+    folder = autograded_path(course, lab, student).parent
+    new = folder.with_name(f".{lab}.new")  # beside it: a rename works on one file system only
     shutil.rmtree(new, ignore_errors=True)
     new.mkdir(parents=True)
     for found in files_beside(course, lab, student, ignore):
@@ -40,9 +41,6 @@ def write_autograded(
     for place, _, files in os.walk(new):
         for name in files:
             os.chmod(os.path.join(place, name), permissions)
-    folder = autograded_path(course, lab, student).parent
-    folder.parent.mkdir(parents=True, exist_ok=True)
     if folder.exists():
         shutil.rmtree(folder)
     os.replace(new, folder)
-    shutil.rmtree(new.parent, ignore_errors=True)

@@ -12,7 +12,7 @@ import nbformat
 from nbconvert.preprocessors import ClearMetadataPreprocessor
 from nbformat import NotebookNode
 from nbgrader.preprocessors import IgnorePattern, LimitOutput
-from nbgrader.utils import is_grade
+from nbgrader.utils import compute_checksum, is_grade
 from traitlets.config import Config
 
 from autograder.build.checks import read_checks
@@ -23,6 +23,7 @@ from autograder.examiner.submission import Seen, Step, examine
 from autograder.result import CheckOutcome, GradedCell, Result
 from autograder.runner.task import Task, code_digest, digest, key_of, versions
 from autograder.runner.warm import Warm
+from autograder.submission.pieces import as_released, is_answer
 from autograder.submission.read import Refused, read_notebook
 from autograder.submission.repair import blank, repair
 from labkit.outcome import Outcome, earned
@@ -50,6 +51,7 @@ def grade_task(task: Task, warm: Warm) -> Graded:
     except Refused as refused:
         repaired = blank(course, str(refused))
     notebook, settings = repaired.notebook, task.settings
+    _add_checksums(notebook, course)
     result = grade_notebook(
         notebook, task.lab, task.student, repaired.notes, warm, settings.patience, task.kept, settings.device
     )
@@ -107,6 +109,14 @@ def limit_outputs(notebook: NotebookNode, settings: Mapping[str, Any]) -> Notebo
     return notebook
 
 
+def _add_checksums(notebook: NotebookNode, course: NotebookNode) -> None:
+    """As nbgrader keeps them: by these it knows an answer that is as it was handed out."""
+    own = {identity(cell): cell for cell in course.cells if "nbgrader" in cell.metadata}
+    for cell in notebook.cells:
+        if "nbgrader" in cell.metadata and (known := own.get(identity(cell))) is not None:
+            cell.metadata.nbgrader["checksum"] = compute_checksum(as_released(known) if is_answer(known) else known)
+
+
 def _keys(notebook: NotebookNode, steps: Sequence[Step], layers: Sequence[str], device: str) -> dict[str, str]:
     """For each check cell, by its id, of all that its outcomes depend on."""
     ran = [part for step in steps if step.kind != "check" for part in (step.id, step.source)]
@@ -122,7 +132,8 @@ def identity(cell: NotebookNode) -> str:
 
 def steps_of(notebook: NotebookNode) -> list[Step]:
     """The code cells, as the examiner takes them."""
-    return [_step(cell) for cell in notebook.cells if cell.cell_type == "code"]
+    code = [cell for cell in notebook.cells if cell.cell_type == "code"]
+    return [_step(cell, number) for number, cell in enumerate(code, start=1)]
 
 
 def exercises_of(steps: Sequence[Step]) -> list[str]:
@@ -130,10 +141,10 @@ def exercises_of(steps: Sequence[Step]) -> list[str]:
     return [s.id.removeprefix("exercise-") for s in steps if s.id.startswith("exercise-")]
 
 
-def _step(cell: NotebookNode) -> Step:
+def _step(cell: NotebookNode, number: int) -> Step:
     flags = cell.metadata.get("nbgrader", {})
     kind = "check" if is_grade(cell) else "given" if flags.get("locked") else "student"
-    return Step(identity(cell), kind, cell.source)
+    return Step(identity(cell), kind, cell.source, number)
 
 
 def _graded(cell: NotebookNode, came: Seen, key: str) -> GradedCell:

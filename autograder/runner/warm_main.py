@@ -28,6 +28,7 @@ from autograder.wire.frames import WireClosed, receive, send
 POLL_SECONDS = 0.05
 # Imported at their first use, which would be in every student process anew; matplotlib looks for fonts then.
 FIRST_USED = (
+    "ipywidgets",
     "labkit",
     "matplotlib.pyplot",
     "torchviz",

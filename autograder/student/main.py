@@ -33,8 +33,8 @@ def start(control: int, kernel: Kernel) -> None:
 
 
 def serve(control: socket.socket, kernel: Kernel) -> None:
-    """Answer ["run", source] with the outputs as JSON, ["fork"] (a socket comes with it) with the fork's pid, and
-    ["ping"] at all.
+    """Answer ["run", source, execution count] with the outputs as JSON, ["fork"] (a socket comes with it) with the fork's
+    pid, and ["ping"] at all.
 
     Returns when the examiner hangs up.
     """
@@ -44,7 +44,7 @@ def serve(control: socket.socket, kernel: Kernel) -> None:
         try:
             kind, *rest = receive(control)
             if kind == "run":
-                send(control, _as_json(kernel.run(rest[0])))
+                send(control, _as_json(kernel.run(*rest)))
             elif kind == "ping":
                 send(control, "ready")
             elif kind == "fork":

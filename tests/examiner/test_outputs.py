@@ -28,7 +28,8 @@ FIELDS = st.fixed_dictionaries(
             ANYTHING,
         )
         | ANYTHING,
-        "metadata": ANYTHING,
+        "metadata": st.dictionaries(st.sampled_from(["image/png", "width", "root", "needs_background"]), ANYTHING)
+        | ANYTHING,
         "execution_count": ANYTHING,
     },
 )
@@ -66,6 +67,23 @@ def test_sound_outputs_come_through_as_they_are() -> None:
         {"output_type": "error", "ename": "ValueError", "evalue": "no", "traceback": ["line"]},
     ]
     assert read_outputs(json.dumps(outputs)) == outputs
+
+
+def test_of_metadata_only_what_is_known_is_kept() -> None:
+    sizes = {"width": 30, "height": "50%", "alt": "<b>", "unconfined": 1}
+    metadata = {"needs_background": "dark", "image/png": sizes, "text/html": {"isolated": True}, "other": {"width": 1}}
+    shown = {"output_type": "display_data", "data": {"image/png": "AAAA", "text/plain": "x"}, "metadata": metadata}
+    (output,) = read_outputs(json.dumps([shown]))
+    assert output["metadata"] == {"needs_background": "dark", "image/png": {"width": 30, "height": "50%"}}
+    wrong = {"width": -1, "height": '1" onload="x', "needs_background": "red", "root": "<", "expanded": None}
+    (output,) = read_outputs(json.dumps([{**shown, "metadata": {**wrong, "image/png": wrong, "text/plain": [1]}}]))
+    assert output["metadata"] == {}
+
+
+def test_an_execution_count_is_a_number_or_none() -> None:
+    for count, kept in ((3, 3), (True, None), (-1, None), (10**9, None), ("3", None), (None, None)):
+        result = {"output_type": "execute_result", "data": {"text/plain": "x"}, "execution_count": count}
+        assert read_outputs(json.dumps([result]))[0]["execution_count"] == kept
 
 
 def test_a_verdict_that_a_submission_displays_is_not_shown() -> None:

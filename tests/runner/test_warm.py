@@ -92,7 +92,7 @@ def test_a_submission_finds_the_random_state_that_every_other_finds(warm: Warm) 
 def test_the_warm_process_has_one_thread_and_its_end_leaves_nothing() -> None:
     warm = Warm(LEVEL)
     student = Student(warm.student, Clock(Patience()))
-    student.run("import os\nif os.fork() == 0:\n    import time\n    time.sleep(60)\n")
+    student.run("import os\nif os.fork() == 0:\n    import time\n    time.sleep(60)\n", 1)
     assert len(os.listdir(f"/proc/{warm.process.pid}/task")) == 1
     pids = [pid for pid in map(int, filter(str.isdigit, os.listdir("/proc"))) if below(pid, warm.process.pid)]
     assert len(pids) >= 2

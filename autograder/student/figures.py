@@ -1,0 +1,25 @@
+"""Figures of matplotlib, inline: one that is open at the end of a cell is shown there as a PNG, and closed."""
+
+from __future__ import annotations
+
+import os
+from typing import Any
+
+BACKEND = "module://matplotlib_inline.backend_inline"
+
+
+def show_inline(shell: Any) -> None:
+    """Have this shell show figures. The backend, when it is imported, finds its shell; here the shell is younger."""
+    from IPython.core.pylabtools import activate_matplotlib
+    from matplotlib import pyplot
+    from matplotlib_inline.backend_inline import configure_inline_support
+
+    pyplot._REPL_DISPLAYHOOK = pyplot._ReplDisplayHook.NONE  # type: ignore[attr-defined]  # of an earlier shell
+    configure_inline_support.current_backend = "unset"  # type: ignore[attr-defined]
+    activate_matplotlib(BACKEND)
+    configure_inline_support(shell, BACKEND)
+
+
+def set_environment() -> None:
+    """For the programs that cells start."""
+    os.environ["MPLBACKEND"] = BACKEND

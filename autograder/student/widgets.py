@@ -1,0 +1,56 @@
+"""Widgets of ipywidgets without a front end: they are shown as a reference, and an Output widget takes outputs, as
+nbclient does it."""
+
+from __future__ import annotations
+
+import contextlib
+import itertools
+from typing import Any
+
+import comm
+from comm.base_comm import BaseComm
+
+from autograder.student.outputs import Outputs, Pane
+
+
+class Widgets:
+    """The widgets of a kernel. Output widgets keep what was put out into them."""
+
+    def __init__(self) -> None:
+        self.outputs = Outputs()  # of the cell that is running
+        self._panes: dict[str, Pane] = {}
+        self._numbers = itertools.count(1)
+        comm.create_comm = self._new_comm
+
+    def _new_comm(self, *args: Any, comm_id: str | None = None, **kwargs: Any) -> _Comm:
+        # By number, so that the same cells give the same outputs.
+        return _Comm(self, *args, comm_id=comm_id or f"{next(self._numbers):032x}", **kwargs)
+
+    def heard(self, comm_id: str, kind: str, state: dict[str, Any]) -> None:
+        if kind == "comm_open" and state.get("_model_name") == "OutputModel":
+            self._panes[comm_id] = Pane()
+        elif kind == "comm_msg" and comm_id in self._panes and "msg_id" in state:
+            if state["msg_id"]:
+                self.outputs.panes.append(self._panes[comm_id])
+            elif self.outputs.panes[-1] is self._panes[comm_id]:
+                self.outputs.panes.pop()
+
+    def tell(self) -> None:
+        """After a cell, let the Output widgets know what they show."""
+        for comm_id, pane in self._panes.items():
+            widget = comm.get_comm_manager().comms.get(comm_id)
+            state = {"outputs": pane.items}
+            if pane.items and isinstance(widget, _Comm):
+                with contextlib.suppress(Exception):
+                    widget.handle_msg({"content": {"data": {"method": "update", "state": state}}})
+
+
+class _Comm(BaseComm):
+    def __init__(self, widgets: Widgets, *args: Any, **kwargs: Any) -> None:
+        self._widgets = widgets
+        super().__init__(*args, **kwargs)
+
+    def publish_msg(self, msg_type: str, data: Any = None, *_: Any, **__: Any) -> None:
+        state = (data or {}).get("state")
+        if isinstance(state, dict):
+            self._widgets.heard(self.comm_id, msg_type, state)

@@ -1,0 +1,162 @@
+"""A grading that was killed goes on where it was: nothing is lost, and nothing is graded twice."""
+
+from __future__ import annotations
+
+import os
+import random
+import shutil
+import signal
+import subprocess
+import sys
+import time
+from pathlib import Path
+
+import pytest
+
+from autograder.build.course import build, read_course
+from autograder.runner import grading
+from autograder.runner.grade import grade_lab
+from autograder.runner.nbgrader_api import open_course
+from tests.runner.graded_class import LAB, SLOWLY, WRONG, gradebook_rows, hand_in, written
+
+STUDENTS = {f"student_{n:02}": WRONG if n % 3 == 0 else None for n in range(8)}
+KILLS = 20 if os.environ.get("HYPOTHESIS_PROFILE") == "nightly" else 3
+
+
+def graded(course: Path) -> None:
+    assert not any(done.failure for done in grade_lab(open_course(course), course, LAB, jobs=2))
+
+
+def start(course: Path) -> subprocess.Popen[str]:
+    command = [sys.executable, "-m", "autograder.cli", "grade", LAB, "--jobs", "2"]
+    return subprocess.Popen(command, cwd=course, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True)
+
+
+def documents(course: Path) -> list[str]:
+    return sorted(path.stem for path in (course / "results" / LAB).glob("*.json"))
+
+
+def children(pid: int) -> list[tuple[int, str]]:
+    """(pid, command line) of each process that this one started."""
+    found = []
+    for path in Path("/proc").glob("[0-9]*"):
+        try:
+            parent = int((path / "stat").read_text().rpartition(")")[2].split()[1])
+            if parent == pid:
+                found.append((int(path.name), (path / "cmdline").read_text()))
+        except OSError:
+            continue
+    return found
+
+
+def victim(running: subprocess.Popen[str], kind: str) -> int:
+    """The grader itself, a warm process, or a worker."""
+    if kind == "grader":
+        return running.pid
+    warm = [pid for pid, command in children(running.pid) if "warm_main" in command]
+    workers = [pid for pid, command in children(running.pid) if "warm_main" not in command]
+    return random.choice(warm if kind == "warm" else workers)
+
+
+@pytest.mark.slow
+@pytest.mark.timeout(1800)
+def test_a_grading_that_loses_any_of_its_processes_ends_as_an_undisturbed_one(
+    small_course: Path, tmp_path: Path
+) -> None:
+    """Slow: a class is graded again for each kill."""
+    hand_in(small_course, STUDENTS, SLOWLY)
+    undisturbed = tmp_path / "undisturbed"
+    shutil.copytree(small_course, undisturbed)
+    graded(undisturbed)
+    for number in range(KILLS):
+        kind = ("grader", "worker", "warm")[number % 3]
+        course = tmp_path / f"killed_{number}"
+        shutil.copytree(small_course, course)
+        running = start(course)
+        done, more = random.randrange(len(STUDENTS) - 2), random.random() / 2
+        while (
+            len(documents(course)) < done or not (course / "results" / LAB).exists() or len(children(running.pid)) < 3
+        ):
+            time.sleep(0.02)
+        time.sleep(more)
+        os.kill(victim(running, kind), signal.SIGKILL)
+        output = running.communicate(timeout=120)[0]
+        what = f"{kind} killed {more:.2f} s after result {done}: {output}"
+        before = documents(course)
+        following = start(course)
+        output = following.communicate(timeout=120)[0]
+        assert following.returncode == 0, what + output
+        assert f"8 of 8 submissions graded{f', {len(before)} of them before' if before else ''}." in output, (
+            what + output
+        )
+        if kind != "grader":
+            assert len(before) == 8 and running.returncode == 0, what
+        assert gradebook_rows(course) == gradebook_rows(undisturbed), what
+        assert written(course) == written(undisturbed), what
+
+
+@pytest.mark.slow
+def test_ctrl_c_finishes_what_is_being_written_and_says_how_to_go_on(small_course: Path) -> None:
+    """Slow: a class is graded."""
+    hand_in(small_course, STUDENTS, SLOWLY)
+    running = start(small_course)
+    while not documents(small_course):
+        time.sleep(0.02)
+    running.send_signal(signal.SIGINT)
+    output = running.communicate(timeout=60)[0]
+    assert running.returncode == 1 and "Run the same command to go on" in output and "Traceback" not in output, output
+    assert sorted(gradebook_rows(small_course)) == documents(small_course)
+    output = start(small_course).communicate(timeout=60)[0]
+    assert "8 of 8 submissions graded" in output
+    assert not children(os.getpid()) or not any("warm_main" in command for _, command in children(os.getpid()))
+
+
+@pytest.mark.slow
+def test_only_what_changed_is_graded_again(small_course: Path) -> None:
+    """Slow: a class is graded four times."""
+    hand_in(small_course, {"ada": None, "ben": None})
+    api = open_course(small_course)
+
+    def kept() -> dict[str, bool]:
+        return {done.student: done.kept for done in grade_lab(api, small_course, LAB)}
+
+    assert kept() == {"ada": False, "ben": False}
+    assert kept() == {"ada": True, "ben": True}
+    hand_in(small_course, {"ben": WRONG})
+    assert kept() == {"ada": True, "ben": False}
+    lab = small_course / "labs" / LAB / "lab.py"
+    lab.write_text(lab.read_text().replace("points=2", "points=3"))
+    build(read_course(small_course))
+    assert kept() == {"ada": False, "ben": False}
+    assert gradebook_rows(small_course)["ada"][1] == 3
+
+
+def test_a_check_that_did_not_change_is_not_examined_again(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Of a lab with two check cells, where one changed, the other one keeps its outcome."""
+    checks = {"check-a": "a's check", "check-b": "b's check"}
+    notebook = grading_notebook(checks)
+    asked: list[list[str]] = []
+
+    def examine(steps, *_):  # type: ignore[no-untyped-def]
+        asked.append([step.id for step in steps if step.kind == "check"])
+        return {step.id: grading.Seen() for step in steps}
+
+    monkeypatch.setattr(grading, "examine", examine)
+    monkeypatch.setattr(grading, "_checks", lambda cell: ())
+    warm = type("NoWarm", (), {"layers": (), "student": None})
+    first = grading.grade_notebook(notebook, "lab", "ada", (), warm, grading.Patience())  # type: ignore[arg-type]
+    changed = grading_notebook(checks | {"check-b": "another check"})
+    grading.grade_notebook(changed, "lab", "ada", (), warm, grading.Patience(), first.cells)  # type: ignore[arg-type]
+    changed = grading_notebook(checks, answer="another answer")
+    grading.grade_notebook(changed, "lab", "ada", (), warm, grading.Patience(), first.cells)  # type: ignore[arg-type]
+    assert asked == [["check-a", "check-b"], ["check-b"], ["check-a", "check-b"]]
+
+
+def grading_notebook(checks: dict[str, str], answer: str = "an answer"):  # type: ignore[no-untyped-def]
+    import nbformat
+
+    flags = {"grade": True, "solution": False, "locked": True, "points": 1, "schema_version": 3}
+    cells = [nbformat.v4.new_code_cell(answer, id="answer")]
+    for name, source in checks.items():
+        cells.append(nbformat.v4.new_code_cell(source, metadata={"nbgrader": flags | {"grade_id": name}}))
+    return nbformat.v4.new_notebook(cells=cells)
