@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import asdict, dataclass, field
+from dataclasses import dataclass, field
 from typing import Any
 
 
@@ -31,7 +31,7 @@ class Outcome:
     observed: bool = False
 
     def as_dict(self) -> dict[str, Any]:
-        return asdict(self)
+        return vars(self) | {"notes": list(self.notes)}
 
 
 def paying(outcomes: Sequence[Outcome]) -> list[Outcome]:

@@ -36,10 +36,19 @@ def read_outputs(text: Any) -> list[Output]:
 
 def within(outputs: list[Output], left: int) -> tuple[list[Output], int]:
     """The outputs, or a word on their absence where they are larger than `left`; and how many characters are left."""
-    size = len(json.dumps(outputs, ensure_ascii=False))
+    size = _characters(outputs)
     if size > left:
         return [{"output_type": "stream", "name": "stderr", "text": CUT}], left
     return outputs, left - size
+
+
+def _characters(value: Any) -> int:
+    """Of all texts in it, and a few more for what is around each value, as in a file."""
+    if isinstance(value, str):
+        return len(value) + 4
+    if isinstance(value, dict):
+        return sum(len(key) + 6 + _characters(inner) for key, inner in value.items())
+    return sum(map(_characters, value)) if isinstance(value, list) else 8
 
 
 def _output(output: Any) -> Output | None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ast
+import functools
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -21,6 +22,7 @@ from autograder.course import Check
 from autograder.examiner.clock import Patience
 from autograder.examiner.submission import Seen, Step, examine
 from autograder.result import CheckOutcome, GradedCell, Result
+from autograder.results.recording import Marks, marks_of
 from autograder.runner.task import Task, code_digest, digest, key_of, versions
 from autograder.runner.warm import Warm
 from autograder.submission.pieces import as_released, is_answer
@@ -32,9 +34,10 @@ from labkit.verdict import Verdict
 
 @dataclass(frozen=True)
 class Graded:
-    """A submission's result, and its notebook with the outputs of every cell, as nbgrader keeps it."""
+    """A submission's result, its marks, and its notebook with the outputs of every cell, as nbgrader keeps it."""
 
     result: Result
+    marks: Marks
     notebook: str
 
 
@@ -43,7 +46,7 @@ def grade_task(task: Task, warm: Warm) -> Graded:
 
     Raises GradlabError where no student process can be started: the machine's trouble, not the submission's.
     """
-    course = nbformat.reads(task.course.decode(), as_version=4)
+    course = _course(task.course)
     try:
         if task.notebook is None:
             raise Refused(task.refusal)
@@ -56,7 +59,15 @@ def grade_task(task: Task, warm: Warm) -> Graded:
         notebook, task.lab, task.student, repaired.notes, warm, settings.patience, task.kept, settings.device
     )
     notebook = limit_outputs(notebook, settings.preprocessors)
-    return Graded(result.model_copy(update={"key": key_of(task, warm.layers)}), nbformat.writes(notebook) + "\n")
+    result = result.model_copy(update={"key": key_of(task, warm.layers)})
+    return Graded(result, marks_of(result, notebook), nbformat.v4.writes(notebook) + "\n")
+
+
+@functools.lru_cache(maxsize=4)
+def _course(source: bytes) -> NotebookNode:
+    """A lab's source notebook, which nobody changes."""
+    course: NotebookNode = nbformat.reads(source.decode(), as_version=4)
+    return course
 
 
 def grade_notebook(
@@ -148,23 +159,24 @@ def _step(cell: NotebookNode, number: int) -> Step:
 
 
 def _graded(cell: NotebookNode, came: Seen, key: str) -> GradedCell:
-    checks = {check.label: check for check in _checks(cell)}
+    checks = {check.label: check for check in _checks(cell.source)}
     worth = float(cell.metadata.nbgrader.points)
     outcomes = [CheckOutcome(hidden=checks[o.label].hidden, **o.as_dict()) for o in came.outcomes]
     points = earned(came.outcomes, worth)
     return GradedCell(id=identity(cell), key=key, points=points, worth=worth, checks=tuple(outcomes))
 
 
-def _checks(cell: NotebookNode) -> tuple[Check, ...]:
-    path = Path(identity(cell))  # only errors would name it, and the builder has found those
-    return read_checks(ast.parse(cell.source), find_regions(cell.source, path, 1), path, 1)
+@functools.lru_cache(maxsize=1024)
+def _checks(source: str) -> tuple[Check, ...]:
+    path = Path("lab.py")  # only errors would name it, and the builder has found those
+    return read_checks(ast.parse(source), find_regions(source, path, 1), path, 1)
 
 
 def _verdict(graded: GradedCell, number: int) -> NotebookNode:
     outcomes = [Outcome(**check.model_dump(exclude={"hidden"})) for check in graded.checks]
     verdict = Verdict(outcomes, graded.worth, graded.worth, True, graded.points)
-    shown: NotebookNode = nbformat.v4.new_output("execute_result", verdict._repr_mimebundle_(), execution_count=number)
-    return shown
+    data = NotebookNode(verdict._repr_mimebundle_())
+    return NotebookNode(output_type="execute_result", metadata=NotebookNode(), data=data, execution_count=number)
 
 
 def _limits(seen: dict[str, Seen]) -> list[str]:

@@ -63,6 +63,10 @@ class Task:
     kept: tuple[GradedCell, ...] = ()
 
 
+# The rooms whose code has a part in a result.
+ROOMS = ("labkit", *(f"autograder/{room}" for room in "build examiner sandbox student submission wire".split()))
+
+
 @functools.cache
 def versions() -> Versions:
     """What this process grades with."""
@@ -75,7 +79,8 @@ def versions() -> Versions:
 def code_digest() -> str:
     """Of all code of this project that has a part in a result."""
     root = Path(labkit.__file__).parent.parent
-    files = sorted(path for room in ("autograder", "labkit") for path in (root / room).rglob("*.py"))
+    files = [path for room in ROOMS for path in sorted((root / room).rglob("*.py"))]
+    files += [root / "autograder" / "result.py", Path(__file__).with_name("grading.py")]
     parts: list[str | bytes] = []
     for path in files:
         parts += [str(path.relative_to(root)), path.read_bytes()]

@@ -33,8 +33,8 @@ def start(control: int, kernel: Kernel) -> None:
 
 
 def serve(control: socket.socket, kernel: Kernel) -> None:
-    """Answer ["run", source, execution count] with the outputs as JSON, ["fork"] (a socket comes with it) with the fork's
-    pid, and ["ping"] at all.
+    """Answer ["run", source, execution count] with the outputs as JSON, ["fork"] (a socket comes with it) with the
+    fork's pid, and ["ping"] at all.
 
     Returns when the examiner hangs up.
     """

@@ -4,11 +4,14 @@ from __future__ import annotations
 
 import ast
 import copy
+import functools
+import uuid
 from dataclasses import dataclass, field
 from typing import Any
 
 from nbformat import NotebookNode
 from nbgrader.preprocessors import ClearHiddenTests, ClearSolutions
+from nbgrader.utils import is_solution
 
 MAX_PARSED = 50_000  # characters of a cell; the parser needs some hundred times that in bytes
 
@@ -97,16 +100,46 @@ def identity_of(cell: NotebookNode) -> str:
 
 def as_released(cell: NotebookNode) -> NotebookNode:
     """The cell as a student receives it: a stub in place of the solution."""
-    if is_prose(cell):
-        return copy.deepcopy(cell)
-    stub: NotebookNode
-    stub, _ = ClearSolutions().preprocess_cell(copy.deepcopy(cell), {"language": "python"}, 0)
+    stub = copied(cell)
+    if not is_prose(cell):
+        stub.source = _stub(cell.source, cell.cell_type, is_solution(cell))
     return stub
+
+
+def new_cell(kind: str, text: str) -> NotebookNode:
+    """A cell as nbformat makes it, without its look at the schema; the id is one that no notebook has yet."""
+    cell = NotebookNode(id=uuid.uuid4().hex[:8], cell_type=kind, source=text, metadata=NotebookNode())
+    if kind == "code":
+        cell.update(execution_count=None, outputs=[])
+    return cell
+
+
+def new_notebook(cells: list[NotebookNode], metadata: NotebookNode) -> NotebookNode:
+    return NotebookNode(nbformat=4, nbformat_minor=5, metadata=metadata, cells=cells)
+
+
+def copied(cell: NotebookNode) -> NotebookNode:
+    """A copy of a cell, in a tenth of the time of a deep one: most of it is text."""
+    return NotebookNode(
+        {name: copy.deepcopy(value) if isinstance(value, dict | list) else value for name, value in cell.items()}
+    )
+
+
+@functools.lru_cache(maxsize=1024)
+def _stub(source: str, kind: str, solution: bool) -> str:
+    flags = NotebookNode(grade=False, grade_id="", locked=False, schema_version=3, solution=solution, task=False)
+    cell = NotebookNode(cell_type=kind, source=source, metadata=NotebookNode(nbgrader=flags))
+    return str(ClearSolutions().preprocess_cell(cell, {"language": "python"}, 0)[0].source)
+
+
+@functools.lru_cache(maxsize=1024)
+def _without_hidden_tests(source: str) -> str:
+    cell = NotebookNode(cell_type="code", source=source, metadata=NotebookNode(nbgrader=NotebookNode(grade=True)))
+    return str(ClearHiddenTests().preprocess_cell(cell, {}, 0)[0].source)
 
 
 def texts(cell: NotebookNode) -> list[str]:
     """The texts of a course's cell that are not a change: as the student received it, and as the instructor has it."""
     if is_answer(cell):
         return [as_released(cell).source.strip()]
-    released, _ = ClearHiddenTests().preprocess_cell(copy.deepcopy(cell), {}, 0)
-    return list(dict.fromkeys([cell.source.strip(), released.source.strip()]))
+    return list(dict.fromkeys([cell.source.strip(), _without_hidden_tests(cell.source).strip()]))

@@ -13,6 +13,7 @@ from nbformat import NotebookNode
 
 from autograder.submission.decode import AGAIN, Refused, decode
 from autograder.submission.files import notes_on
+from autograder.submission.pieces import new_cell, new_notebook
 
 __all__ = ["MAX_BYTES", "MAX_CELLS", "MAX_SOURCE", "Refused", "read_submission"]
 
@@ -21,11 +22,7 @@ MAX_CELLS = 2_000
 MAX_SOURCE = 200_000  # characters of one cell
 MAX_SOURCES = 2_000_000  # of all cells together
 MAX_PICTURES = 8_000_000  # characters of one cell's attachments, in base64
-MAKE = {
-    "code": nbformat.v4.new_code_cell,
-    "markdown": nbformat.v4.new_markdown_cell,
-    "raw": nbformat.v4.new_raw_cell,
-}
+KINDS = ("code", "markdown", "raw")
 SETTINGS = ("grade", "locked", "points", "solution", "task")  # nbgrader's, which a student must not change
 
 
@@ -65,9 +62,7 @@ def read_notebook(content: bytes, notes_on_folder: Sequence[str] = ()) -> Notebo
     language = _language(data)
     if language not in ("", "python"):
         notes.append(f"The notebook was saved with a kernel for {language}. It was graded with Python.")
-    metadata = NotebookNode(notes=[*notes, *notes_on_folder])
-    notebook: NotebookNode = nbformat.v4.new_notebook(cells=cells, metadata=metadata)
-    return notebook
+    return new_notebook(cells, NotebookNode(notes=[*notes, *notes_on_folder]))
 
 
 def _content(path: Path) -> bytes:
@@ -117,12 +112,12 @@ def _clean(cell: Any) -> NotebookNode:
     """A cell with its type, its text, and what it claims to be. Raises where it has none of them."""
     kind, source = cell["cell_type"], cell["source"]
     written = "".join(source) if isinstance(source, list) else source
-    if kind not in MAKE or not isinstance(written, str) or len(written) > MAX_SOURCE:
+    if kind not in KINDS or not isinstance(written, str) or len(written) > MAX_SOURCE:
         raise ValueError(kind)
     text = written.encode("utf-8", "replace").decode().replace("\0", "?")
     metadata = _dict(cell.get("metadata"))
     flags = _dict(metadata.get("nbgrader"))
-    clean: NotebookNode = MAKE[kind](text.replace("\r\n", "\n").replace("\r", "\n"))
+    clean = new_cell(kind, text.replace("\r\n", "\n").replace("\r", "\n"))
     clean.metadata["claims"] = {
         "grade_id": _name(flags.get("grade_id")),
         "id": _name(cell.get("id")),

@@ -9,14 +9,21 @@ from __future__ import annotations
 import copy
 from dataclasses import dataclass, field
 
-import nbformat
 from nbformat import NotebookNode
 
 from autograder.submission.decode import AGAIN, Refused
 from autograder.submission.match import EXERCISE, match
 from autograder.submission.notes import NOTES_ID, Found, notes_of, with_notes
-from autograder.submission.pieces import Piece, as_released, identity_of, is_answer, is_prose
-from autograder.submission.read import MAKE
+from autograder.submission.pieces import (
+    Piece,
+    as_released,
+    copied,
+    identity_of,
+    is_answer,
+    is_prose,
+    new_cell,
+    new_notebook,
+)
 
 __all__ = ["NOTES_ID", "Repaired", "blank", "notes_of", "repair"]
 
@@ -47,7 +54,7 @@ def repair(submitted: NotebookNode, course: NotebookNode) -> Repaired:
         if identity in answers:
             cells.append(_answered(cell, answers[identity]))
         elif not is_answer(cell):
-            cells.append(copy.deepcopy(cell))
+            cells.append(copied(cell))
             if identity not in present:
                 found.deleted.append(identity)
         elif not is_prose(cell):
@@ -56,7 +63,7 @@ def repair(submitted: NotebookNode, course: NotebookNode) -> Repaired:
         cells += [_plain(piece) for piece in added.get(identity, [])]
     _number(cells, {cell.id for cell in course.cells})
     _look_at_the_whole(submitted, answers, own, found)
-    notebook: NotebookNode = nbformat.v4.new_notebook(cells=cells, metadata=copy.deepcopy(course.metadata))
+    notebook = new_notebook(cells, copy.deepcopy(course.metadata))
     notes = found.notes()
     return Repaired(with_notes(notebook, notes), notes)
 
@@ -64,10 +71,8 @@ def repair(submitted: NotebookNode, course: NotebookNode) -> Repaired:
 def blank(course: NotebookNode, reason: str) -> Repaired:
     """The empty notebook, in place of a submission that could not be read."""
     notes = [f"Your file could not be graded, so it counts as empty. {reason}"]
-    notebook: NotebookNode = nbformat.v4.new_notebook(
-        cells=[as_released(c) if is_answer(c) else copy.deepcopy(c) for c in course.cells],
-        metadata=copy.deepcopy(course.metadata),
-    )
+    cells = [as_released(c) if is_answer(c) else copied(c) for c in course.cells]
+    notebook = new_notebook(cells, copy.deepcopy(course.metadata))
     return Repaired(with_notes(notebook, notes), notes)
 
 
@@ -136,7 +141,7 @@ def _number(cells: list[NotebookNode], taken: set[str]) -> None:
 
 
 def _answered(cell: NotebookNode, answer: Piece) -> NotebookNode:
-    answered = copy.deepcopy(cell)
+    answered = copied(cell)
     answered.source = answer.text
     if answer.pictures and cell.cell_type == "markdown":
         answered.attachments = answer.pictures
@@ -144,7 +149,7 @@ def _answered(cell: NotebookNode, answer: Piece) -> NotebookNode:
 
 
 def _plain(piece: Piece) -> NotebookNode:
-    cell: NotebookNode = MAKE[piece.kind](piece.text)
+    cell = new_cell(piece.kind, piece.text)
     if piece.pictures:
         cell.attachments = piece.pictures
     return cell
