@@ -1,5 +1,6 @@
 #!/usr/bin/env bash
-# Installs Debian's graphviz, libseccomp2 and chromium where this is allowed, and says what their absence costs elsewhere.
+# Installs Debian's graphviz, libseccomp2, chromium and postgresql where this is allowed, and says what their absence
+# costs elsewhere.
 # Under CI=true a package that cannot be installed is an error.
 set -u
 
@@ -7,6 +8,7 @@ missing=()
 command -v dot >/dev/null || missing+=(graphviz)
 ldconfig -p 2>/dev/null | grep -q libseccomp.so.2 || missing+=(libseccomp2)
 command -v chromium >/dev/null || missing+=(chromium)
+compgen -G '/usr/lib/postgresql/*/bin/initdb' >/dev/null || command -v initdb >/dev/null || missing+=(postgresql)
 [ ${#missing[@]} -eq 0 ] && exit 0
 
 if command -v apt-get >/dev/null && [ "$(id -u)" -eq 0 ]; then
@@ -20,6 +22,7 @@ for package in "${missing[@]}"; do
     graphviz) echo "  without graphviz: show_graph draws with networkx, less legibly" ;;
     libseccomp2) echo "  without libseccomp2: gradlab grades only with --isolation=none" ;;
     chromium) echo "  without chromium: the browser tests do not run" ;;
+    postgresql) echo "  without postgresql: the tests of a gradebook on PostgreSQL do not run" ;;
     esac
 done
 [ "${CI:-}" = true ] && exit 1

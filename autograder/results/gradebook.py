@@ -7,17 +7,18 @@ from pathlib import Path
 from typing import Any
 
 import nbformat
-from nbgrader.api import Gradebook, MissingEntry
+from nbgrader.api import MissingEntry
 
 from autograder.errors import GradlabError
 from autograder.result import CheckOutcome
+from autograder.results.recording import opened
 from autograder.results.schema import CheckResult, ExerciseResult, SubmissionResult
 from autograder.results.store import load_result
 
 
 def read_results(db_url: str, course: Path, lab: str) -> list[SubmissionResult]:
     """The results of every graded submission of a lab, by student. Raises GradlabError where the lab is unknown."""
-    with Gradebook(db_url) as gradebook:
+    with opened(db_url) as gradebook:
         try:
             submissions = gradebook.assignment_submissions(lab)
             gradebook.find_assignment(lab)
@@ -33,7 +34,7 @@ def _natural(name: str) -> list[tuple[int, str]]:
 
 def read_result(db_url: str, course: Path, lab: str, student: str) -> SubmissionResult:
     """The result of one graded submission. Raises GradlabError where there is none."""
-    with Gradebook(db_url) as gradebook:
+    with opened(db_url) as gradebook:
         try:
             return _result(gradebook.find_submission(lab, student), course, lab)
         except MissingEntry:

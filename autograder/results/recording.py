@@ -14,8 +14,11 @@ from typing import Any
 from nbformat import NotebookNode
 from nbgrader.api import Comment, Grade, Gradebook, Student, SubmittedAssignment, SubmittedNotebook
 from nbgrader.utils import compute_checksum, determine_grade, is_grade, is_solution, is_task
+from sqlalchemy import make_url
+from sqlalchemy.exc import NoSuchModuleError, OperationalError
 from sqlalchemy.orm import selectinload
 
+from autograder.errors import GradlabError
 from autograder.result import Result
 
 Penalty = Callable[[str, float, float], float | None]  # of (student, score, seconds late)
@@ -35,7 +38,7 @@ class Marks:
     submitted: datetime | None = None
 
 
-def marks_of(result: Result, notebook: NotebookNode, submitted: datetime | None) -> Marks:
+def marks_of(result: Result, notebook: NotebookNode, submitted: datetime | None = None) -> Marks:
     """notebook: the autograded one."""
     scores: dict[str, float | None] = {}
     unanswered = {}
@@ -51,9 +54,21 @@ def marks_of(result: Result, notebook: NotebookNode, submitted: datetime | None)
 
 
 @contextlib.contextmanager
-def opened(db_url: str, course_id: str) -> Iterator[Gradebook]:
-    """The gradebook, which SQLite keeps in a file, and PostgreSQL behind a URL of its own."""
-    with Gradebook(db_url, course_id) as gradebook:
+def opened(db_url: str, course_id: str = "default_course") -> Iterator[Gradebook]:
+    """The gradebook, which SQLite keeps in a file, and PostgreSQL behind a URL of its own.
+
+    Raises GradlabError where no database answers there.
+    """
+    try:
+        gradebook = Gradebook(db_url, course_id)
+    except (ImportError, NoSuchModuleError, OperationalError) as error:
+        where = make_url(db_url).render_as_string(hide_password=True)
+        cause = getattr(error, "orig", None) or error
+        raise GradlabError(
+            f"the gradebook {where} cannot be opened: {cause}\n    fix: set c.CourseDirectory.db_url in "
+            "nbgrader_config.py right; PostgreSQL needs pip install 'psycopg[binary]'"
+        ) from None
+    with gradebook:
         yield gradebook
 
 
