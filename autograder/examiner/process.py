@@ -25,10 +25,14 @@ class Keeper(Protocol):
 
 
 class StudentProcess:
-    """A process that runs cells. `ended` says why it is gone."""
+    """A process that runs cells. `ended` says why it is gone.
 
-    def __init__(self, control: socket.socket, pid: int, keeper: Keeper) -> None:
-        self.control, self.pid, self.keeper, self.ended = control, pid, keeper, ""
+    forks: whether it can be forked. One that uses CUDA cannot: it serves calls itself, and runs no cell after that.
+    """
+
+    def __init__(self, control: socket.socket, pid: int, keeper: Keeper, forks: bool = True) -> None:
+        self.control, self.pid, self.keeper, self.forks = control, pid, keeper, forks
+        self.ended, self.serves = "", False
 
     def run(self, source: str, number: int, limit: Limit) -> list[dict[str, Any]]:
         """The outputs of a cell. number: its execution count. Raises Stopped where it took too long or ended it."""
@@ -42,20 +46,25 @@ class StudentProcess:
         return read_outputs(outputs)
 
     def fork(self, group: str, seconds: float) -> Link:
-        """A line to a fork of the process as it is now, in this group of its processes. Raises Stopped."""
-        if self.ended:
-            raise Stopped(self.ended)
+        """A line to a fork of the process as it is now, in this group of its processes. Raises Stopped.
+
+        Of a process that cannot be forked, the line to itself, once.
+        """
+        if self.ended or self.serves:
+            raise Stopped(self.ended or "the Python process serves a check already")
         ours, theirs = socket.socketpair()
         try:
             self.keeper.born(self.pid, "")  # what cells have started belongs to no check
-            self._ask(["fork"], seconds)
+            self._ask(["fork" if self.forks else "serve"], seconds)
             socket.send_fds(self.control, [b"f"], [theirs.fileno()])
             receive(self.control, seconds)
         except (WireError, OSError):
             raise self._stop(self._how_it_ended()) from None
         finally:
             theirs.close()
-        self.keeper.born(self.pid, group)
+        self.serves = not self.forks
+        if self.forks:
+            self.keeper.born(self.pid, group)
         return Link(ours)
 
     def tidy(self, group: str) -> None:
@@ -65,8 +74,8 @@ class StudentProcess:
 
     def alive(self) -> bool:
         """Whether it still answers. One that does not is ended for good."""
-        if self.ended:
-            return False
+        if self.ended or self.serves:
+            return not self.why()
         try:
             self._ask(["ping"], ENDING_SECONDS)
             receive(self.control, ENDING_SECONDS)

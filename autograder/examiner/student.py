@@ -75,11 +75,13 @@ class Student:
     def keep(self) -> None:
         """Keep the state of the process for the places that were marked here: the next cell may change it.
 
+        Of a process that cannot be forked nothing is kept: the cells run again, up to each of these places.
+
         Raises Stopped where it cannot be forked. The last cell is then taken for the cause, and left out from now on.
         """
         names, self._here = self._here, []
         try:
-            for name in names:
+            for name in names if self._process.forks else ():
                 self._links[name] = self._process.fork(name, self._clock.check())
         except Stopped:
             self._leave_out_the_last_cell()
@@ -96,9 +98,9 @@ class Student:
 
     def connect(self, name: str) -> Link:
         """A line to the state marked with this name; to a new process where the last line broke. Raises Stopped."""
-        if name in self._here and self._process.alive():
+        if name in self._here:
             with contextlib.suppress(Stopped):
-                return self._shared_line()
+                return self._shared_line(name)
         link = self._links.get(name)
         if link is not None and not link.broken and link.begin():
             self._last = self._process
@@ -145,18 +147,26 @@ class Student:
         self._links.clear()
         self._shared = None
 
-    def _shared_line(self) -> Link:
-        self._last = self._process
+    def _shared_line(self, name: str) -> Link:
         if self._shared is None or self._shared.broken or not self._shared.begin():
             self._end_shared()
+            if not self._process.forks and self._process.ended:
+                self._count_restart(name)
+                self._replace()
+            if not self._process.alive():
+                raise Stopped("the Python process is lost")
             self._shared = self._process.fork(SHARED, self._clock.check())
+        self._last = self._process
         return self._shared
 
     def _end_shared(self) -> None:
         if self._shared is not None:
             self._shared.close()
-            self._process.tidy(SHARED)
             self._shared = None
+            if self._process.forks:
+                self._process.tidy(SHARED)
+            else:
+                self._process.kill()
 
     def _leave_out_the_last_cell(self) -> None:
         cells = [number for number, done in enumerate(self._done) if isinstance(done, Cell)]
@@ -177,13 +187,16 @@ class Student:
         for done in self._done:
             if isinstance(done, Cell):
                 self._process.run(done.source, done.number, self._clock.cell())
-            elif done.name not in self._here:
+            elif done.name not in self._here and self._process.forks:
                 self._links[done.name] = self._process.fork(done.name, self._clock.check())
 
-    def _new_replay(self, name: str) -> None:
+    def _count_restart(self, name: str) -> None:
         if self._restarts[name] == RESTARTS:
             raise Stopped(self._last.ended or "the Python process was lost too often")
         self._restarts[name] += 1
+
+    def _new_replay(self, name: str) -> None:
+        self._count_restart(name)
         if self._replay is not None:
             self._replay.process.kill()
         self._replay = Replay(self._start(), self._done)
@@ -197,7 +210,7 @@ class Replay:
 
     def can_reach(self, name: str) -> bool:
         """Whether the place of this name still lies ahead, or right here."""
-        return self.process.alive() and self._done.index(Place(name)) >= self._position
+        return self.process.alive() and not self.process.serves and self._done.index(Place(name)) >= self._position
 
     def connect(self, name: str, clock: Clock) -> Link:
         """A line to a fork of the process at this place. Raises Stopped."""

@@ -45,9 +45,12 @@ class Runs:
         limits: Limits,
         readable: tuple[Path, ...],
         network: Network,
+        device: str,
         act: Callable[[int], None],
     ) -> None:
         self.layers, self.limits, self.readable, self.network, self.act = layers, limits, readable, network, act
+        self.devices = nodes_of(device)
+        self.environment = {"GRADLAB_DEVICE": device}
         self.running: dict[int, Running] = {}
 
     def start(self, control: int) -> list[int | str]:
@@ -60,6 +63,8 @@ class Runs:
                 path,
                 self.layers,
                 readable=self.readable,
+                devices=self.devices,
+                environment=self.environment,
                 uid=uid,
                 limits=self.limits,
                 network=self.network,
@@ -166,6 +171,11 @@ class Runs:
     def _note(self, pid: int, status: int) -> None:
         if pid in self.running:
             self.running[pid].status = status
+
+
+def nodes_of(device: str) -> tuple[Path, ...]:
+    """The files in /dev through which a process reaches this device."""
+    return tuple(sorted(Path("/dev").glob("nvidia*"))) if device.startswith("cuda") else ()
 
 
 def _own(running: Running) -> list[int]:

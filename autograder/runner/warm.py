@@ -33,14 +33,19 @@ class Warm:
     `lost`: it does not answer any more; what follows needs another one.
 
     isolation: a level of `gradlab doctor`. secret: folders that must not exist for a student process.
-    jobs: how many clients it will have; see warm_processes().
+    jobs: how many clients it will have; see warm_processes(). device: "cpu", or "cuda" for submissions that may use it.
     Raises GradlabError where this machine isolates less than that, or a secret folder lies in what Python needs.
     """
 
     def __init__(
-        self, isolation: str = "full", limits: Limits | None = None, secret: Iterable[Path] = (), jobs: int = 1
+        self,
+        isolation: str = "full",
+        limits: Limits | None = None,
+        secret: Iterable[Path] = (),
+        jobs: int = 1,
+        device: str = "cpu",
     ) -> None:
-        self.limits = limits or Limits()
+        self.limits, self.device = limits or Limits(), device
         readable = [Path(labkit.__file__).parent]
         refuse_readable(secret, (*runtime_paths(), *readable))
         self.home = Path(tempfile.mkdtemp(prefix="gradlab-warm-"))
@@ -59,7 +64,7 @@ class Warm:
             )
             for _, theirs in pairs:
                 theirs.close()
-            settings = [isolation, list(astuple(self.limits)), [str(path) for path in readable]]
+            settings = [isolation, list(astuple(self.limits)), [str(path) for path in readable], device]
             refusal, self.layers = self._ask(settings)
             if refusal:
                 raise GradlabError(refusal)
@@ -86,7 +91,7 @@ class Warm:
             self.stop(pid)
             raise GradlabError(f"a student process could not enter its sandbox ({why}): run gradlab doctor") from None
         self.born(pid, "")
-        return StudentProcess(ours, pid, self)
+        return StudentProcess(ours, pid, self, forks=self.device == "cpu")
 
     def born(self, pid: int, group: str) -> None:
         """Let those of its processes that belong to no group yet be this one."""
@@ -155,13 +160,17 @@ class Warm:
 
 
 def warm_processes(
-    jobs: int, isolation: str = "full", limits: Limits | None = None, secret: Iterable[Path] = ()
+    jobs: int,
+    isolation: str = "full",
+    limits: Limits | None = None,
+    secret: Iterable[Path] = (),
+    device: str = "cpu",
 ) -> list[Warm]:
     """One for each of the jobs, for the price of one start: the others are forks of the first, which owns their home.
 
     Raises GradlabError as Warm does.
     """
-    first = Warm(isolation, limits, secret, jobs)
+    first = Warm(isolation, limits, secret, jobs, device)
     found = [first]
     for orders in first.spare:
         found.append(copy.copy(first))

@@ -40,10 +40,10 @@ FIRST_USED = (
 
 
 def main(descriptors: Sequence[int]) -> None:
-    """Take [isolation, limits, readable paths], answer [error, layers], and then orders until the client hangs up."""
+    """Take [isolation, limits, readable paths, device], answer [error, layers], and then orders until the client hangs up."""
     home = os.getcwd()
     clients = [socket.socket(fileno=descriptor) for descriptor in descriptors]
-    level, limits, readable = receive(clients[0])
+    level, limits, readable, device = receive(clients[0])
     try:
         layers = require(level)  # before torch is there: the forks that try the layers are cheap then
     except GradlabError as error:
@@ -54,7 +54,7 @@ def main(descriptors: Sequence[int]) -> None:
     orders = _fork_for_each(clients)
     adopt_orphans()
     paths = (*runtime_paths(), *map(Path, readable))
-    runs = Runs(layers, Limits(*limits), paths, network_for(layers), serve)
+    runs = Runs(layers, Limits(*limits), paths, network_for(layers), device, serve)
     try:
         _serve(orders, runs)
     except WireClosed:

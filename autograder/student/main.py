@@ -34,7 +34,7 @@ def start(control: int, kernel: Kernel) -> None:
 
 def serve(control: socket.socket, kernel: Kernel) -> None:
     """Answer ["run", source, execution count] with the outputs as JSON, ["fork"] (a socket comes with it) with the
-    fork's pid, and ["ping"] at all.
+    fork's pid, and ["ping"] at all. ["serve"] (a socket comes with it) is the last thing that it takes.
 
     Returns when the examiner hangs up.
     """
@@ -50,6 +50,11 @@ def serve(control: socket.socket, kernel: Kernel) -> None:
             elif kind == "fork":
                 forks.append(_fork(control, kernel))
                 send(control, forks[-1])
+            elif kind == "serve":
+                _, (descriptor, *_), _, _ = socket.recv_fds(control, 1, 1)
+                send(control, "ready")
+                serve_calls(socket.socket(fileno=descriptor), kernel.namespace)
+                return
         except WireClosed:
             return
         except WireError:
