@@ -34,6 +34,7 @@ class Warm:
 
     isolation: a level of `gradlab doctor`. secret: folders that must not exist for a student process.
     jobs: how many clients it will have; see warm_processes(). device: "cpu", or "cuda" for submissions that may use it.
+    compiled: what torch.compile finds compiled, see compiled_for().
     Raises GradlabError where this machine isolates less than that, or a secret folder lies in what Python needs.
     """
 
@@ -44,9 +45,10 @@ class Warm:
         secret: Iterable[Path] = (),
         jobs: int = 1,
         device: str = "cpu",
+        compiled: Path | None = None,
     ) -> None:
         self.limits, self.device = limits or Limits(), device
-        readable = [Path(labkit.__file__).parent]
+        readable = [Path(labkit.__file__).parent, *([compiled] if compiled else [])]
         refuse_readable(secret, (*runtime_paths(), *readable))
         self.home = Path(tempfile.mkdtemp(prefix="gradlab-warm-"))
         self.lost = False
@@ -64,7 +66,13 @@ class Warm:
             )
             for _, theirs in pairs:
                 theirs.close()
-            settings = [isolation, list(astuple(self.limits)), [str(path) for path in readable], device]
+            settings = [
+                isolation,
+                list(astuple(self.limits)),
+                [str(path) for path in readable],
+                device,
+                str(compiled or ""),
+            ]
             refusal, self.layers = self._ask(settings)
             if refusal:
                 raise GradlabError(refusal)
@@ -165,12 +173,13 @@ def warm_processes(
     limits: Limits | None = None,
     secret: Iterable[Path] = (),
     device: str = "cpu",
+    compiled: Path | None = None,
 ) -> list[Warm]:
     """One for each of the jobs, for the price of one start: the others are forks of the first, which owns their home.
 
     Raises GradlabError as Warm does.
     """
-    first = Warm(isolation, limits, secret, jobs, device)
+    first = Warm(isolation, limits, secret, jobs, device, compiled)
     found = [first]
     for orders in first.spare:
         found.append(copy.copy(first))

@@ -40,17 +40,17 @@ FIRST_USED = (
 
 
 def main(descriptors: Sequence[int]) -> None:
-    """Take [isolation, limits, readable paths, device], answer [error, layers], and then orders until the client hangs up."""
+    """Take [isolation, limits, readable paths, device, compiled], answer [error, layers], and then orders until the client hangs up."""
     home = os.getcwd()
     clients = [socket.socket(fileno=descriptor) for descriptor in descriptors]
-    level, limits, readable, device = receive(clients[0])
+    level, limits, readable, device, compiled = receive(clients[0])
     try:
         layers = require(level)  # before torch is there: the forks that try the layers are cheap then
     except GradlabError as error:
         send(clients[0], [str(error), []])
         return
     send(clients[0], ["", sorted(layers)])
-    serve = _import_what_labs_import()
+    serve = _import_what_labs_import(compiled)
     orders = _fork_for_each(clients)
     adopt_orphans()
     paths = (*runtime_paths(), *map(Path, readable))
@@ -89,19 +89,22 @@ def _serve(orders: socket.socket, runs: Runs) -> None:
             looked = time.monotonic()
 
 
-def _import_what_labs_import() -> Callable[[int], None]:
-    """Import torch and the rest, and give what a student process does once it is in its sandbox."""
+def _import_what_labs_import(compiled: str) -> Callable[[int], None]:
+    """Import torch and the rest, and give what a student process does once it is in its sandbox.
+
+    compiled: a cache of torch.compile, or empty.
+    """
     import torch
 
     from autograder.student.kernel import Kernel
     from autograder.student.main import start
 
     torch.set_num_threads(1)
-    for name in FIRST_USED:
+    for name in (*FIRST_USED, *(["torch._inductor.compile_fx"] if compiled else [])):
         importlib.import_module(name)
     kernel = Kernel()
     make_forks_cheap()
-    return lambda control: start(control, kernel)
+    return lambda control: start(control, kernel, compiled)
 
 
 def make_forks_cheap() -> None:

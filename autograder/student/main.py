@@ -11,22 +11,30 @@ import os
 import random
 import socket
 import sys
+from pathlib import Path
 from typing import Any
 
 import numpy as np
 import torch
 
 from autograder.student.calls import Calls
+from autograder.student.compiled import link_compiled
 from autograder.student.kernel import Kernel, Output
 from autograder.wire.frames import WireClosed, WireError, receive, send
 
 
-def start(control: int, kernel: Kernel) -> None:
-    """Be a student process: say so over the socket with this descriptor, and serve it. The first act in the sandbox."""
+def start(control: int, kernel: Kernel, compiled: str = "") -> None:
+    """Be a student process: say so over the socket with this descriptor, and serve it. The first act in the sandbox.
+
+    compiled: a cache of torch.compile to start with.
+    """
     torch.set_num_threads(1)  # again after the fork: a thread pool does not survive it
     for seed in (torch.manual_seed, random.seed, np.random.seed):
         seed(0)
     sys.path.insert(0, "")  # as in every notebook: the directory where it runs
+    if compiled:
+        with contextlib.suppress(OSError):  # without it, code is compiled anew
+            link_compiled(Path(compiled), Path(os.environ["TORCHINDUCTOR_CACHE_DIR"]))
     channel = socket.socket(fileno=control)
     send(channel, "ready")
     serve(channel, kernel)
