@@ -40,7 +40,9 @@ FIRST_USED = (
 
 
 def main(descriptors: Sequence[int]) -> None:
-    """Take [isolation, limits, readable paths, device, compiled], answer [error, layers], and then orders until the client hangs up."""
+    """Take [isolation, limits, readable paths, device, compiled] and answer [error, layers]; then take orders until the
+    client hangs up.
+    """
     home = os.getcwd()
     clients = [socket.socket(fileno=descriptor) for descriptor in descriptors]
     level, limits, readable, device, compiled = receive(clients[0])
