@@ -111,6 +111,34 @@ def _set_torch_state(packed: bytes) -> None:
     torch.set_rng_state(torch.frombuffer(bytearray(packed), dtype=torch.uint8))
 
 
+class _PythonState:
+    """Python's state, which takes 15 microseconds to give and 8 to compare; a look at its memory takes one.
+
+    The memory is that of CPython's `RandomObject`, an index and the words. Where it is another, every look is full.
+    """
+
+    def __init__(self) -> None:
+        self._memory: Any = None
+        self._state: Any = random.getstate()
+        numbers = np.array([self._state[1][-1], *self._state[1][:-1]], "<u4")
+        self._known = ctypes.string_at(id(_generator()) + object.__basicsize__, numbers.nbytes) == numbers.tobytes()
+
+    def __call__(self) -> Any:
+        generator: Any = _generator()
+        if not self._known or type(generator) is not random.Random:
+            return random.getstate()
+        address = id(generator) + object.__basicsize__
+        memory = ctypes.string_at(address, 4 * WORDS + 4), vars(generator)["gauss_next"]
+        if memory != self._memory:
+            self._memory, self._state = memory, random.getstate()
+        return self._state
+
+
+def _generator() -> Any:
+    """Behind the functions of the module."""
+    return getattr(random.getstate, "__self__", None)
+
+
 def _pack_python(state: Any) -> bytes:
     version, numbers, gauss = state
     return np.array(numbers, "<u4").tobytes() + PYTHON_END.pack(version, gauss is not None, gauss or 0.0)
@@ -163,6 +191,6 @@ def _set_numpy_state(packed: bytes) -> None:
 # (read, pack, apply) of each source of random numbers.
 RANDOM: list[Any] = [
     (_torch_state, bytes, _set_torch_state),
-    (random.getstate, _pack_python, _set_python_state),
+    (_PythonState(), _pack_python, _set_python_state),
     (_NumpyState(), _pack_numpy, _set_numpy_state),
 ]
