@@ -7,6 +7,7 @@ import os
 import signal
 import sys
 from collections.abc import Iterator
+from enum import StrEnum
 from pathlib import Path
 from threading import Event
 from typing import Annotated
@@ -18,6 +19,11 @@ from rich.table import Table
 
 from autograder.errors import GradlabError
 from autograder.progress import progress
+
+
+class Device(StrEnum):
+    CPU, CUDA, AUTO = "cpu", "cuda", "auto"
+
 
 app = typer.Typer(add_completion=False, no_args_is_help=True, pretty_exceptions_enable=False, help=__doc__)
 CoursePath = Annotated[Path, typer.Option("--course", help="The course's folder: the one that holds labs/.")]
@@ -86,6 +92,11 @@ def grade(
     jobs: Annotated[int, typer.Option(min=1, help="Submissions graded at a time.")] = len(os.sched_getaffinity(0)),
     again: Annotated[bool, typer.Option("--again", help="Grade those too whose result is up to date.")] = False,
     isolation: Annotated[str, typer.Option(help="Accept a weaker sandbox: a level that gradlab doctor lists.")] = "",
+    device: Annotated[Device, typer.Option(help="What labs run on; auto: cuda where it is here.")] = Device.CPU,
+    cluster: Annotated[
+        str, typer.Option(metavar="ADDRESS", help="Grade on the workers of this dask scheduler, e.g. tcp://HOST:8786.")
+    ] = "",
+    wait: Annotated[float, typer.Option(min=0, help="Seconds to wait for a worker of the cluster.")] = 60,
 ) -> None:
     """Grade the submissions of a lab into nbgrader's gradebook. What has been graded and did not change is kept."""
     from autograder.runner.grade import grade_lab, submitted_students
@@ -95,7 +106,7 @@ def grade(
     total = 1 if student else len(submitted_students(course, lab))
     failed = kept = 0
     with stopped_by_ctrl_c() as stop, progress(err, f"grading {lab}", total) as steps:
-        for done in grade_lab(api, course.resolve(), lab, student, jobs, again, stop):
+        for done in grade_lab(api, course.resolve(), lab, student, jobs, again, stop, cluster, wait, device):
             steps.step(bool(done.failure))
             kept += done.kept
             failed += bool(done.failure)

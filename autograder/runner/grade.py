@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import contextlib
+import fcntl
 import json
 import os
 import re
@@ -20,10 +22,12 @@ from autograder.result import Result
 from autograder.results.autograded import autograded_path, files_beside, write_autograded
 from autograder.results.recording import Marks, Penalty, Recorded, marks_of, opened, record, recorded
 from autograder.results.store import load_result, result_path, write_result
+from autograder.runner.cluster import WAIT_SECONDS, grade_on_cluster, layers_on_cluster
 from autograder.runner.grading import Graded
 from autograder.runner.nbgrader_api import must
-from autograder.runner.pool import Failure, grade_all
+from autograder.runner.pool import grade_all
 from autograder.runner.task import Settings, Task, digest, key_of, settings_of
+from autograder.runner.work import Failure
 from autograder.sandbox import require
 from autograder.submission.files import settle
 from autograder.submission.read import Refused, read_file
@@ -48,12 +52,12 @@ def submitted_students(course: Path, lab: str) -> list[str]:
     return sorted(folder.name for folder in folders if os.path.lexists(folder / lab))
 
 
-def prepare(api: Any, course: Path, lab: str) -> None:
+def prepare(api: Any, course: Path, lab: str, gradebook: Any) -> None:
     """Put the lab's cells and points into the gradebook, as `nbgrader generate_assignment` does, where they changed."""
     note = course / "results" / lab / ".prepared"
     source = digest((course / "source" / lab / f"{lab}.ipynb").read_bytes(), api.coursedir.db_url)
-    with opened(api.coursedir.db_url, api.coursedir.course_id) as gradebook:
-        known = any(assignment.name == lab for assignment in gradebook.assignments)
+    known = any(assignment.name == lab for assignment in gradebook.assignments)
+    gradebook.db.commit()  # no transaction is open while nbgrader writes
     if not known or not note.exists() or note.read_text() != source:
         must(api.generate_assignment(lab, force=True, create=True), f"putting {lab} into the gradebook")
         note.parent.mkdir(parents=True, exist_ok=True)
@@ -68,28 +72,33 @@ def grade_lab(
     jobs: int = 1,
     again: bool = False,
     stop: Event | None = None,
+    cluster: str = "",
+    wait: float = WAIT_SECONDS,
+    device: str = "cpu",
 ) -> Iterator[Done]:
     """Grade every submission of the lab, or one student's, and yield each as it is done.
 
     jobs: submissions that are graded at a time. again: those too whose result is up to date. stop: set it to end
-    early; what is graded by then is recorded.
+    early; what is graded by then is recorded. cluster: the address of a dask scheduler on whose workers submissions are
+    graded, in place of this machine. wait: seconds without a worker after which that is an error. device: what
+    labkit.device() gives: "cpu", "cuda", or "auto" for cuda where this machine has it.
     """
     source = course / "source" / lab / f"{lab}.ipynb"
     if not source.exists():
         raise GradlabError(f"no lab {lab!r} in {course}/source: run gradlab build, or check the name")
-    settings = settings_from(api.config)
-    layers = sorted(require(settings.isolation))
+    settings = settings_from(api.config, device if cluster and device != "auto" else on_this_machine(device))
+    layers = layers_on_cluster(settings, cluster, [course], wait) if cluster else sorted(require(settings.isolation))
     students = [s for s in submitted_students(course, lab) if not student or s == student]
     if not students:
         who = f"from {student} " if student else ""
         raise GradlabError(
             f"no submission {who}in {course}/submitted/*/{lab}: collect them with nbgrader collect {lab}"
         )
-    prepare(api, course, lab)
-    with opened(api.coursedir.db_url, api.coursedir.course_id) as gradebook:
+    with alone(course, lab), opened(api.coursedir.db_url, api.coursedir.course_id) as gradebook:
+        prepare(api, course, lab, gradebook)
         desk = Desk(api, course, lab, settings, layers, gradebook)
         try:
-            yield from desk.grade(students, jobs, again, stop or Event())
+            yield from desk.grade(students, jobs, again, stop or Event(), cluster, wait)
         finally:
             desk.write()
 
@@ -119,10 +128,35 @@ def late_penalty(config: Any) -> Penalty:
     return penalty
 
 
-def settings_from(config: Any) -> Settings:
+def settings_from(config: Any, device: str = "cpu") -> Settings:
     """What nbgrader_config.py says about grading."""
     preprocessors = {name: json.loads(json.dumps(config[name])) for name in PREPROCESSORS if name in config}
-    return settings_of(**{**config.get("Examine", {}), **preprocessors})
+    return settings_of(**{**config.get("Examine", {}), "device": device, **preprocessors})
+
+
+def on_this_machine(device: str) -> str:
+    """The device, "auto" decided, without asking a driver. Raises GradlabError where it is not here."""
+    found = sorted(Path("/dev").glob("nvidia[0-9]*"))
+    if device == "auto":
+        return "cuda" if found else "cpu"
+    if device == "cuda" and not found:
+        raise GradlabError(
+            "--device cuda, and this machine has no GPU (/dev/nvidia0)\n    fix: --device cpu, or --cluster"
+        )
+    return device
+
+
+@contextlib.contextmanager
+def alone(course: Path, lab: str) -> Iterator[None]:
+    """Raise GradlabError where another process grades this lab."""
+    path = course / "results" / lab / ".lock"
+    path.parent.mkdir(parents=True, exist_ok=True)
+    with path.open("w") as lock:
+        try:
+            fcntl.lockf(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)  # not flock: the workers would hold it too
+        except OSError:
+            raise GradlabError(f"another gradlab grades {lab} in {course}: wait for its end, or stop it") from None
+        yield
 
 
 class Desk:
@@ -140,10 +174,22 @@ class Desk:
         self._written = time.monotonic()
         self._aside: list[Done] = []  # what was found out while looking for tasks
 
-    def grade(self, students: Iterable[str], jobs: int, again: bool, stop: Event) -> Iterator[Done]:
+    def grade(
+        self,
+        students: Iterable[str],
+        jobs: int,
+        again: bool,
+        stop: Event,
+        cluster: str = "",
+        wait: float = WAIT_SECONDS,
+    ) -> Iterator[Done]:
         """Each submission as it is done, in the order in which that happens."""
         tasks = self._tasks(students, recorded(self.gradebook, self.lab), again)
-        for task, outcome in grade_all(tasks, self.settings, jobs, [self.course], stop):
+        if cluster:
+            outcomes = grade_on_cluster(tasks, self.settings, cluster, [self.course], stop, wait)
+        else:
+            outcomes = grade_all(tasks, self.settings, jobs, [self.course], stop)
+        for task, outcome in outcomes:
             yield from self._take_aside()
             yield self._failed(task.student, outcome.reason) if isinstance(outcome, Failure) else self._keep(outcome)
         yield from self._take_aside()
@@ -199,8 +245,7 @@ class Desk:
         permissions = 0o664 if self.api.coursedir.groupshared else 0o444
         write_autograded(self.course, self.lab, student, graded.notebook, self.ignore, permissions)
         write_result(self.course, result)
-        notebook = nbformat.reads(graded.notebook, as_version=4)
-        self._record(marks_of(result, notebook, self._submitted(student)))
+        self._record(replace(graded.marks, submitted=self._submitted(student)))
         return Done(student)
 
     def _record(self, marks: Marks) -> None:

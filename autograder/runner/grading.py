@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import ast
 import functools
+import os
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -85,6 +86,7 @@ def grade_notebook(
     notes: what was repaired. kept: cells of an earlier result: what they say counts where their keys are still the
     same, and is not examined again. Raises GradlabError where no student process can be started.
     """
+    os.environ["GRADLAB_DEVICE"] = device  # for labkit.device() in checks; the student process has the same
     code = [cell for cell in notebook.cells if cell.cell_type == "code"]
     steps = steps_of(notebook)
     keys = _keys(notebook, steps, warm.layers, device)

@@ -8,12 +8,10 @@ from __future__ import annotations
 import contextlib
 import gc
 import multiprocessing
-import os
 import signal
 import time
-import traceback
 from collections.abc import Iterable, Iterator
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from multiprocessing.connection import Connection, wait
 from pathlib import Path
 from threading import Event
@@ -21,22 +19,12 @@ from typing import Any
 
 import torch
 
-from autograder.errors import GradlabError
-from autograder.runner.grading import Graded, grade_task
+from autograder.runner.grading import Graded
 from autograder.runner.task import Settings, Task
 from autograder.runner.warm import Warm, warm_processes
+from autograder.runner.work import STUCK_SECONDS, Failure, Purpose, answer_tasks, next_try, purpose
 
-TRIES = 2
-STUCK_SECONDS = 120.0  # beyond the time of a submission: the examiner's own work is bounded, and takes far less
 LOOK_SECONDS = 1.0
-UNGRADABLE = "Grading it ended the grader twice. Please tell your instructor."
-
-
-@dataclass(frozen=True)
-class Failure:
-    """Why a submission could not be graded: trouble of this machine or an error of the course."""
-
-    reason: str
 
 
 @dataclass
@@ -62,7 +50,7 @@ def grade_all(
     first = list(_some(waiting, jobs))
     if not first:
         return
-    pool = _Pool(settings, tuple(secret), len(first))
+    pool = _Pool(purpose(first[0]), settings.patience.submission, tuple(secret), len(first))
     try:
         for task in first:
             pool.give(task)
@@ -76,11 +64,12 @@ def grade_all(
 
 
 class _Pool:
-    def __init__(self, settings: Settings, secret: tuple[Path, ...], jobs: int) -> None:
-        self.settings, self.secret = settings, secret
+    def __init__(self, purpose: Purpose, seconds: float, secret: tuple[Path, ...], jobs: int) -> None:
+        self.purpose, self.seconds, self.secret = purpose, seconds, secret
         self.fork = multiprocessing.get_context("fork")
         torch.set_num_threads(1)  # nothing parallel before a fork
-        warms = warm_processes(jobs, settings.isolation, settings.limits, secret)
+        isolation, limits, device, compiled = purpose
+        warms = warm_processes(jobs, isolation, limits, secret, device, compiled)
         self.first = warms[0]
         gc.collect()
         gc.freeze()  # a collection would touch, and so copy, what the forks share
@@ -113,7 +102,7 @@ class _Pool:
                     found.append((task, worker.connection.recv()))
                 except (EOFError, OSError):
                     found += self._try_again(worker, task)
-            elif task and time.monotonic() - worker.since > self.settings.patience.submission + STUCK_SECONDS:
+            elif task and time.monotonic() - worker.since > self.seconds + STUCK_SECONDS:
                 worker.process.kill()  # its end is seen at the next look
         return found
 
@@ -126,52 +115,32 @@ class _Pool:
         self.first.close()
 
     def _try_again(self, worker: Worker, task: Task) -> list[tuple[Task, Failure]]:
-        """The submission of a worker that died: a second time, then as an empty one, and then no more."""
+        """What next_try() says for the submission of a worker that died."""
         worker.process.kill()
         worker.process.join()
-        tries = worker.tries + 1
-        if tries > TRIES:
-            return [(task, Failure(f"its grader ended {tries} times, at last by {worker.process.exitcode}"))]
-        self.give(replace(task, notebook=None, refusal=UNGRADABLE) if tries == TRIES else task, tries)
+        following = next_try(task, worker.tries + 1, worker.process.exitcode)
+        if isinstance(following, Failure):
+            return [(task, following)]
+        self.give(following, worker.tries + 1)
         return []
 
     def _worker(self, warm: Warm | None, others: Iterable[Warm]) -> Worker:
         ours, theirs = self.fork.Pipe()
         foreign = [ours, *[w.orders for w in others if w is not warm]]
-        process = self.fork.Process(target=_work, args=(theirs, foreign, warm, self.settings, self.secret), daemon=True)
+        process = self.fork.Process(target=_work, args=(theirs, foreign, warm, self.purpose, self.secret), daemon=True)
         process.start()
         theirs.close()
         return Worker(process, ours)
 
 
 def _work(
-    connection: Connection, foreign: list[Any], warm: Warm | None, settings: Settings, secret: tuple[Path, ...]
+    connection: Connection, foreign: list[Any], warm: Warm | None, purpose: Purpose, secret: tuple[Path, ...]
 ) -> None:
     """Answer tasks until the pool is gone."""
     signal.signal(signal.SIGINT, signal.SIG_IGN)  # Ctrl-C is the pool's
     for other in foreign:
         other.close()  # else nobody would see that the pool, or another worker, has hung up
-    with contextlib.suppress(EOFError, OSError):
-        while True:
-            task = connection.recv()
-            try:
-                if warm is None or warm.lost:
-                    warm = Warm(settings.isolation, settings.limits, secret)
-                try:
-                    outcome: Graded | Failure = grade_task(task, warm)
-                except GradlabError:
-                    if not warm.lost:
-                        raise
-                    warm = Warm(settings.isolation, settings.limits, secret)
-                    outcome = grade_task(task, warm)
-            except GradlabError as error:
-                outcome = Failure(str(error))
-            except Exception:
-                outcome = Failure(traceback.format_exc())
-            connection.send(outcome)
-    if warm is not None:
-        warm.hang_up()
-    os._exit(0)  # an interpreter with torch takes most of a second to end in order
+    answer_tasks(connection, secret, {} if warm is None else {purpose: warm})
 
 
 def _some(waiting: Iterator[Task], most: int) -> Iterator[Task]:

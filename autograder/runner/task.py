@@ -35,13 +35,15 @@ def settings_of(
     cell_seconds: float = Patience.cell,
     check_seconds: float = Patience.check,
     submission_seconds: float = Patience.submission,
+    device: str = "cpu",
     **preprocessors: Any,
 ) -> Settings:
     """From the settings of c.Examine in nbgrader_config.py, which have these names."""
     memory, processor = int(memory_gib * 2**30), max(Limits.cpu_seconds, int(submission_seconds))
-    limits = Limits(memory=memory, address_space=2 * memory, cpu_seconds=processor)
+    space = 2 * memory if device == "cpu" else None  # CUDA maps more than there is memory
+    limits = Limits(memory=memory, address_space=space, cpu_seconds=processor)
     patience = Patience(cell_seconds, check_seconds, submission_seconds)
-    return Settings(isolation, limits, patience, preprocessors=preprocessors)
+    return Settings(isolation, limits, patience, device, preprocessors)
 
 
 @dataclass(frozen=True)
@@ -64,7 +66,7 @@ class Task:
 
 
 # The rooms whose code has a part in a result.
-ROOMS = ("labkit", *(f"autograder/{room}" for room in "build examiner sandbox student submission wire".split()))
+ROOMS = ("labkit", *(f"autograder/{room}" for room in "build examiner runner sandbox student submission wire".split()))
 
 
 @functools.cache
@@ -80,7 +82,7 @@ def code_digest() -> str:
     """Of all code of this project that has a part in a result."""
     root = Path(labkit.__file__).parent.parent
     files = [path for room in ROOMS for path in sorted((root / room).rglob("*.py"))]
-    files += [root / "autograder" / "result.py", Path(__file__).with_name("grading.py")]
+    files.append(root / "autograder" / "result.py")
     parts: list[str | bytes] = []
     for path in files:
         parts += [str(path.relative_to(root)), path.read_bytes()]

@@ -14,8 +14,9 @@ from pathlib import Path
 import pytest
 
 from autograder.build.course import build, read_course
+from autograder.errors import GradlabError
 from autograder.runner import grading
-from autograder.runner.grade import grade_lab
+from autograder.runner.grade import alone, grade_lab, on_this_machine
 from autograder.runner.nbgrader_api import open_course
 from tests.runner.graded_class import LAB, SLOWLY, WRONG, gradebook_rows, hand_in, written
 
@@ -111,6 +112,17 @@ def test_ctrl_c_finishes_what_is_being_written_and_says_how_to_go_on(small_cours
     assert not children(os.getpid()) or not any("warm_main" in command for _, command in children(os.getpid()))
 
 
+def test_two_gradings_of_a_lab_do_not_run_at_once(small_course: Path) -> None:
+    with alone(small_course, LAB), pytest.raises(GradlabError, match="another gradlab grades"):
+        code = (
+            f"from autograder.runner.grade import alone; from pathlib import Path\nwith alone(Path('.'), {LAB!r}): pass"
+        )
+        done = subprocess.run([sys.executable, "-c", code], cwd=small_course, capture_output=True, text=True)
+        raise GradlabError(done.stderr)
+    with alone(small_course, LAB):
+        pass
+
+
 @pytest.mark.slow
 def test_only_what_changed_is_graded_again(small_course: Path) -> None:
     """Slow: a class is graded four times."""
@@ -129,6 +141,13 @@ def test_only_what_changed_is_graded_again(small_course: Path) -> None:
     build(read_course(small_course))
     assert kept() == {"ada": False, "ben": False}
     assert gradebook_rows(small_course)["ada"][1] == 3
+
+
+@pytest.mark.skipif(Path("/dev/nvidia0").exists(), reason="there is a GPU")
+def test_a_device_that_is_not_here_is_refused() -> None:
+    assert on_this_machine("auto") == on_this_machine("cpu") == "cpu"
+    with pytest.raises(GradlabError, match="no GPU"):
+        on_this_machine("cuda")
 
 
 def test_a_check_that_did_not_change_is_not_examined_again(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -1,0 +1,93 @@
+"""What every process that grades does, in a pool and on a cluster: it answers tasks and keeps a warm process."""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import traceback
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from multiprocessing.connection import Connection
+from pathlib import Path
+
+from autograder.errors import GradlabError
+from autograder.runner.compiled import compiled_for
+from autograder.runner.grading import Graded, grade_task
+from autograder.runner.task import Task, code_digest, versions
+from autograder.runner.warm import Warm
+from autograder.sandbox import Limits
+
+TRIES = 2
+STUCK_SECONDS = 120.0  # beyond the time of a submission: the examiner's own work is bounded, and takes far less
+UNGRADABLE = "Grading it ended the grader twice. Please tell your instructor."
+
+Purpose = tuple[str, Limits, str, Path | None]
+Warms = dict[Purpose, Warm]  # by what a warm process is for, see purpose()
+
+
+@dataclass(frozen=True)
+class Failure:
+    """Why a submission could not be graded: trouble of the machine or an error of the course."""
+
+    reason: str
+
+
+def answer_tasks(connection: Connection, secret: Sequence[Path], warms: Warms) -> None:
+    """Answer tasks until the other side is gone, and end this process.
+
+    secret: folders that must not exist for student processes. warms: what is there already; others are started.
+    """
+    with contextlib.suppress(EOFError, OSError):
+        while True:
+            connection.send(_outcome(connection.recv(), secret, warms))
+    for warm in warms.values():
+        warm.hang_up()
+    os._exit(0)  # an interpreter with torch takes most of a second to end in order
+
+
+def purpose(task: Task) -> Purpose:
+    """What a warm process for this task is started with."""
+    settings = task.settings
+    return settings.isolation, settings.limits, settings.device, compiled_for(task.course)
+
+
+def next_try(task: Task, tries: int, ended: object) -> Task | Failure:
+    """For the submission of a grader that ended, the tries-th one: once more, then as an empty one, then no more."""
+    if tries > TRIES:
+        return Failure(f"its grader ended {tries} times, at last by {ended}")
+    return replace(task, notebook=None, refusal=UNGRADABLE) if tries == TRIES else task
+
+
+def kind(layers: Sequence[str]) -> dict[str, str]:
+    """What results depend on beside their task: where two machines give the same, they grade alike."""
+    found = versions()
+    return {
+        "Gradlab": found.gradlab,
+        "Gradlab's code": code_digest()[:12],
+        "Python": found.python,
+        "torch": found.torch,
+        "the sandbox": ", ".join(sorted(layers)),
+    }
+
+
+def _outcome(task: Task, secret: Sequence[Path], warms: Warms) -> Graded | Failure:
+    try:
+        warm = _warm(task, secret, warms)
+        try:
+            return grade_task(task, warm)
+        except GradlabError:
+            if not warm.lost:
+                raise
+            return grade_task(task, _warm(task, secret, warms))
+    except GradlabError as error:
+        return Failure(str(error))
+    except Exception:
+        return Failure(traceback.format_exc())
+
+
+def _warm(task: Task, secret: Sequence[Path], warms: Warms) -> Warm:
+    key = purpose(task)
+    if key not in warms or warms[key].lost:
+        isolation, limits, device, compiled = key
+        warms[key] = Warm(isolation, limits, secret, device=device, compiled=compiled)
+    return warms[key]
