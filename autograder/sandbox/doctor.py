@@ -1,21 +1,19 @@
-"""Which layers this machine gives, found by taking each in a forked child; and the refusal where they are too few."""
+"""Which layers this machine gives, found by trying what a run would take; and the refusal where they are too few."""
 
 from __future__ import annotations
 
 import os
-import shutil
 import stat
 import sys
-import tempfile
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 
 from autograder.errors import GradlabError
 from autograder.sandbox import landlock
-from autograder.sandbox.entry import enter
-from autograder.sandbox.plan import NAMESPACES, Layer, Network, Plan, runtime_paths
-from autograder.sandbox.system import CAP_SETUID, CAP_SYS_ADMIN, capable
+from autograder.sandbox.plan import ALWAYS, NAMESPACES, Layer, Network, runtime_paths
+from autograder.sandbox.system import CAP_SYS_ADMIN, capable
+from autograder.sandbox.trial import alone, hindrance, together
 
 # A level is groups of layers of which one must be there. What each level lacks is said to whoever asks for it.
 LEVELS: dict[str, tuple[frozenset[Layer], ...]] = {
@@ -24,22 +22,34 @@ LEVELS: dict[str, tuple[frozenset[Layer], ...]] = {
         frozenset({Layer.NETWORK}),
         frozenset({Layer.IPC}),
         frozenset({Layer.MOUNTS}),
+        frozenset({Layer.PROC}),
         frozenset({Layer.LANDLOCK}),
         frozenset({Layer.SECCOMP}),
+        frozenset({Layer.LIMITS}),
     ),
-    "no-namespaces": (frozenset({Layer.UID}), frozenset({Layer.LANDLOCK}), frozenset({Layer.SECCOMP})),
+    "no-namespaces": (
+        frozenset({Layer.UID}),
+        frozenset({Layer.LANDLOCK}),
+        frozenset({Layer.SECCOMP}),
+        frozenset({Layer.LIMITS}),
+    ),
     "same-user": (frozenset({Layer.LANDLOCK}), frozenset({Layer.SECCOMP})),
     "none": (),
 }
 WITHOUT = {
     "full": "nothing is lacking",
-    "no-namespaces": "other programs' sockets in the file system can be reached; disk space has no total bound",
-    "same-user": "the same, and runs share one user: a fork bomb counts against that user's other processes",
+    "no-namespaces": "other processes are seen, and other programs' sockets in the file system can be reached; disk "
+    "space has no total bound",
+    "same-user": "the same, and runs share one user: a fork bomb counts against that user's other processes, and as "
+    "root against nothing",
     "none": "a submission can read and change what the grader can: only for submissions that you trust",
 }
-
-NO_NAMESPACES = (
-    "the kernel refuses: this is not root, and user namespaces are switched off; or a container's profile forbids them"
+# What to do without, one after the other, where layers fail together that can be had alone.
+GIVEN_UP = (
+    frozenset({Layer.PROC}),
+    frozenset({Layer.PROC, *NAMESPACES}),
+    frozenset({Layer.PROC, *NAMESPACES, Layer.UID}),
+    frozenset({Layer.PROC, *NAMESPACES, Layer.UID, Layer.LANDLOCK, Layer.SECCOMP}),
 )
 
 
@@ -50,22 +60,60 @@ class Found:
 
 
 def available(uid: int = 61_183) -> dict[Layer, Found]:
-    """Each layer, taken alone in a fork of this process, with the reason where that failed."""
+    """Each layer, with the reason where it is missing. What a run would take is tried together, as a run; what is not
+    part of that, or fails together, is tried alone."""
     if sys.platform != "linux":
         raise GradlabError(f"Grading needs Linux, whose sandbox it uses; this is {sys.platform}. Use a container.")
-    notes = {Layer.LANDLOCK: _landlock_note, Layer.PID: _identity_note, Layer.UID: lambda: f"as uid {uid}"}
     found = {}
     for layer in Layer:
-        reason = hindrance(layer) or try_alone(layer, uid)
-        note = reason or (notes[layer]() if layer in notes else "")
-        found[layer] = Found(not reason, note)
-    return found
+        reason = hindrance(layer)
+        found[layer] = Found(not reason, reason)
+    reason, counted = together(strongest(found))
+    tried = frozenset() if reason else strongest(found)
+    for layer in Layer:
+        if found[layer].given and layer not in tried:
+            mounts = layer is not Layer.PROC or found[Layer.MOUNTS].given
+            hinders = alone(layer, uid) if mounts else f"needs the {Layer.MOUNTS}"
+            found[layer] = Found(not hinders, hinders)
+    if reason:
+        found, counted = _that_work_together(found)
+    if not counted:
+        found[Layer.LIMITS] = Found(False, "root's processes are not counted: a fork bomb has no bound")
+    notes = {Layer.LANDLOCK: _landlock_note, Layer.PID: _identity_note, Layer.UID: lambda: f"as uid {uid}"}
+    return {
+        layer: Found(True, notes[layer]()) if state.given and layer in notes else state
+        for layer, state in found.items()
+    }
+
+
+def _that_work_together(found: Mapping[Layer, Found]) -> tuple[dict[Layer, Found], bool]:
+    """Of the layers that can be had alone those that a run can have, and whether a fork bomb in it would be bounded."""
+    left, why, failed = dict(found), "", set()
+    for given_up in (frozenset[Layer](), *GIVEN_UP):
+        lost = Found(False, f"not together with the others: {why}")
+        left = {layer: lost if layer in given_up and state.given else state for layer, state in found.items()}
+        layers = strongest(left)
+        if layers in failed:
+            continue
+        if closed(left):
+            return left, True
+        reason, counted = together(layers)
+        if not reason:
+            return left, counted
+        why = why or reason
+        failed.add(layers)
+    return left, True
 
 
 def strongest(found: Mapping[Layer, Found]) -> frozenset[Layer]:
-    """The layers to put in a plan on this machine: a uid makes the keeper and its pid namespace unnecessary."""
-    layers = {layer for layer, state in found.items() if state.given}
-    return frozenset(layers - {Layer.PID, Layer.KEEPER} if Layer.UID in layers else layers)
+    """The layers to put in a plan on this machine: a uid makes the keeper and its pid namespace unnecessary.
+
+    But in a user namespace, only a pid namespace brings a /proc of the run's own.
+    """
+    layers = ALWAYS | {layer for layer, state in found.items() if state.given}
+    if Layer.UID in layers and (capable(CAP_SYS_ADMIN) or Layer.MOUNTS not in layers):
+        layers -= {Layer.PID, Layer.KEEPER}
+    return layers
 
 
 def network_for(layers: frozenset[Layer]) -> Network:
@@ -102,14 +150,9 @@ def require(level: str = "full", found: Mapping[Layer, Found] | None = None) -> 
             + "".join(f"    {each}\n" for each in lacking)
             + f"To grade with less, say --isolation={best}: {WITHOUT[best]}."
         )
-    layers = strongest(found)
-    if Layer.UID in layers and Layer.MOUNTS not in layers and (closed := closed_to_others(runtime_paths())):
-        names = ", ".join(map(str, closed))
-        raise GradlabError(
-            f"A student process has a uid of its own here, to which {names} is closed: chmod o+x it, or install Python "
-            "elsewhere."
-        )
-    return layers
+    if reason := closed(found):
+        raise GradlabError(f"A student process has {reason}.")
+    return strongest(found)
 
 
 def report(found: Mapping[Layer, Found] | None = None) -> Iterator[tuple[str, bool, str]]:
@@ -119,7 +162,8 @@ def report(found: Mapping[Layer, Found] | None = None) -> Iterator[tuple[str, bo
         yield str(layer), state.given, state.note
     for level in LEVELS:
         lacking = missing(level, found)
-        yield f"--isolation={level}", not lacking, "missing " + "; ".join(lacking) if lacking else WITHOUT[level]
+        note = "missing " + "; ".join(lacking) if lacking else closed(found) or WITHOUT[level]
+        yield f"--isolation={level}", not lacking and not closed(found), note
 
 
 def reachable_sockets(uid: int | None = None) -> list[str]:
@@ -138,6 +182,15 @@ def _may_write(name: str, uid: int | None) -> bool:
         return False
 
 
+def closed(found: Mapping[Layer, Found]) -> str:
+    """What no level can do without: a way to Python for the uid that a run would have here."""
+    layers = strongest(found)
+    if Layer.UID not in layers or Layer.MOUNTS in layers or not (paths := closed_to_others(runtime_paths())):
+        return ""
+    names = ", ".join(map(str, paths))
+    return f"a uid of its own here, to which {names} is closed: chmod o+x it, or install Python elsewhere"
+
+
 def closed_to_others(paths: Iterable[Path]) -> list[Path]:
     """Directories on the way to these paths that other users may not pass: a uid without mounts of its own must."""
     above = {directory for path in paths for directory in (path.resolve(), *path.resolve().parents)}
@@ -152,44 +205,3 @@ def _landlock_note() -> str:
 
 def _identity_note() -> str:
     return "" if capable(CAP_SYS_ADMIN) else "in a user namespace"
-
-
-def hindrance(layer: Layer) -> str:
-    """What is known without trying, said so that a person can act on it."""
-    if layer is Layer.UID and not capable(CAP_SETUID):
-        return "needs root"
-    if layer is Layer.SECCOMP:
-        from autograder.sandbox.seccomp import program
-
-        try:
-            program()
-        except GradlabError as error:
-            return str(error)
-    return ""
-
-
-def try_alone(layer: Layer, uid: int) -> str:
-    """Why taking that layer fails; empty where it does not."""
-    layers = frozenset({layer, Layer.KEEPER} if layer is Layer.PID else {layer})
-    scratch = Path(tempfile.mkdtemp(prefix="gradlab-doctor-"))
-    reading, writing = os.pipe()
-    try:
-        child = os.fork()
-        if child == 0:
-            answer = ""
-            try:
-                enter(Plan(scratch, layers, uid=uid if layer is Layer.UID else None, keep=(writing,)))
-            except PermissionError as error:
-                answer = NO_NAMESPACES if layer in NAMESPACES else str(error)
-            except BaseException as error:
-                answer = str(error) or type(error).__name__
-            finally:
-                os.write(writing, answer.encode()[:4096])
-                os._exit(0)
-        os.close(writing)
-        with os.fdopen(reading, "rb") as pipe:
-            answer = pipe.read().decode()
-        status = os.waitpid(child, 0)[1]
-        return answer or ("" if status == 0 else f"the process that tried it ended with status {status}")
-    finally:
-        shutil.rmtree(scratch, ignore_errors=True)

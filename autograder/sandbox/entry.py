@@ -34,6 +34,8 @@ def prepare(plan: Plan) -> None:
         raise GradlabError("A sandbox plan names a uid if, and only if, it has the layer uid.")
     if Layer.PID in layers and Layer.KEEPER not in layers:
         raise GradlabError("A sandbox plan with a pid namespace needs the layer keeper.")
+    if Layer.PROC in layers and Layer.MOUNTS not in layers:
+        raise GradlabError("A sandbox plan with a /proc of its own needs the layer mount namespace.")
     if plan.network == "gloo" and Layer.NETWORK not in layers and not namespaces.only_loopback():
         raise GradlabError("gloo needs a network namespace, or a container without a network.")
     if Layer.SECCOMP in layers:
@@ -72,7 +74,7 @@ def enter(plan: Plan) -> None:
         os.setsid()
     privileges.show()
 
-    namespaces.separate(layers)
+    namespaces.separate(layers, plan.uid)
     if Layer.KEEPER in layers:
         alive = keeper.fork_below(parent, Layer.PID in layers)
         os.setsid()

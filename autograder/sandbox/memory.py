@@ -8,10 +8,12 @@ import resource
 import time
 from collections.abc import Iterable
 from dataclasses import dataclass, field
+from pathlib import Path
 from typing import Literal
 
 from autograder.sandbox.kill import kill_run
-from autograder.sandbox.processes import Run, of_run
+from autograder.sandbox.processes import Run, of_run, real_uid
+from autograder.sandbox.uid import reading_as
 
 PAGE = resource.getpagesize()
 # Mappings whose pages live on when no process's page table shows them.
@@ -84,11 +86,31 @@ def _statm(pid: int) -> tuple[int, int]:
     return size, resident - shared
 
 
+def _read(pid: int, name: str) -> bytes:
+    """A file of /proc/PID that is closed to other users; open to a root that may trace them, not to a container's."""
+    path = Path(f"/proc/{pid}/{name}")
+    try:
+        return path.read_bytes()
+    except PermissionError:
+        owner = real_uid(pid)
+        if os.geteuid() or not owner:
+            raise
+        with reading_as(owner):
+            return path.read_bytes()
+
+
+def readable(pid: int) -> bool:
+    """Whether the exact figure can be had of that process."""
+    try:
+        return bool(_read(pid, "smaps_rollup") and _read(pid, "maps"))
+    except OSError:
+        return False
+
+
 def private_memory(pid: int, started: int = 0) -> int:
     """Private memory, pages that a fork shares counted in parts, with what was swapped out."""
     try:
-        with open(f"/proc/{pid}/smaps_rollup", "rb") as file:
-            lines = dict(line.split(b":", 1) for line in file.read().splitlines()[1:])
+        lines = dict(line.split(b":", 1) for line in _read(pid, "smaps_rollup").splitlines()[1:])
     except (OSError, ValueError):
         # Gone, or it made itself unreadable: then all that it mapped counts.
         return max(0, _statm(pid)[0] - started)
@@ -100,10 +122,10 @@ def shared_memory(pids: Iterable[int]) -> int:
     objects: dict[bytes, int] = {}
     for pid in pids:
         try:
-            with open(f"/proc/{pid}/maps", "rb") as file:
-                lines = [line.split(None, 5) for line in file if any(name in line for name in SHARED_MEMORY)]
+            table = _read(pid, "maps").split(b"\n")  # a name may hold any other end of a line
         except OSError:
             continue
+        lines = [line.split(None, 5) for line in table if any(name in line for name in SHARED_MEMORY)]
         for span, _, offset, device, inode, _ in lines:
             start, end = (int(number, 16) for number in span.split(b"-"))
             key = device + b" " + inode

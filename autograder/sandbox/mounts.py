@@ -9,10 +9,10 @@ import stat
 from collections.abc import Mapping
 from pathlib import Path
 
-from autograder.sandbox.plan import Layer, Plan
-from autograder.sandbox.system import call, syscall
+from autograder.sandbox import proc
+from autograder.sandbox.plan import Plan
+from autograder.sandbox.system import MS_BIND, MS_NODEV, MS_NOSUID, MS_PRIVATE, MS_REC, call, mount, syscall
 
-MS_RDONLY, MS_NOSUID, MS_NODEV, MS_BIND, MS_REC, MS_PRIVATE = 1, 2, 4, 4096, 16384, 1 << 18
 MNT_DETACH = 2
 SYS_MOUNT_SETATTR = 442
 AT_FDCWD, AT_RECURSIVE = -100, 0x8000
@@ -20,11 +20,6 @@ ATTR_RDONLY, ATTR_NOSUID, ATTR_NODEV = 1, 2, 4
 DEVICES = tuple(Path("/dev") / name for name in ("null", "zero", "full", "random", "urandom"))
 OLD = Path("/.old")
 TMP, SHM = Path("/tmp"), Path("/dev/shm")
-
-
-def mount(source: str, target: Path, kind: str = "", flags: int = 0, options: str = "") -> None:
-    where = os.fsencode(target)
-    call("mount", source.encode(), where, kind.encode(), flags, options.encode(), about=f"{target} {kind}")
 
 
 def set_attributes(target: Path, on: int, recursive: bool = True) -> None:
@@ -48,7 +43,7 @@ def build(plan: Plan) -> None:
 
     covered = [path for path in sources if any(path.is_relative_to(place) for place in (TMP, SHM, plan.scratch))]
     _bind_all({path: source for path, source in sources.items() if path not in covered}, plan)
-    _make_proc(plan)
+    proc.show(plan, OLD)
     _make_scratch(plan)
     _bind_all({path: sources[path] for path in covered}, plan)  # as a Python in /tmp is, where the run gets its own
     for name, target in {"fd": "fd", "stdin": "fd/0", "stdout": "fd/1", "stderr": "fd/2"}.items():
@@ -78,16 +73,6 @@ def _bind(source: int, path: Path) -> None:
         path.parent.mkdir(parents=True, exist_ok=True)
         path.touch()
     mount(f"{OLD}/proc/self/fd/{source}", path, flags=MS_BIND | MS_REC)
-
-
-def _make_proc(plan: Plan) -> None:
-    """Show the run its own processes only; where no fresh /proc is to be had, Landlock keeps it from the others."""
-    proc = Path("/proc")
-    proc.mkdir()
-    try:
-        mount("proc", proc, "proc", MS_NOSUID | MS_NODEV, "" if Layer.PID in plan.layers else "hidepid=invisible")
-    except PermissionError:
-        mount(str(OLD / "proc"), proc, flags=MS_BIND | MS_REC)
 
 
 def _make_scratch(plan: Plan) -> None:

@@ -3,6 +3,7 @@
 
 from __future__ import annotations
 
+import errno
 import fcntl
 import os
 import socket
@@ -20,6 +21,7 @@ from autograder.sandbox.system import (
     CLONE_NEWUSER,
     capable,
     unshare,
+    wait,
 )
 
 FLAGS = {
@@ -31,22 +33,54 @@ FLAGS = {
 SIOCGIFFLAGS, SIOCSIFFLAGS, IFF_UP = 0x8913, 0x8914, 1
 
 
-def separate(layers: Collection[Layer]) -> None:
-    """Leave the machine's namespaces for new ones; with an ordinary user's rights, inside a user namespace."""
+def separate(layers: Collection[Layer], uid: int | None = None) -> None:
+    """Leave the machine's namespaces for new ones; without root's rights, inside a user namespace.
+
+    uid: whom the run will become. In a user namespace that is nobody, unless it is mapped.
+    """
     flags = sum(flag for layer, flag in FLAGS.items() if layer in layers)
     if not flags:
         return
     if capable(CAP_SYS_ADMIN):
         unshare(flags)
-    else:
-        uid, gid = os.geteuid(), os.getegid()
+    elif uid is None:
+        identity = os.geteuid(), os.getegid()
         unshare(flags | CLONE_NEWUSER)
         # The same numbers inside: the run must not look like root to itself, and needs no other id.
         Path("/proc/self/setgroups").write_text("deny")
-        Path("/proc/self/uid_map").write_text(f"{uid} {uid} 1")
-        Path("/proc/self/gid_map").write_text(f"{gid} {gid} 1")
+        for kind, number in zip(("uid", "gid"), identity, strict=True):
+            Path(f"/proc/self/{kind}_map").write_text(f"{number} {number} 1")
+    else:
+        _unshare_with(uid, flags | CLONE_NEWUSER)
     if Layer.NETWORK in layers:
         raise_loopback()
+
+
+def _unshare_with(uid: int, flags: int) -> None:
+    """Unshare, with this user and that one mapped to themselves: only a process that stays outside may map a second."""
+    pid, identity = os.getpid(), (os.geteuid(), os.getegid())
+    reading, writing = os.pipe()
+    mapper = os.fork()
+    if mapper == 0:
+        status = 1
+        try:
+            os.close(writing)
+            if os.read(reading, 1):
+                for kind, number in zip(("uid", "gid"), identity, strict=True):
+                    Path(f"/proc/{pid}/{kind}_map").write_text(f"{number} {number} 1\n{uid} {uid} 1\n")
+                status = 0
+        finally:
+            os._exit(status)
+    os.close(reading)
+    try:
+        unshare(flags)
+        os.write(writing, b"x")
+    finally:
+        os.close(writing)
+        failed = wait(mapper)
+    if failed:
+        needed = "CAP_SETUID, CAP_SETGID and CAP_SETFCAP are needed for it"
+        raise PermissionError(errno.EPERM, f"the run's uid cannot be mapped into a user namespace: {needed}")
 
 
 def raise_loopback() -> None:

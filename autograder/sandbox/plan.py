@@ -20,6 +20,7 @@ class Layer(StrEnum):
     IPC = "ipc namespace"
     MOUNTS = "mount namespace"
     PID = "pid namespace"
+    PROC = "own /proc"
     LANDLOCK = "landlock"
     SECCOMP = "seccomp"
     LIMITS = "limits"

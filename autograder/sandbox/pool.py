@@ -6,16 +6,31 @@ import fcntl
 import grp
 import os
 import pwd
-from collections.abc import Iterable, Iterator
+import zlib
+from collections.abc import Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 
 from autograder.errors import GradlabError
-from autograder.sandbox.kill import kill_uid
+from autograder.sandbox.kill import anyone, kill_uid
+from autograder.sandbox.processes import of_uid
+from autograder.sandbox.system import status
 
 # Neither people, nor systemd's dynamic users, nor subordinate ids have these, and a container's 65536 ids hold them.
 POOL = range(60_706, 61_184)
 LOCKS = Path("/run/gradlab")
+
+
+def from_its_place(pool: Sequence[int], namespace: int) -> list[int]:
+    """The pool in turn, from a place that each pid namespace has of its own: graders in other containers may have the
+    same uids in use, and neither their locks nor their processes are seen."""
+    start = zlib.crc32(str(namespace).encode()) % len(pool)
+    return [*pool[start:], *pool[:start]]
+
+
+def in_a_container(uid: int) -> bool:
+    """Whether that user has a process in a pid namespace below this one: another grader's, that must not be killed."""
+    return anyone(uid) and any(len(status(pid).get("NSpid", "").split()) > 1 for pid in of_uid(uid))
 
 
 def taken(uid: int) -> bool:
@@ -30,10 +45,10 @@ def taken(uid: int) -> bool:
 
 
 @contextmanager
-def claimed(pool: Iterable[int] = POOL, locks: Path = LOCKS) -> Iterator[int]:
+def claimed(pool: Iterable[int] | None = None, locks: Path = LOCKS) -> Iterator[int]:
     """A uid of the pool that no other grader on this machine uses meanwhile, and none of whose processes is left."""
     locks.mkdir(mode=0o700, parents=True, exist_ok=True)
-    for uid in pool:
+    for uid in from_its_place(POOL, os.stat("/proc/self/ns/pid").st_ino) if pool is None else pool:
         if uid <= 0 or taken(uid):
             continue
         descriptor = os.open(locks / f"uid-{uid}", os.O_CREAT | os.O_RDWR | os.O_CLOEXEC | os.O_NOFOLLOW, 0o600)
@@ -41,6 +56,8 @@ def claimed(pool: Iterable[int] = POOL, locks: Path = LOCKS) -> Iterator[int]:
             try:
                 fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
             except BlockingIOError:
+                continue
+            if in_a_container(uid):
                 continue
             kill_uid(uid)
             sweep(uid)

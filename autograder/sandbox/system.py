@@ -19,7 +19,8 @@ CLONE_NEWNS, CLONE_NEWIPC, CLONE_NEWUSER, CLONE_NEWPID, CLONE_NEWNET = (
 PR_SET_PDEATHSIG, PR_GET_DUMPABLE, PR_SET_DUMPABLE, PR_SET_SECCOMP, PR_CAPBSET_DROP = 1, 3, 4, 22, 24
 PR_SET_CHILD_SUBREAPER, PR_SET_NO_NEW_PRIVS, PR_GET_NO_NEW_PRIVS, PR_CAP_AMBIENT = 36, 38, 39, 47
 PR_CAP_AMBIENT_CLEAR_ALL = 4
-CAP_SETUID, CAP_SYS_ADMIN = 7, 21
+CAP_SETUID, CAP_SYS_ADMIN, CAP_SETFCAP = 7, 21, 31
+MS_RDONLY, MS_NOSUID, MS_NODEV, MS_BIND, MS_REC, MS_PRIVATE = 1, 2, 4, 4096, 16384, 1 << 18
 
 
 def _argument(value: object) -> object:
@@ -46,6 +47,11 @@ def prctl(option: int, first: object = 0, second: object = 0) -> int:
 
 def unshare(flags: int) -> None:
     call("unshare", flags, about=f"flags {flags:#x}")
+
+
+def mount(source: str, target: Path, kind: str = "", flags: int = 0, options: str = "") -> None:
+    where = os.fsencode(target)
+    call("mount", source.encode(), where, kind.encode(), flags, options.encode(), about=f"{target} {kind}")
 
 
 def status(pid: int | str = "self") -> dict[str, str]:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import ctypes
 import errno
 import os
 import pickle
@@ -9,7 +10,7 @@ import shutil
 import signal
 import socket
 import tempfile
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Collection, Iterator
 from contextlib import contextmanager
 from ctypes import addressof, create_string_buffer
 from dataclasses import dataclass, replace
@@ -19,7 +20,8 @@ from typing import Any
 
 from autograder.sandbox.entry import enter
 from autograder.sandbox.plan import Layer, Plan, runtime_paths
-from autograder.sandbox.privileges import show
+from autograder.sandbox.privileges import LINUX_CAPABILITY_VERSION_3, show
+from autograder.sandbox.system import PR_CAPBSET_DROP, call, prctl, status
 
 # Numbers of this process's own: a kill by uid must not reach a test that runs beside it.
 _BASE = 61_200 + os.getpid() % 1000 * 4
@@ -27,6 +29,10 @@ USER = _BASE  # the ordinary user: no entry in /etc/passwd, no group
 STUDENT = _BASE + 1  # the run's own uid, where root gives one; the next one is free as well
 ROOT = os.geteuid() == 0
 IDENTITIES = ("root", "user") if ROOT else ("user",)
+CONTAINER = "container"  # root as a container has it: the capabilities that Docker and Podman leave to it by default
+WITH_CONTAINER = (*IDENTITIES, CONTAINER) if ROOT else IDENTITIES
+# chown, dac_override, fowner, fsetid, kill, setgid, setuid, setpcap, net_bind_service, sys_chroot, setfcap
+OF_A_CONTAINER = frozenset({0, 1, 3, 4, 5, 6, 7, 8, 10, 18, 31})
 
 
 @dataclass(frozen=True)
@@ -64,12 +70,24 @@ SECRET = b"a secret of the parent"
 
 
 def become(identity: str) -> None:
+    if identity == CONTAINER:
+        keep_capabilities(OF_A_CONTAINER)
     if identity == "user" and ROOT:
         os.setgroups([])
         os.setresgid(USER, USER, USER)
         os.setresuid(USER, USER, USER)
         show()
         runtime_paths.cache_clear()  # fewer of them are open to this user
+
+
+def keep_capabilities(kept: Collection[int]) -> None:
+    """Give up all others, for the programs that this process starts as well."""
+    last = int(Path("/proc/sys/kernel/cap_last_cap").read_text())
+    for capability in {*range(last + 1)} - {*kept}:
+        prctl(PR_CAPBSET_DROP, capability)
+    now = int(status()["CapPrm"], 16) & sum(1 << capability for capability in kept)
+    data = (ctypes.c_uint32 * 6)(now & 0xFFFFFFFF, now & 0xFFFFFFFF, 0, now >> 32, now >> 32, 0)
+    call("capset", (ctypes.c_uint32 * 2)(LINUX_CAPABILITY_VERSION_3, 0), data)
 
 
 @contextmanager

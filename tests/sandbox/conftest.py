@@ -13,12 +13,13 @@ import pytest
 
 from autograder.errors import GradlabError
 from autograder.sandbox import seccomp
-from autograder.sandbox.doctor import hindrance, try_alone
 from autograder.sandbox.plan import NAMESPACES, Layer
 from autograder.sandbox.system import CAP_SETUID, CAP_SYS_ADMIN, capable, status
+from autograder.sandbox.trial import alone, hindrance
 from tests.sandbox.attempts import ROOT, STUDENT, attempt
 
 Needs = Callable[..., None]
+MOUNTS = "/proc/self/mountinfo"
 
 
 @pytest.fixture(scope="session", autouse=True)
@@ -51,8 +52,8 @@ def needs() -> Needs:
 def missing(layer: Layer, identity: str) -> str:
     """Why that identity cannot take the layer; empty where it can."""
     if identity == "root":
-        return hindrance(layer) or try_alone(layer, STUDENT)
-    outcome = attempt(lambda _: hindrance(layer) or try_alone(layer, STUDENT), identity=identity)
+        return hindrance(layer) or alone(layer, STUDENT)
+    outcome = attempt(lambda _: hindrance(layer) or alone(layer, STUDENT), identity=identity)
     return str(outcome.value if not outcome.stopped else outcome)
 
 
@@ -69,7 +70,7 @@ def known_impossible(layer: Layer, identity: str) -> str:
         if modules and "landlock" not in modules:
             return f"this kernel starts without Landlock: {modules}"
         return "" if not filtered else "this container's seccomp profile may refuse it"
-    if layer in NAMESPACES and (identity == "user" or not capable(CAP_SYS_ADMIN)):
+    if layer in {*NAMESPACES, Layer.PROC} and (identity != "root" or not capable(CAP_SYS_ADMIN)):
         if filtered:
             return "this container's seccomp profile refuses unshare"
         if _read("/proc/sys/user/max_user_namespaces") == "0":
@@ -78,6 +79,8 @@ def known_impossible(layer: Layer, identity: str) -> str:
             return "kernel.unprivileged_userns_clone is 0"
         if _read("/proc/sys/kernel/apparmor_restrict_unprivileged_userns") == "1":
             return "AppArmor restricts user namespaces of ordinary users"
+        if layer is Layer.PROC and any(line.split()[4].startswith("/proc/") for line in _read(MOUNTS).splitlines()):
+            return "mounts cover parts of /proc"
     return ""
 
 

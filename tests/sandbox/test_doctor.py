@@ -13,7 +13,7 @@ from autograder.sandbox import doctor
 from autograder.sandbox.doctor import LEVELS, Found, available, network_for, report, require, strongest
 from autograder.sandbox.entry import NOT_ENTERED, enter, launch, prepare
 from autograder.sandbox.plan import ALWAYS, Layer, Plan
-from tests.sandbox.attempts import IDENTITIES, attempt
+from tests.sandbox.attempts import IDENTITIES, WITH_CONTAINER, attempt
 from tests.sandbox.conftest import Needs
 
 NO, YES = Found(False, "not here"), Found(True, "")
@@ -24,7 +24,7 @@ def machine(*given: Layer) -> dict[Layer, Found]:
 
 
 CONTAINER = machine(Layer.UID, Layer.LANDLOCK, Layer.SECCOMP)
-NAMESPACES = (Layer.NETWORK, Layer.IPC, Layer.MOUNTS)
+NAMESPACES = (Layer.NETWORK, Layer.IPC, Layer.MOUNTS, Layer.PROC)
 
 
 def test_a_refusal_names_what_is_missing_and_what_accepts_less(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -42,6 +42,8 @@ def test_a_refusal_names_what_is_missing_and_what_accepts_less(monkeypatch: pyte
     [
         ((Layer.UID, Layer.LANDLOCK, Layer.SECCOMP), "no-namespaces"),
         ((Layer.LANDLOCK, Layer.SECCOMP, *NAMESPACES), "same-user"),
+        ((Layer.UID, Layer.LANDLOCK, Layer.SECCOMP, Layer.NETWORK, Layer.IPC, Layer.MOUNTS), "no-namespaces"),
+        ((Layer.PID, Layer.LANDLOCK, Layer.SECCOMP, Layer.NETWORK, Layer.IPC, Layer.MOUNTS), "same-user"),
         ((Layer.UID, Layer.SECCOMP, *NAMESPACES), "none"),
         ((), "none"),
     ],
@@ -56,8 +58,12 @@ def test_an_ordinary_user_with_user_namespaces_lacks_nothing() -> None:
     assert {Layer.PID, Layer.KEEPER} <= require("full", found)
 
 
-def test_a_uid_spares_the_keeper() -> None:
+def test_a_uid_spares_the_keeper_but_in_a_user_namespace(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(doctor, "capable", lambda _: True)
     assert not {Layer.PID, Layer.KEEPER} & strongest(machine(*Layer))
+    monkeypatch.setattr(doctor, "capable", lambda _: False)
+    assert {Layer.PID, Layer.KEEPER} <= strongest(machine(*Layer))
+    assert not {Layer.PID, Layer.KEEPER} & strongest(CONTAINER)
 
 
 def test_a_wrong_level_is_told() -> None:
@@ -71,9 +77,9 @@ def test_a_uid_that_cannot_reach_python_is_told(monkeypatch: pytest.MonkeyPatch)
         require("no-namespaces", CONTAINER)
 
 
-@pytest.mark.parametrize("identity", IDENTITIES)
+@pytest.mark.parametrize("identity", WITH_CONTAINER)
 def test_this_machine_has_a_level(identity: str, needs: Needs) -> None:
-    needs(Layer.LANDLOCK, Layer.SECCOMP, Layer.NETWORK, Layer.IPC, Layer.MOUNTS, Layer.PID, identity=identity)
+    needs(Layer.LANDLOCK, Layer.SECCOMP, *NAMESPACES, Layer.PID, identity=identity)
     assert attempt(lambda _: missing_for_full(), identity=identity).value == []
 
 
@@ -81,7 +87,8 @@ def missing_for_full() -> list[str]:
     return doctor.missing("full", available())
 
 
-def test_the_report_has_a_line_for_each_layer_and_level() -> None:
+def test_the_report_has_a_line_for_each_layer_and_level(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(doctor, "closed_to_others", lambda _: [])
     lines = list(report(CONTAINER))
     assert [name for name, _, _ in lines] == [*map(str, Layer), *(f"--isolation={level}" for level in LEVELS)]
     assert dict((name, given) for name, given, _ in lines)["--isolation=no-namespaces"]

@@ -19,11 +19,11 @@ from autograder.sandbox.entry import enter
 from autograder.sandbox.kill import adopt_orphans, anyone, kill_run
 from autograder.sandbox.memory import Ending, supervise
 from autograder.sandbox.plan import MIB, Layer, Limits, Plan
-from autograder.sandbox.pool import claimed
+from autograder.sandbox.pool import POOL, claimed, from_its_place
 from autograder.sandbox.processes import Run, of_run, of_uid
 from autograder.sandbox.system import PR_SET_DUMPABLE, prctl
 from tests.sandbox import acts
-from tests.sandbox.attempts import IDENTITIES, ROOT, STUDENT, become, scratch, wait_at_most
+from tests.sandbox.attempts import CONTAINER, ROOT, STUDENT, WITH_CONTAINER, become, scratch, wait_at_most
 from tests.sandbox.conftest import Needs
 
 WAYS = {
@@ -32,6 +32,8 @@ WAYS = {
     "keeper": ("user", (Layer.KEEPER,)),
     "pid namespace": ("user", (Layer.KEEPER, Layer.PID)),
     "uid and pid namespace": ("root", (Layer.UID, Layer.KEEPER, Layer.PID)),
+    "uid in a container": (CONTAINER, (Layer.UID,)),
+    "uid and user namespace": (CONTAINER, (Layer.UID, Layer.KEEPER, Layer.PID)),
 }
 every_way = pytest.mark.parametrize("way", WAYS)
 
@@ -83,7 +85,7 @@ def supervised(way: str, act: Callable[[int], object], judge: Callable[[Run], ob
 
 def check_needs(way: str, needs: Needs) -> None:
     identity, layers = WAYS[way]
-    if identity not in IDENTITIES:
+    if identity not in WITH_CONTAINER:
         pytest.skip("needs root")
     needs(*layers, identity=identity)
 
@@ -201,6 +203,7 @@ def memory_file(_: int) -> None:
 
 
 def unreadable(held: int) -> None:
+    time.sleep(0.1)  # all counts that it maps once it is watched, and nothing else
     prctl(PR_SET_DUMPABLE, 0)
     shared(held)
 
@@ -217,7 +220,7 @@ def escaped(held: int) -> None:
 GREEDY = [one_big, many_small, shared, shared_in_parts, memory_file, unreadable, escaped]
 
 
-@pytest.mark.parametrize("way", ["uid", "keeper", "pid namespace"])
+@pytest.mark.parametrize("way", ["uid", "keeper", "pid namespace", "uid in a container", "uid and user namespace"])
 @pytest.mark.parametrize("act", GREEDY)
 def test_memory_ends_at_its_bound(way: str, act: Callable[[int], object], needs: Needs) -> None:
     check_needs(way, needs)
@@ -226,11 +229,12 @@ def test_memory_ends_at_its_bound(way: str, act: Callable[[int], object], needs:
     assert told[0].reason == "memory" and told[1]
 
 
-@pytest.mark.parametrize("way", ["uid", "keeper"])
+@pytest.mark.parametrize("way", ["uid", "keeper", "uid in a container", "uid and user namespace"])
 def test_pages_that_a_fork_shares_count_once(way: str, needs: Needs) -> None:
     check_needs(way, needs)
 
     def fork_in_turn(held: int) -> None:
+        time.sleep(0.1)  # all counts that it maps once it is watched
         block = bytearray(60 * MIB)
         block[:: resource.getpagesize()] = b"x" * (len(block) // resource.getpagesize())
         for _ in range(3):
@@ -268,3 +272,23 @@ def test_no_uid_is_claimed_twice_nor_taken_from_a_person() -> None:
     pool = [0, 1, STUDENT, STUDENT + 1]
     with claimed(pool) as first, claimed(pool) as second:
         assert {first, second} == {STUDENT, STUDENT + 1}
+
+
+def test_a_uid_is_not_taken_from_a_container_below(needs: Needs) -> None:
+    """Its grader's locks are in the container; its run must go on."""
+    check_needs("uid and pid namespace", needs)
+
+    def claim(run: Run) -> tuple[bool, int]:
+        with claimed([STUDENT, STUDENT + 1]) as uid:
+            other = uid == STUDENT + 1
+        left = len(of_run(run))
+        kill_it(run)
+        return other, left
+
+    assert supervised("uid and pid namespace", lambda _: wait_at_most(3), claim) == ((True, 1), True)
+
+
+def test_each_container_begins_at_a_place_of_its_own() -> None:
+    orders = [from_its_place(POOL, namespace) for namespace in range(4026532000, 4026532020)]
+    assert all(sorted(order) == list(POOL) for order in orders)
+    assert len({order[0] for order in orders}) > 15

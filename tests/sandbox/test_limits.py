@@ -15,7 +15,7 @@ import pytest
 from autograder.sandbox.limits import mapped
 from autograder.sandbox.plan import MIB, Layer, Limits
 from tests.sandbox import acts
-from tests.sandbox.attempts import IDENTITIES, ROOT, World, assert_stopped, attempt
+from tests.sandbox.attempts import CONTAINER, IDENTITIES, ROOT, WITH_CONTAINER, World, assert_stopped, attempt
 from tests.sandbox.conftest import Needs
 
 SMALL = Limits(processes=8, file_size=MIB, descriptors=64, cpu_seconds=1, address_space=64 * MIB)
@@ -28,10 +28,11 @@ SMALL = Limits(processes=8, file_size=MIB, descriptors=64, cpu_seconds=1, addres
         ("root", (Layer.LIMITS, Layer.UID, Layer.NETWORK)),
         ("user", (Layer.LIMITS,)),
         ("user", (Layer.LIMITS, Layer.NETWORK)),
+        (CONTAINER, (Layer.LIMITS, Layer.UID, Layer.NETWORK)),
     ],
 )
 def test_a_fork_bomb_ends(identity: str, layers: tuple[Layer, ...], needs: Needs) -> None:
-    if identity not in IDENTITIES:
+    if identity not in WITH_CONTAINER:
         pytest.skip("needs root")
     needs(*layers, identity=identity)
     assert_stopped(lambda _: acts.fork_many(12), *layers, identity=identity, by=(errno.EAGAIN,), limits=SMALL)

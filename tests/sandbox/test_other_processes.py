@@ -14,11 +14,14 @@ from autograder.sandbox import landlock
 from autograder.sandbox.entry import enter
 from autograder.sandbox.plan import Layer, Plan
 from autograder.sandbox.privileges import hide
+from autograder.sandbox.system import CAP_SYS_ADMIN, capable
 from tests.sandbox import acts
 from tests.sandbox.attempts import (
+    CONTAINER,
     IDENTITIES,
     ROOT,
     USER,
+    WITH_CONTAINER,
     Act,
     World,
     assert_stopped,
@@ -35,10 +38,15 @@ DENIED = (errno.EACCES, errno.EPERM)
 
 
 @pytest.mark.skipif(not ROOT, reason="a uid of its own needs root")
-@pytest.mark.parametrize("act", [*READING, *TRACING, acts.signal_parent, acts.renice_parent, acts.limit_parent])
-def test_a_uid_may_do_nothing_to_roots_processes(act: Act, needs: Needs) -> None:
-    needs(Layer.UID)
-    assert_stopped(act, Layer.UID, by=DENIED)
+@pytest.mark.parametrize(("identity", "layers"), [("root", ()), (CONTAINER, ()), (CONTAINER, (Layer.NETWORK,))])
+@pytest.mark.parametrize(
+    "act", [*READING, *TRACING, acts.signal_parent, acts.renice_parent, acts.limit_parent, acts.be_root]
+)
+def test_a_uid_may_do_nothing_to_roots_processes(
+    act: Act, identity: str, layers: tuple[Layer, ...], needs: Needs
+) -> None:
+    needs(Layer.UID, *layers, identity=identity)
+    assert_stopped(act, Layer.UID, *layers, identity=identity, by=DENIED)
 
 
 @pytest.mark.parametrize("identity", IDENTITIES)
@@ -68,11 +76,33 @@ def test_a_pid_namespace_has_no_other_processes(act: Act, identity: str, needs: 
     assert_stopped(act, Layer.PID, Layer.KEEPER, identity=identity, by=(errno.ESRCH,))
 
 
-@pytest.mark.parametrize("identity", IDENTITIES)
+# With which a run has mounts of its own, and is somebody who may not read the memory of others.
+IN_USER_NAMESPACE = (Layer.MOUNTS, Layer.PID, Layer.KEEPER)
+IN_ITS_TREE = {
+    "root": (Layer.MOUNTS, Layer.UID) if capable(CAP_SYS_ADMIN) else (Layer.UID, *IN_USER_NAMESPACE),
+    "user": IN_USER_NAMESPACE,
+    CONTAINER: (Layer.UID, *IN_USER_NAMESPACE),
+}
+
+
+@pytest.mark.parametrize("identity", WITH_CONTAINER)
 def test_proc_shows_no_other_process(identity: str, needs: Needs) -> None:
-    layers = (Layer.MOUNTS, Layer.UID) if identity == "root" else (Layer.MOUNTS, Layer.PID, Layer.KEEPER)
+    layers = (*IN_ITS_TREE[identity], Layer.PROC)
     needs(*layers, identity=identity)
     assert_stopped(acts.parent_is_seen, *layers, identity=identity, by=(errno.ENOENT,))
+
+
+@pytest.mark.parametrize("identity", WITH_CONTAINER)
+@pytest.mark.parametrize("more", [(), (Layer.LANDLOCK, Layer.PRIVILEGES)])
+def test_the_machines_proc_shows_others_but_nothing_in_them(
+    identity: str, more: tuple[Layer, ...], needs: Needs
+) -> None:
+    """Where no /proc of the run's own is to be had: what is seen, and what the other layers close, each without Landlock."""
+    layers = (*IN_ITS_TREE[identity], *more)
+    needs(*layers, identity=identity)
+    assert not attempt(acts.parent_is_seen, *layers, identity=identity).stopped
+    for act in READING:
+        assert_stopped(act, *layers, identity=identity, by=DENIED)
 
 
 @pytest.mark.parametrize("identity", IDENTITIES)

@@ -1,5 +1,5 @@
 """One process that imports torch, and two runs forked from it under every layer that there is: an honest one and a
-hostile one. `python -m tests.sandbox.whole_run root|user` prints what became of them as JSON."""
+hostile one. `python -m tests.sandbox.whole_run root|user|container` prints what became of them as JSON."""
 
 from __future__ import annotations
 
@@ -186,7 +186,7 @@ def become_a_user() -> None:
     namespaces.separate({Layer.MOUNTS})
     # Its scratch directory is there in the new tree only.
     # As with PID: with a /proc that hides nothing, as on most machines.
-    layers = frozenset({Layer.MOUNTS, Layer.PID})
+    layers = frozenset({Layer.MOUNTS, Layer.PID, Layer.PROC})
     mounts.build(Plan(Path("/view"), layers, readable=(*runtime_paths(), REPOSITORY)))
     for shared in ("/tmp", "/dev/shm"):
         os.chmod(shared, 0o1777)
@@ -196,6 +196,8 @@ def become_a_user() -> None:
 def main(identity: str) -> None:
     if identity == "user" and attempts.ROOT:
         become_a_user()
+    if identity == attempts.CONTAINER:
+        attempts.become(identity)
     layers = require("full")
     told: dict[str, Any] = {"layers": sorted(layers), "uid": os.getuid()}
     with contextlib.ExitStack() as stack:

@@ -1,0 +1,153 @@
+"""What a level promises is tried as a run; where layers fail together, what is left is offered with the reason."""
+
+from __future__ import annotations
+
+import os
+import subprocess
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from autograder.errors import GradlabError
+from autograder.sandbox import doctor, mounts, trial
+from autograder.sandbox.doctor import available, require, strongest, strongest_level
+from autograder.sandbox.plan import ALWAYS, Layer, Plan
+from autograder.sandbox.trial import together
+from tests.conftest import ROOT as REPOSITORY
+from tests.sandbox.attempts import CONTAINER, OF_A_CONTAINER, ROOT, attempt, keep_capabilities
+from tests.sandbox.conftest import Needs
+
+NAMESPACES = frozenset({Layer.NETWORK, Layer.IPC, Layer.MOUNTS, Layer.PID})
+SETUID, SETFCAP = 7, 31
+
+
+@pytest.fixture
+def every_layer_alone(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
+    monkeypatch.setattr(doctor, "hindrance", lambda _: "")
+    monkeypatch.setattr(doctor, "alone", lambda *_: "")
+    monkeypatch.setattr(doctor, "closed_to_others", lambda _: [])
+    yield
+
+
+@pytest.mark.usefixtures("every_layer_alone")
+@pytest.mark.parametrize(
+    ("culprit", "level"),
+    [
+        ({Layer.PROC}, "no-namespaces"),
+        ({Layer.MOUNTS}, "no-namespaces"),
+        ({Layer.MOUNTS, Layer.UID}, "no-namespaces"),
+        ({Layer.UID}, "same-user"),
+        ({Layer.LANDLOCK}, "none"),
+    ],
+)
+def test_what_fails_together_is_done_without(culprit: set[Layer], level: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    tried = []
+
+    def fail(layers: frozenset[Layer]) -> tuple[str, bool]:
+        tried.append(layers)
+        return ("they clash" if culprit <= layers else ""), True
+
+    monkeypatch.setattr(doctor, "together", fail)
+    found = available()
+    assert strongest_level(found) == level
+    assert not culprit <= strongest(found) and tried[-1] == strongest(found)
+    with pytest.raises(GradlabError, match=r"not together with the others: they clash"):
+        require("full", found)
+
+
+@pytest.mark.usefixtures("every_layer_alone")
+def test_a_fork_bomb_without_a_bound_is_not_full_isolation(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(doctor, "together", lambda _: ("", False))
+    found = available()
+    assert strongest_level(found) == "same-user"
+    assert Layer.LIMITS in require("same-user", found)
+    with pytest.raises(GradlabError, match="a fork bomb has no bound"):
+        require("full", found)
+
+
+@pytest.mark.usefixtures("every_layer_alone")
+def test_no_trial_is_made_where_python_is_closed_to_the_run(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(doctor, "closed_to_others", lambda _: ["/root"])
+    monkeypatch.setattr(doctor, "together", lambda layers: ("no", False) if Layer.MOUNTS in layers else 1 / 0)
+    found = available()
+    assert not any(there for name, there, _ in doctor.report(found) if name.startswith("--isolation"))
+    with pytest.raises(GradlabError, match=r"/root is closed: chmod o\+x"):
+        require("same-user", found)
+
+
+def test_a_layer_that_fails_in_the_run_is_told_and_nothing_is_left(monkeypatch: pytest.MonkeyPatch) -> None:
+    def fail(plan: Plan) -> None:
+        raise OSError(22, "Invalid argument", "/.scratch")
+
+    monkeypatch.setattr(mounts, "build", fail)
+    monkeypatch.setattr("autograder.sandbox.namespaces.separate", lambda *_: None)
+    children = children_of_this_process()
+    assert together(ALWAYS | {Layer.MOUNTS}) == ("[Errno 22] Invalid argument: '/.scratch'", False)
+    assert children_of_this_process() == children
+
+
+def test_a_run_that_cannot_be_watched_is_no_run(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(trial, "readable", lambda _: False)
+    assert "cannot be watched" in together(ALWAYS | {Layer.KEEPER})[0]
+
+
+def children_of_this_process() -> str:
+    with open(f"/proc/self/task/{os.getpid()}/children") as file:
+        return file.read()
+
+
+def as_container(*lost: int) -> tuple[dict[Layer, doctor.Found], frozenset[Layer]]:
+    """What is available to a container's root without these capabilities, and what it would put in a plan."""
+
+    def look(_: object) -> tuple[dict[Layer, doctor.Found], frozenset[Layer]]:
+        keep_capabilities(OF_A_CONTAINER - {*lost})
+        found = available()
+        return found, strongest(found)
+
+    outcome = attempt(look)
+    assert not outcome.stopped, outcome
+    found, layers = outcome.value
+    return found, layers
+
+
+@pytest.fixture
+def namespaces_for_a_container(needs: Needs) -> None:
+    if not ROOT:
+        pytest.skip("only root has capabilities to lose")
+    needs(*NAMESPACES, Layer.PROC, Layer.UID, Layer.LANDLOCK, Layer.SECCOMP, identity=CONTAINER)
+
+
+@pytest.mark.usefixtures("namespaces_for_a_container")
+def test_a_containers_root_has_a_uid_in_a_user_namespace() -> None:
+    found, layers = as_container()
+    assert {*NAMESPACES, Layer.PROC, Layer.UID, Layer.KEEPER} <= layers
+    assert strongest_level(found) == "full"
+
+
+@pytest.mark.usefixtures("namespaces_for_a_container")
+def test_without_setfcap_a_containers_root_has_no_namespaces() -> None:
+    found, layers = as_container(SETFCAP)
+    assert strongest_level(found) == "no-namespaces" or doctor.closed(found)
+    assert Layer.UID in layers and not NAMESPACES & layers
+    assert "CAP_SETFCAP" in found[Layer.MOUNTS].note
+
+
+@pytest.mark.usefixtures("namespaces_for_a_container")
+def test_a_root_that_cannot_change_its_uid_has_no_bound_on_forks() -> None:
+    if os.geteuid() != int(Path("/proc/self/uid_map").read_text().split()[1]):
+        pytest.skip("this root is an ordinary user of the machine, whose processes are counted")
+    found, layers = as_container(SETUID)
+    assert strongest_level(found) == "same-user" and Layer.UID not in layers
+    assert "fork bomb" in found[Layer.LIMITS].note
+
+
+def test_it_is_cheap_enough_for_the_start_of_each_grading() -> None:
+    """In a process without torch, whose forks are cheap."""
+    code = (
+        "import os; from autograder.sandbox import available; before = sum(os.times()[:4]); available(); "
+        "print(sum(os.times()[:4]) - before)"
+    )
+    done = subprocess.run([sys.executable, "-c", code], cwd=REPOSITORY, capture_output=True, text=True, check=True)
+    assert float(done.stdout) < 0.3
