@@ -1,18 +1,25 @@
-"""Runs every benchmark and prints its table; `make bench` writes the same text to benchmarks/results/."""
+"""Runs every benchmark and prints its table; `make bench` writes the same text to benchmarks/results/.
+
+`python -m benchmarks NAME...` runs those that it names.
+"""
 
 from __future__ import annotations
 
+import sys
+from collections.abc import Sequence
 from pathlib import Path
 
-from benchmarks import build, examiner
+from benchmarks import build, classes, examiner, scale
+
+ALL = {"build": build.run, "examiner": examiner.run, "classes": classes.run, "scale": scale.run}
 
 
-def main() -> None:
-    for name, run in {"build": build.run, "examiner": examiner.run}.items():
-        text = run()
+def main(names: Sequence[str]) -> None:
+    for name in names or ALL:
+        text = ALL[name]()
         print(text)
         (Path(__file__).parent / "results" / f"{name}.md").write_text(text, encoding="utf-8")
 
 
 if __name__ == "__main__":
-    main()
+    main(sys.argv[1:])

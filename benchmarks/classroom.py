@@ -1,0 +1,59 @@
+"""Courses in temporary folders, with every lab of the project and the light one, and classes made of their answers."""
+
+from __future__ import annotations
+
+import json
+import shutil
+from collections.abc import Iterator
+from pathlib import Path
+
+from autograder.build.course import build, read_course, read_labs
+from autograder.course import Lab
+from autograder.demo.students import filled, reference
+from autograder.prove.answers import read_answers
+
+ROOT = Path(__file__).parent.parent
+LIGHT = "light_lab"
+
+
+def new_course(folder: Path) -> list[Lab]:
+    """A built course in this folder, which is made: the light lab, and then the project's own."""
+    shutil.copytree(ROOT / "labs", folder / "labs", ignore=shutil.ignore_patterns("__pycache__"))
+    shutil.copytree(ROOT / "benchmarks" / LIGHT, folder / "labs" / LIGHT)
+    manifest = folder / "labs" / "course.toml"
+    head, rest = manifest.read_text().split("[[labs]]", 1)
+    light = f'[[labs]]\nname = "{LIGHT}"\ntitle = "A light lab"\nminutes = 20\n\n'
+    manifest.write_text(f"{head}{light}[[labs]]{rest}")
+    shutil.copy(ROOT / "nbgrader_config.py", folder)
+    build(read_course(folder))
+    return list(read_labs(read_course(folder)))
+
+
+def copy_for(course: Path, lab: str, folder: Path) -> Path:
+    """A course in another folder, without submissions, where this lab is to be graded."""
+    shutil.copytree(course / "source" / lab, folder / "source" / lab)
+    shutil.copytree(course / "labs", folder / "labs")
+    shutil.copy(course / "nbgrader_config.py", folder)
+    return folder
+
+
+def members(lab: Lab, count: int) -> Iterator[tuple[str, bytes]]:
+    """(student, notebook): the worked solution, the blank one, and then right and wrong answers in turn."""
+    right = reference(lab)
+    answers, _ = read_answers(lab)
+    sources = {
+        e.name: [right[e.name], *(a.source for a in answers if a.exercise == e.name and not a.generated)]
+        for e in lab.exercises
+    }
+    for number in range(count):
+        turn = number - 1
+        solutions = {name: each[turn % len(each)] for name, each in sources.items()}
+        solutions = (right, {}, solutions)[min(number, 2)]
+        yield f"student_{number:04}", json.dumps(filled(lab, solutions), indent=1).encode()
+
+
+def hand_in(course: Path, lab: Lab, count: int) -> None:
+    for student, notebook in members(lab, count):
+        folder = course / "submitted" / student / lab.name
+        folder.mkdir(parents=True)
+        (folder / f"{lab.name}.ipynb").write_bytes(notebook)
