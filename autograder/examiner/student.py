@@ -2,8 +2,7 @@
 
 The forks are asked when all cells have run. So what a check passes to the student's functions reaches no cell whose
 output the student will read, by whatever way: a file, shared memory, a pipe. A check cell whose place the later cells
-left alone looks at the state after the last one, and shares its fork with those before it, as long as all checks
-passed there.
+left alone looks at the state after the last one, in a fork that all of these share, until a check breaks it.
 """
 
 from __future__ import annotations
@@ -114,13 +113,10 @@ class Student:
         self._links[name] = self._replay.connect(name, self._clock)
         return self._links[name]
 
-    def tidy(self, name: str, passed: bool) -> None:
-        """The check cell of this name is done. passed: all its checks did; others share no fork after that.
-
-        Ends the forks that nobody shares, with whatever they started.
-        """
+    def tidy(self, name: str) -> None:
+        """The check cell of this name is done: end the forks that nobody shares, with whatever they started."""
         if name in self._here and self._shared is not None:
-            if not passed or self._shared.broken:
+            if self._shared.broken:
                 self._end_shared()
             return
         if link := self._links.pop(name, None):

@@ -113,7 +113,6 @@ def _run_checks(
         elif step.kind == "check":
             with _lines(student, step.id, clock) as line:
                 seen[step.id].outcomes = run_checks(step.source, f"<{step.id}>", namespace, defined, line)
-                line.passed = all(outcome.passed for outcome in seen[step.id].outcomes)
 
 
 def _beside_the_checks(steps: Sequence[Step]) -> frozenset[str]:
@@ -146,7 +145,7 @@ class _Lines:
     def __init__(self, student: Student, name: str, clock: Clock) -> None:
         self.student, self.name, self.clock = student, name, clock
         self.link: Link | None = None
-        self.begun = self.passed = False
+        self.begun = False
         self.why_not = ""
 
     def renew(self) -> None:
@@ -172,7 +171,7 @@ class _Lines:
     def end(self) -> None:
         """Leave nothing running of what the checks started."""
         if self.begun:
-            self.student.tidy(self.name, self.passed)
+            self.student.tidy(self.name)
 
 
 def _error(reason: str) -> dict[str, Any]:

@@ -149,15 +149,19 @@ def passed(warm: Warm, *cells: str) -> dict[str, list[bool]]:
 RIGHT = [f"def {name}(x):\n    return 2 * x\n" for name in "fgh"]
 
 
-def test_checks_that_pass_share_one_fork(warm: Counted) -> None:
+def test_checks_share_one_fork_whether_they_pass_or_not(warm: Counted) -> None:
     assert passed(warm, *RIGHT) == {name: [True, True] for name in "fgh"}
     assert (warm.starts, warm.forks) == (1, 1)
+    assert passed(warm, "def f(x):\n    return 2\n", *RIGHT[1:]) == {
+        "f": [True, False],
+        "g": [True, True],
+        "h": [True, True],
+    }
+    assert (warm.starts, warm.forks) == (2, 2)
 
 
-def test_a_check_that_failed_shares_its_fork_with_none_after_it(warm: Counted) -> None:
-    spoils = "def f(x):\n    import builtins\n    if x == 3:\n        builtins.abs = None\n        return 0\n    return 2 * x\n"
-    assert passed(warm, "def f(x):\n    return 2\n", *RIGHT[1:])["g"] == [True, True]
-    assert (warm.starts, warm.forks) == ((1, 2) if warm.can_fork else (2, 2))
+def test_a_function_that_spoils_the_process_costs_itself_alone(warm: Counted) -> None:
+    spoils = "def f(x):\n    import builtins\n    builtins.abs = None\n    return 2 * x\n"
     assert passed(warm, spoils, "def g(x):\n    return 2 * abs(x)\n")["g"] == [True, True]
 
 
