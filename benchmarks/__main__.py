@@ -9,9 +9,9 @@ import sys
 from collections.abc import Sequence
 from pathlib import Path
 
-from benchmarks import build, classes, examiner, scale
+from benchmarks import build, classes, cluster, examiner, scale
 
-ALL = {"build": build.run, "examiner": examiner.run, "classes": classes.run, "scale": scale.run}
+ALL = {"build": build.run, "examiner": examiner.run, "classes": classes.run, "scale": scale.run, "cluster": cluster.run}
 
 
 def main(names: Sequence[str]) -> None:

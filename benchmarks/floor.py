@@ -21,6 +21,7 @@ import torch
 from autograder.examiner.submission import Step
 from autograder.runner.grading import steps_of
 from autograder.runner.warm_main import FIRST_USED, make_forks_cheap
+from autograder.student.figures import draw_once
 from autograder.student.kernel import Kernel
 from autograder.submission.read import read_file, read_notebook
 from autograder.submission.repair import repair
@@ -31,6 +32,7 @@ def main(course: Path, lab: str) -> None:
     kernel = Kernel()
     for name in FIRST_USED:
         importlib.import_module(name)
+    draw_once()
     source = nbformat.read(course / "source" / lab / f"{lab}.ipynb", as_version=4)
     make_forks_cheap()
     found = {}

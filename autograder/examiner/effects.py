@@ -90,7 +90,7 @@ def look_at(source: str) -> Cell:
     ) | frozenset(node.name for node in _top_level(tree) if isinstance(node, ast.ExceptHandler) and node.name)
     inside, outside = frozenset(_globals(table, functions=True)), frozenset(_globals(table, functions=False))
     read = frozenset(s.get_name() for s in symbols if s.is_referenced()) | inside | outside
-    writes = [_root(node) for node in _top_level(tree) if _is_written_into(node)]
+    writes = [root_of(node) for node in _top_level(tree) if _is_written_into(node)]
     return Cell(
         binds=bound & given_values,
         defines=bound - given_values,
@@ -122,7 +122,7 @@ def _is_written_into(node: ast.AST) -> bool:
     return isinstance(node, ast.Attribute | ast.Subscript) and not isinstance(node.ctx, ast.Load)
 
 
-def _root(node: ast.AST) -> str:
+def root_of(node: ast.AST) -> str:
     """The name at the beginning of `name.attribute[index]`; empty where there is none."""
     while isinstance(node, ast.Attribute | ast.Subscript):
         node = node.value
@@ -158,10 +158,10 @@ def _is_plain(tree: ast.Module, shared: frozenset[str]) -> bool:
                     return False
             case ast.Attribute():
                 hidden = node.attr.startswith("__") and node.attr not in PRIVATE
-                setter = node.attr.startswith(SETTERS) and _root(node) in ("torch", "np", "numpy")
+                setter = node.attr.startswith(SETTERS) and root_of(node) in ("torch", "np", "numpy")
                 if hidden or node.attr in FAR_REACHING or (setter and node.attr != "set_grad_enabled"):
                     return False
-        if id(node) in inside and _is_written_into(node) and _root(node) in ("", "cls", *shared):
+        if id(node) in inside and _is_written_into(node) and root_of(node) in ("", "cls", *shared):
             return False
     return True
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import ast
 import functools
 
-from autograder.examiner.effects import look_at
+from autograder.examiner.effects import look_at, root_of
 
 # What a cell may leave in the process that no name shows.
 SETTINGS = ("seed", "filterwarnings", "simplefilter", "set_", "register", "use_", "rcParams")
@@ -37,10 +37,12 @@ def needed(given: tuple[str, ...], checks: tuple[str, ...]) -> frozenset[str]:
 
 
 def _changes_a_setting(source: str) -> bool:
+    """By the names it uses; of attributes, those of modules and classes, and so not a generator's manual_seed()."""
     try:
         nodes = list(ast.walk(ast.parse(source)))
     except SyntaxError:
         return True
-    names = [n.attr if isinstance(n, ast.Attribute) else n.id for n in nodes if isinstance(n, ast.Attribute | ast.Name)]
+    names = [node.id for node in nodes if isinstance(node, ast.Name)]
+    names += [node.attr for node in nodes if isinstance(node, ast.Attribute) and root_of(node)]
     star = any(isinstance(n, ast.ImportFrom) and n.names[0].name == "*" for n in nodes)
     return star or any(setting in name for name in names for setting in SETTINGS)

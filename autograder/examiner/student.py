@@ -2,12 +2,14 @@
 
 The forks are asked when all cells have run. So what a check passes to the student's functions reaches no cell whose
 output the student will read, by whatever way: a file, shared memory, a pipe. A check cell whose place the later cells
-left alone looks at the state after the last one, in a fork that all of these share, until a check breaks it.
+left alone looks at the state after the last one, in a fork that all of these share, until a check breaks it. Where the
+cells took no time, the process itself serves these, and the cells run again after a check that broke it.
 """
 
 from __future__ import annotations
 
 import contextlib
+import time
 from collections import Counter
 from collections.abc import Callable
 from typing import Any, NamedTuple
@@ -18,6 +20,7 @@ from autograder.examiner.process import StudentProcess
 
 RESTARTS = 3  # for one check cell; its other checks then go without
 SHARED = "the shared fork"
+QUICK = 2.0  # seconds of all cells: running them again is no worse than a fork for each submission
 Start = Callable[[], StudentProcess]
 
 
@@ -44,6 +47,7 @@ class Student:
         self._start, self._clock = start, clock
         self._process = self._last = start()
         self._done: Done = []
+        self._seconds = 0.0  # that the cells took
         self._here: list[str] = []  # places whose state is that of the process as it is now
         self._links: dict[str, Link] = {}
         self._shared: Link | None = None
@@ -58,11 +62,14 @@ class Student:
         limit = self._clock.cell()
         if self._process.ended:
             self._replace()
+        begun = time.monotonic()
         try:
             outputs = self._process.run(source, number, limit)
         except Stopped:
             self._try_to_replace()
             raise
+        finally:
+            self._seconds += time.monotonic() - begun
         self._done.append(Cell(source, number))
         return outputs
 
@@ -87,9 +94,10 @@ class Student:
             raise
 
     def share(self) -> None:
-        """All cells have run: take the fork that the places marked here share. Raises Stopped as keep() does."""
+        """All cells have run: take the line that the places marked here share. Raises Stopped as keep() does."""
         try:
             if self._here:
+                self._process.forks &= self._seconds > QUICK
                 self._shared = self._process.fork(SHARED, self._clock.check())
         except Stopped:
             self._leave_out_the_last_cell()

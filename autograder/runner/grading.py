@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import ast
 import functools
+import json
 import os
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
@@ -13,6 +14,7 @@ from typing import Any
 import nbformat
 from nbconvert.preprocessors import ClearMetadataPreprocessor
 from nbformat import NotebookNode
+from nbformat.v4.rwbase import split_lines, strip_transient
 from nbgrader.preprocessors import IgnorePattern, LimitOutput
 from nbgrader.utils import compute_checksum, is_grade
 from traitlets.config import Config
@@ -61,7 +63,13 @@ def grade_task(task: Task, warm: Warm) -> Graded:
     )
     notebook = limit_outputs(notebook, settings.preprocessors)
     result = result.model_copy(update={"key": key_of(task, warm.layers)})
-    return Graded(result, marks_of(result, notebook), nbformat.v4.writes(notebook) + "\n")
+    return Graded(result, marks_of(result, notebook), _as_text(notebook))
+
+
+def _as_text(notebook: NotebookNode) -> str:
+    """The bytes of nbformat's own writer, without its look at the schema and its deep copy: nobody reads on from it."""
+    whole = strip_transient(split_lines(notebook))
+    return json.dumps(whole, ensure_ascii=False, indent=1, sort_keys=True, separators=(",", ": ")) + "\n"
 
 
 @functools.lru_cache(maxsize=4)

@@ -98,6 +98,7 @@ def _import_what_labs_import(compiled: str) -> Callable[[int], None]:
     """
     import torch
 
+    from autograder.student.figures import draw_once
     from autograder.student.kernel import Kernel
     from autograder.student.main import start
 
@@ -105,6 +106,7 @@ def _import_what_labs_import(compiled: str) -> Callable[[int], None]:
     for name in (*FIRST_USED, *(["torch._inductor.compile_fx"] if compiled else [])):
         importlib.import_module(name)
     kernel = Kernel()
+    draw_once()
     make_forks_cheap()
     return lambda control: start(control, kernel, compiled)
 

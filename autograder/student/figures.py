@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import io
 import os
 from typing import Any
 
@@ -18,6 +19,20 @@ def show_inline(shell: Any) -> None:
     configure_inline_support.current_backend = "unset"  # type: ignore[attr-defined]
     activate_matplotlib(BACKEND)
     configure_inline_support(shell, BACKEND)
+
+
+def draw_once() -> None:
+    """A first picture, for nobody: it finds fonts and fills caches, which each process would do anew."""
+    from matplotlib.backends.backend_agg import FigureCanvasAgg
+    from matplotlib.figure import Figure
+
+    figure = Figure(figsize=(1, 1))
+    FigureCanvasAgg(figure)
+    axes = figure.subplots()
+    axes.plot([0, 1], label="a")
+    axes.set_title("a $x^2$")
+    axes.legend()
+    figure.savefig(io.BytesIO(), format="png", bbox_inches="tight")
 
 
 def set_environment() -> None:

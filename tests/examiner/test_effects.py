@@ -6,6 +6,7 @@ from collections.abc import Iterator
 
 import pytest
 
+from autograder.examiner import student
 from autograder.examiner.effects import Effects, look_at
 from autograder.examiner.needed import needed
 from autograder.examiner.process import StudentProcess
@@ -149,7 +150,11 @@ def passed(warm: Warm, *cells: str) -> dict[str, list[bool]]:
 RIGHT = [f"def {name}(x):\n    return 2 * x\n" for name in "fgh"]
 
 
-def test_checks_share_one_fork_whether_they_pass_or_not(warm: Counted) -> None:
+@pytest.mark.parametrize("quick", [0.0, 2.0], ids=["slow cells", "quick cells"])
+def test_checks_share_one_line_whether_they_pass_or_not(
+    warm: Counted, quick: float, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(student, "QUICK", quick)
     assert passed(warm, *RIGHT) == {name: [True, True] for name in "fgh"}
     assert (warm.starts, warm.forks) == (1, 1)
     assert passed(warm, "def f(x):\n    return 2\n", *RIGHT[1:]) == {
@@ -165,7 +170,11 @@ def test_a_function_that_spoils_the_process_costs_itself_alone(warm: Counted) ->
     assert passed(warm, spoils, "def g(x):\n    return 2 * abs(x)\n")["g"] == [True, True]
 
 
-def test_a_check_that_ends_its_fork_costs_itself_alone(warm: Warm) -> None:
+@pytest.mark.parametrize("quick", [0.0, 2.0], ids=["slow cells", "quick cells"])
+def test_a_check_that_ends_its_fork_costs_itself_alone(
+    warm: Counted, quick: float, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(student, "QUICK", quick)
     ends = "def g(x):\n    import signal\n    return 2 * x if x == 3 else signal.raise_signal(9)\n"
     assert passed(warm, RIGHT[0], ends, RIGHT[2]) == {"f": [True, True], "g": [False, True], "h": [True, True]}
 
