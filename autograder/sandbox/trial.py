@@ -57,10 +57,8 @@ def alone(layer: Layer, uid: int) -> str:
         reading, child = _fork(plan, lambda: COUNTED)
         with os.fdopen(reading, "rb") as pipe:
             answer = pipe.read().decode()
-        status = wait(child)
-        if answer == COUNTED:
-            return "" if status == 0 else f"the process that tried it ended with status {status}"
-        return _reason(answer, status, layer)
+        status = wait(child)  # of a keeper, which ends with 1 where it sees its child's end late
+        return "" if answer == COUNTED else _reason(answer, status, layer)
     finally:
         shutil.rmtree(path, ignore_errors=True)
 

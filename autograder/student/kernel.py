@@ -50,7 +50,8 @@ class Kernel:
             self._settle()
         if number is not None:
             self.shell.execution_count = number
-        self.shell.set_parent({"header": {"msg_id": f"cell-{self.shell.execution_count}"}})
+        with contextlib.suppress(Exception):  # a cell may have replaced the display hook
+            self.shell.set_parent({"header": {"msg_id": f"cell-{self.shell.execution_count}"}})
         with captured(self._streams), _without_input():
             try:
                 result = self.shell.run_cell(source, store_history=True)
