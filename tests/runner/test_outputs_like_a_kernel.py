@@ -29,7 +29,7 @@ SEEDS = "import random, numpy, torch\nfor seed in (torch.manual_seed, random.see
 SAME = {
     r"0x[0-9a-f]{6,}": "0x",
     r"/ipykernel_\d+/": "/ipykernel/",
-    r"[\d.]+ (ns|[µμ]s|ms|s)\b": "TIME",  # of %time and %timeit
+    r"[\d.]+(e[+-]?\d+)? (ns|[µμ]s|ms|s)\b": "TIME",  # of %time and %timeit
     r"\b[0-9a-f]{32}\b": "ID",  # of widgets and of displays
 }
 CELLS = {
