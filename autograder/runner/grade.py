@@ -23,7 +23,7 @@ from autograder.results.autograded import autograded_path, files_beside, write_a
 from autograder.results.recording import Marks, Penalty, Recorded, marks_of, opened, record, recorded
 from autograder.results.store import load_result, result_path, write_result
 from autograder.runner.cluster import WAIT_SECONDS, grade_on_cluster, layers_on_cluster
-from autograder.runner.grading import Graded
+from autograder.runner.grading import PREPROCESSORS, Graded
 from autograder.runner.nbgrader_api import must
 from autograder.runner.pool import grade_all
 from autograder.runner.task import Settings, Task, digest, key_of, settings_of
@@ -34,7 +34,6 @@ from autograder.submission.read import Refused, read_file
 
 BATCH = 50  # submissions in one transaction of the gradebook
 BATCH_SECONDS = 2.0  # after which a smaller one is written
-PREPROCESSORS = ("IgnorePattern", "ClearMetadataPreprocessor", "LimitOutput")
 
 
 @dataclass(frozen=True)
@@ -130,7 +129,8 @@ def late_penalty(config: Any) -> Penalty:
 
 def settings_from(config: Any, device: str = "cpu") -> Settings:
     """What nbgrader_config.py says about grading."""
-    preprocessors = {name: json.loads(json.dumps(config[name])) for name in PREPROCESSORS if name in config}
+    names = [kind.__name__ for kind in PREPROCESSORS if kind.__name__ in config]
+    preprocessors = {name: json.loads(json.dumps(config[name])) for name in names}
     return settings_of(**{**config.get("Examine", {}), "device": device, **preprocessors})
 
 

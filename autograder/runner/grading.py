@@ -34,6 +34,8 @@ from autograder.submission.repair import blank, repair
 from labkit.outcome import Outcome, earned
 from labkit.verdict import Verdict
 
+PREPROCESSORS = (IgnorePattern, ClearMetadataPreprocessor, LimitOutput)  # nbgrader's, after it has run the cells
+
 
 @dataclass(frozen=True)
 class Graded:
@@ -125,7 +127,7 @@ def grade_notebook(
 
 def limit_outputs(notebook: NotebookNode, settings: Mapping[str, Any]) -> NotebookNode:
     """What nbgrader does with the outputs of cells after it has run them, by its settings."""
-    for kind in (IgnorePattern, ClearMetadataPreprocessor, LimitOutput):
+    for kind in PREPROCESSORS:
         notebook, _ = kind(config=Config(settings))(notebook, {})  # does nothing where it is not enabled
     return notebook
 

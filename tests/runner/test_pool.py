@@ -21,6 +21,7 @@ from autograder.runner.task import Settings, Task
 from autograder.runner.warm import Warm
 from autograder.runner.work import UNGRADABLE, Failure
 from autograder.sandbox import available, strongest_level
+from tests.runner.processes import children
 
 COURSE = b'{"cells": [], "metadata": {}, "nbformat": 4, "nbformat_minor": 5}'
 SETTINGS = Settings(strongest_level(available()), patience=Patience(submission=1))
@@ -99,18 +100,4 @@ def test_a_pool_that_is_told_to_stop_lets_go_and_leaves_no_process(monkeypatch: 
     next(running)
     stop.set()
     list(running)
-    assert not [p for p in Path("/proc").glob("[0-9]*") if _parent(p) == os.getpid() and "warm_main" in _command(p)]
-
-
-def _parent(process: Path) -> int:
-    try:
-        return int((process / "stat").read_text().rpartition(")")[2].split()[1])
-    except OSError:
-        return 0
-
-
-def _command(process: Path) -> str:
-    try:
-        return (process / "cmdline").read_text()
-    except OSError:
-        return ""
+    assert not [pid for pid, command in children(os.getpid()) if "warm_main" in command]

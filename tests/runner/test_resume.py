@@ -19,6 +19,7 @@ from autograder.runner import grading
 from autograder.runner.grade import alone, grade_lab, on_this_machine
 from autograder.runner.nbgrader_api import open_course
 from tests.runner.graded_class import LAB, SLOWLY, WRONG, gradebook_rows, hand_in, written
+from tests.runner.processes import children
 
 STUDENTS = {f"student_{n:02}": WRONG if n % 3 == 0 else None for n in range(8)}
 KILLS = 20 if os.environ.get("HYPOTHESIS_PROFILE") == "nightly" else 3
@@ -35,19 +36,6 @@ def start(course: Path) -> subprocess.Popen[str]:
 
 def documents(course: Path) -> list[str]:
     return sorted(path.stem for path in (course / "results" / LAB).glob("*.json"))
-
-
-def children(pid: int) -> list[tuple[int, str]]:
-    """(pid, command line) of each process that this one started."""
-    found = []
-    for path in Path("/proc").glob("[0-9]*"):
-        try:
-            parent = int((path / "stat").read_text().rpartition(")")[2].split()[1])
-            if parent == pid:
-                found.append((int(path.name), (path / "cmdline").read_text()))
-        except OSError:
-            continue
-    return found
 
 
 def victims(running: subprocess.Popen[str], kind: str) -> list[int]:
