@@ -99,14 +99,22 @@ def grade(
     wait: Annotated[float, typer.Option(min=0, help="Seconds to wait for a worker of the cluster.")] = 60,
 ) -> None:
     """Grade the submissions of a lab into nbgrader's gradebook. What has been graded and did not change is kept."""
-    from autograder.runner.grade import grade_lab, submitted_students
-    from autograder.runner.nbgrader_api import open_course
+    from autograder.runner.started import start_ahead, submitted_students
 
-    api = open_course(course, isolation)
-    total = 1 if student else len(submitted_students(course, lab))
-    failed = kept = 0
-    with stopped_by_ctrl_c() as stop, progress(err, f"grading {lab}", total) as steps:
-        for done in grade_lab(api, course.resolve(), lab, student, jobs, again, stop, cluster, wait, device):
+    course = course.resolve()
+    with contextlib.ExitStack() as ending:
+        ahead = None if cluster else start_ahead(course, lab, student, jobs, again)
+        if ahead:
+            ending.callback(ahead.close)
+        from autograder.runner.grade import grade_lab  # while the warm process imports, too
+        from autograder.runner.nbgrader_api import open_course
+
+        api = open_course(course, isolation)
+        total = 1 if student else len(submitted_students(course, lab))
+        failed = kept = 0
+        stop = ending.enter_context(stopped_by_ctrl_c())
+        steps = ending.enter_context(progress(err, f"grading {lab}", total))
+        for done in grade_lab(api, course, lab, student, jobs, again, stop, cluster, wait, device, ahead):
             steps.step(bool(done.failure))
             kept += done.kept
             failed += bool(done.failure)

@@ -90,5 +90,5 @@ def _own(who: int) -> float:
 
 def _of_warm(warm: Warm) -> float:
     """Of the warm process and of all that it has waited for."""
-    fields = Path(f"/proc/{warm.process.pid}/stat").read_text().rpartition(")")[2].split()
+    fields = Path(f"/proc/{warm.started.process.pid}/stat").read_text().rpartition(")")[2].split()
     return sum(map(int, fields[11:15])) / TICK

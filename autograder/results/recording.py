@@ -7,14 +7,14 @@ from __future__ import annotations
 
 import contextlib
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from datetime import datetime
 from typing import Any
 
 from nbformat import NotebookNode
-from nbgrader.api import Comment, Grade, Gradebook, Student, SubmittedAssignment, SubmittedNotebook
+from nbgrader.api import BaseCell, Comment, Grade, Gradebook, Student, SubmittedAssignment, SubmittedNotebook
 from nbgrader.utils import compute_checksum, determine_grade, is_grade, is_solution, is_task
-from sqlalchemy import make_url
+from sqlalchemy import make_url, select
 from sqlalchemy.exc import NoSuchModuleError, OperationalError
 from sqlalchemy.orm import selectinload
 
@@ -76,7 +76,7 @@ def opened(db_url: str, course_id: str = "default_course") -> Iterator[Gradebook
 class Recorded:
     """What the gradebook has of a submission. scores: automatic ones, by grade_id. late: or once taken for it."""
 
-    scores: Mapping[str, float | None]
+    scores: dict[str, float | None]
     submitted: datetime | None
     late: bool
 
@@ -87,13 +87,20 @@ class Recorded:
 
 
 def recorded(gradebook: Gradebook, lab: str) -> dict[str, Recorded]:
-    """What the gradebook has for a lab, by student."""
+    """What the gradebook has for a lab, by student. Rows, not objects: a large class has tens of thousands."""
+    assignment = gradebook.find_assignment(lab).id
+    mine = SubmittedAssignment.assignment_id == assignment
     found = {}
-    for submission in _submissions(gradebook, lab):
-        grades = [grade for notebook in submission.notebooks for grade in notebook.grades]
-        late = any(n.late_submission_penalty for n in submission.notebooks) or submission.total_seconds_late > 0
-        scores = {grade.cell.name: grade.auto_score for grade in grades}
-        found[submission.student_id] = Recorded(scores, submission.timestamp, late)
+    for submission in gradebook.db.query(SubmittedAssignment).filter(mine):
+        late = submission.total_seconds_late > 0
+        found[submission.student_id] = Recorded({}, submission.timestamp, late)
+    submitted = select(SubmittedAssignment.student_id).where(mine).join(SubmittedAssignment.notebooks)
+    for student, name, score in gradebook.db.execute(
+        submitted.join(SubmittedNotebook.grades).join(Grade.cell).add_columns(BaseCell.name, Grade.auto_score)
+    ):
+        found[student].scores[name] = score
+    for (student,) in gradebook.db.execute(submitted.where(SubmittedNotebook.late_submission_penalty > 0)):
+        found[student] = replace(found[student], late=True)
     gradebook.db.commit()  # no transaction stays open while submissions are graded
     return found
 

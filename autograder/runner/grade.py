@@ -5,7 +5,6 @@ from __future__ import annotations
 import contextlib
 import fcntl
 import json
-import os
 import re
 import time
 from collections.abc import Iterable, Iterator, Mapping, Sequence
@@ -26,6 +25,7 @@ from autograder.runner.cluster import WAIT_SECONDS, grade_on_cluster, layers_on_
 from autograder.runner.grading import PREPROCESSORS, Graded
 from autograder.runner.nbgrader_api import must
 from autograder.runner.pool import grade_all
+from autograder.runner.started import Started, submitted_students
 from autograder.runner.task import Settings, Task, digest, key_of, settings_of
 from autograder.runner.work import Failure
 from autograder.sandbox import require
@@ -43,12 +43,6 @@ class Done:
     student: str
     failure: str = ""
     kept: bool = False
-
-
-def submitted_students(course: Path, lab: str) -> list[str]:
-    """Who handed in this lab: folders submitted/STUDENT/LAB."""
-    folders = (course / "submitted").iterdir() if (course / "submitted").is_dir() else ()
-    return sorted(folder.name for folder in folders if os.path.lexists(folder / lab))
 
 
 def prepare(api: Any, course: Path, lab: str, gradebook: Any) -> None:
@@ -74,13 +68,14 @@ def grade_lab(
     cluster: str = "",
     wait: float = WAIT_SECONDS,
     device: str = "cpu",
+    ahead: Started | None = None,
 ) -> Iterator[Done]:
     """Grade every submission of the lab, or one student's, and yield each as it is done.
 
     jobs: submissions that are graded at a time. again: those too whose result is up to date. stop: set it to end
     early; what is graded by then is recorded. cluster: the address of a dask scheduler on whose workers submissions are
     graded, in place of this machine. wait: seconds without a worker after which that is an error. device: what
-    labkit.device() gives: "cpu", "cuda", or "auto" for cuda where this machine has it.
+    labkit.device() gives: "cpu", "cuda", or "auto" for cuda where this machine has it. ahead: see start_ahead().
     """
     source = course / "source" / lab / f"{lab}.ipynb"
     if not source.exists():
@@ -97,7 +92,7 @@ def grade_lab(
         prepare(api, course, lab, gradebook)
         desk = Desk(api, course, lab, settings, layers, gradebook)
         try:
-            yield from desk.grade(students, jobs, again, stop or Event(), cluster, wait)
+            yield from desk.grade(students, jobs, again, stop or Event(), cluster, wait, ahead)
         finally:
             desk.write()
 
@@ -182,13 +177,14 @@ class Desk:
         stop: Event,
         cluster: str = "",
         wait: float = WAIT_SECONDS,
+        ahead: Started | None = None,
     ) -> Iterator[Done]:
         """Each submission as it is done, in the order in which that happens."""
         tasks = self._tasks(students, recorded(self.gradebook, self.lab), again)
         if cluster:
             outcomes = grade_on_cluster(tasks, self.settings, cluster, [self.course], stop, wait)
         else:
-            outcomes = grade_all(tasks, self.settings, jobs, [self.course], stop)
+            outcomes = grade_all(tasks, self.settings, jobs, [self.course], stop, ahead)
         for task, outcome in outcomes:
             yield from self._take_aside()
             yield self._failed(task.student, outcome.reason) if isinstance(outcome, Failure) else self._keep(outcome)

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import ast
 import functools
-import json
 import os
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
@@ -14,7 +13,6 @@ from typing import Any
 import nbformat
 from nbconvert.preprocessors import ClearMetadataPreprocessor
 from nbformat import NotebookNode
-from nbformat.v4.rwbase import split_lines, strip_transient
 from nbgrader.preprocessors import IgnorePattern, LimitOutput
 from nbgrader.utils import compute_checksum, is_grade
 from traitlets.config import Config
@@ -26,6 +24,7 @@ from autograder.examiner.clock import Patience
 from autograder.examiner.submission import Seen, Step, examine
 from autograder.result import CheckOutcome, GradedCell, Result
 from autograder.results.recording import Marks, marks_of
+from autograder.runner.notebook_text import notebook_text
 from autograder.runner.task import Task, code_digest, digest, key_of, versions
 from autograder.runner.warm import Warm
 from autograder.submission.pieces import as_released, is_answer
@@ -65,13 +64,7 @@ def grade_task(task: Task, warm: Warm) -> Graded:
     )
     notebook = limit_outputs(notebook, settings.preprocessors)
     result = result.model_copy(update={"key": key_of(task, warm.layers)})
-    return Graded(result, marks_of(result, notebook), _as_text(notebook))
-
-
-def _as_text(notebook: NotebookNode) -> str:
-    """The bytes of nbformat's own writer, without its look at the schema and its deep copy: nobody reads on from it."""
-    whole = strip_transient(split_lines(notebook))
-    return json.dumps(whole, ensure_ascii=False, indent=1, sort_keys=True, separators=(",", ": ")) + "\n"
+    return Graded(result, marks_of(result, notebook), notebook_text(notebook))
 
 
 @functools.lru_cache(maxsize=4)

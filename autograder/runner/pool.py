@@ -20,6 +20,7 @@ from typing import Any
 import torch
 
 from autograder.runner.grading import Graded
+from autograder.runner.started import Started
 from autograder.runner.task import Settings, Task
 from autograder.runner.warm import Warm, warm_processes
 from autograder.runner.work import STUCK_SECONDS, Failure, Purpose, answer_tasks, next_try, purpose
@@ -39,18 +40,23 @@ class Worker:
 
 
 def grade_all(
-    tasks: Iterable[Task], settings: Settings, jobs: int, secret: Iterable[Path], stop: Event
+    tasks: Iterable[Task],
+    settings: Settings,
+    jobs: int,
+    secret: Iterable[Path],
+    stop: Event,
+    ahead: Started | None = None,
 ) -> Iterator[tuple[Task, Graded | Failure]]:
     """Grade the tasks, of which only as many are taken at a time as there are jobs, and give each as it is done.
 
-    secret: folders that must not exist for student processes. stop: set it to let go what is being graded.
-    Raises GradlabError as Warm does.
+    secret: folders that must not exist for student processes. stop: set it to let go what is being graded. ahead: a
+    warm process that waits, for as many jobs at least. Raises GradlabError as Warm does.
     """
     waiting = iter(tasks)
     first = list(_some(waiting, jobs))
     if not first:
         return
-    pool = _Pool(purpose(first[0]), settings.patience.submission, tuple(secret), len(first))
+    pool = _Pool(purpose(first[0]), settings.patience.submission, tuple(secret), len(first), ahead)
     try:
         for task in first:
             pool.give(task)
@@ -64,12 +70,14 @@ def grade_all(
 
 
 class _Pool:
-    def __init__(self, purpose: Purpose, seconds: float, secret: tuple[Path, ...], jobs: int) -> None:
+    def __init__(
+        self, purpose: Purpose, seconds: float, secret: tuple[Path, ...], jobs: int, ahead: Started | None
+    ) -> None:
         self.purpose, self.seconds, self.secret = purpose, seconds, secret
         self.fork = multiprocessing.get_context("fork")
         torch.set_num_threads(1)  # nothing parallel before a fork
         isolation, limits, device, compiled = purpose
-        warms = warm_processes(jobs, isolation, limits, secret, device, compiled)
+        warms = warm_processes(jobs, isolation, limits, secret, device, compiled, ahead)
         self.first = warms[0]
         gc.collect()
         gc.freeze()  # a collection would touch, and so copy, what the forks share

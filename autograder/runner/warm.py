@@ -4,12 +4,8 @@ from __future__ import annotations
 
 import copy
 import os
-import shutil
 import signal
 import socket
-import subprocess
-import sys
-import tempfile
 import time
 from collections.abc import Iterable
 from dataclasses import astuple
@@ -19,11 +15,10 @@ from typing import Any
 import labkit
 from autograder.errors import GradlabError
 from autograder.examiner.process import StudentProcess
-from autograder.sandbox import Limits, environment, runtime_paths
+from autograder.runner.started import Started, start
+from autograder.sandbox import Limits, runtime_paths
 from autograder.wire.frames import WireError, receive, send
 
-# A library that started threads of its own could not be forked.
-ONE_THREAD = {"OMP_NUM_THREADS": "1", "OPENBLAS_NUM_THREADS": "1", "MKL_NUM_THREADS": "1"}
 START_SECONDS = 120.0  # a cold import of torch on a busy machine
 
 
@@ -34,7 +29,7 @@ class Warm:
 
     isolation: a level of `gradlab doctor`. secret: folders that must not exist for a student process.
     jobs: how many clients it will have; see warm_processes(). device: "cpu", or "cuda" for submissions that may use it.
-    compiled: what torch.compile finds compiled, see compiled_for().
+    compiled: what torch.compile finds compiled, see compiled_for(). started: a process that waits for this.
     Raises GradlabError where this machine isolates less than that, or a secret folder lies in what Python needs.
     """
 
@@ -46,34 +41,17 @@ class Warm:
         jobs: int = 1,
         device: str = "cpu",
         compiled: Path | None = None,
+        started: Started | None = None,
     ) -> None:
         self.limits, self.device = limits or Limits(), device
         readable = [Path(labkit.__file__).parent, *([compiled] if compiled else [])]
         refuse_readable(secret, (*runtime_paths(), *readable))
-        self.home = Path(tempfile.mkdtemp(prefix="gradlab-warm-"))
         self.lost = False
-        pairs = [socket.socketpair() for _ in range(jobs)]
-        self.orders, *self.spare = [ours for ours, _ in pairs]
-        descriptors = [theirs.fileno() for _, theirs in pairs]
+        self.started = started or start(jobs)
+        self.orders, *self.spare = self.started.orders
         try:
-            self.process = subprocess.Popen(
-                [sys.executable, "-P", "-m", "autograder.runner.warm_main", *map(str, descriptors)],
-                pass_fds=descriptors,
-                env=environment(self.home, ONE_THREAD),
-                cwd=self.home,
-                stdin=subprocess.DEVNULL,
-                start_new_session=True,  # Ctrl-C is the grader's, which ends it in its own time
-            )
-            for _, theirs in pairs:
-                theirs.close()
-            settings = [
-                isolation,
-                list(astuple(self.limits)),
-                [str(path) for path in readable],
-                device,
-                str(compiled or ""),
-            ]
-            refusal, self.layers = self._ask(settings)
+            settings = [isolation, list(astuple(self.limits)), [str(path) for path in readable], device]
+            refusal, self.layers = self._ask([*settings, str(compiled or "")])
             if refusal:
                 raise GradlabError(refusal)
         except BaseException:
@@ -135,16 +113,8 @@ class Warm:
 
     def close(self) -> None:
         """Hang up, and wait for the end of the warm process, which every client must have hung up on."""
-        self.hang_up()
-        for orders in self.spare:
-            orders.close()
-        if process := getattr(self, "process", None):
-            try:
-                process.wait(10)
-            except subprocess.TimeoutExpired:
-                process.kill()
-                process.wait()
-        shutil.rmtree(self.home, ignore_errors=True)
+        self.lost = True
+        self.started.close()
 
     def _ask(self, order: list[Any]) -> Any:
         self._send(order)
@@ -164,7 +134,7 @@ class Warm:
 
     def _lost(self, error: WireError) -> GradlabError:
         self.lost = True
-        return GradlabError(f"the warm process is lost ({error}; exit status {self.process.poll()})")
+        return GradlabError(f"the warm process is lost ({error}; exit status {self.started.process.poll()})")
 
 
 def warm_processes(
@@ -174,16 +144,19 @@ def warm_processes(
     secret: Iterable[Path] = (),
     device: str = "cpu",
     compiled: Path | None = None,
+    started: Started | None = None,
 ) -> list[Warm]:
-    """One for each of the jobs, for the price of one start: the others are forks of the first, which owns their home.
+    """One for each of the jobs, for the price of one start: the others are forks of the first, which ends them.
 
     Raises GradlabError as Warm does.
     """
-    first = Warm(isolation, limits, secret, jobs, device, compiled)
+    first = Warm(isolation, limits, secret, jobs, device, compiled, started)
     found = [first]
-    for orders in first.spare:
+    for orders in first.spare[: jobs - 1]:
         found.append(copy.copy(first))
         found[-1].orders, found[-1].spare = orders, []
+    for orders in first.spare[jobs - 1 :]:
+        orders.close()  # of a process that was started for more
     return found
 
 

@@ -22,7 +22,7 @@ from typing import Any
 from autograder.errors import GradlabError
 from autograder.runner.huge_pages import gather
 from autograder.runner.runs import Runs
-from autograder.sandbox import Limits, adopt_orphans, network_for, require, runtime_paths
+from autograder.sandbox import Limits, adopt_orphans, available, network_for, require, runtime_paths
 from autograder.wire.frames import WireClosed, receive, send
 
 POLL_SECONDS = 0.05
@@ -40,23 +40,32 @@ FIRST_USED = (
 
 
 def main(descriptors: Sequence[int]) -> None:
-    """Take [isolation, limits, readable paths, device, compiled] and answer [error, layers]; then take orders until the
-    client hangs up.
+    """Take [isolation, limits, readable paths, device, compiled] and answer [error, layers]; import, which is done
+    already where these came late; then take orders until the client hangs up.
     """
     home = os.getcwd()
     clients = [socket.socket(fileno=descriptor) for descriptor in descriptors]
-    level, limits, readable, device, compiled = receive(clients[0])
+    found = available()  # before torch is there: the forks that try the layers are cheap then
+    told, _, _ = select.select(clients[:1], [], [], 0)
+    serve = None if told else _import_what_labs_import()
     try:
-        layers = require(level)  # before torch is there: the forks that try the layers are cheap then
+        level, limits, readable, device, compiled = receive(clients[0])
+    except WireClosed:
+        return  # nothing was to be graded
+    try:
+        layers = require(level, found)
     except GradlabError as error:
         send(clients[0], [str(error), []])
         return
     send(clients[0], ["", sorted(layers)])
-    serve = _import_what_labs_import(compiled)
+    serve = serve or _import_what_labs_import()
+    if compiled:
+        importlib.import_module("torch._inductor.compile_fx")
+    make_forks_cheap()
     orders = _fork_for_each(clients)
     adopt_orphans()
     paths = (*runtime_paths(), *map(Path, readable))
-    runs = Runs(layers, Limits(*limits), paths, network_for(layers), device, serve)
+    runs = Runs(layers, Limits(*limits), paths, network_for(layers), device, lambda control: serve(control, compiled))
     try:
         _serve(orders, runs)
     except WireClosed:
@@ -91,10 +100,9 @@ def _serve(orders: socket.socket, runs: Runs) -> None:
             looked = time.monotonic()
 
 
-def _import_what_labs_import(compiled: str) -> Callable[[int], None]:
-    """Import torch and the rest, and give what a student process does once it is in its sandbox.
-
-    compiled: a cache of torch.compile, or empty.
+def _import_what_labs_import() -> Callable[[int, str], None]:
+    """Import torch and the rest, and give what a student process does once it is in its sandbox, with its socket and a
+    cache of torch.compile, or nothing.
     """
     import torch
 
@@ -103,12 +111,11 @@ def _import_what_labs_import(compiled: str) -> Callable[[int], None]:
     from autograder.student.main import start
 
     torch.set_num_threads(1)
-    for name in (*FIRST_USED, *(["torch._inductor.compile_fx"] if compiled else [])):
+    for name in FIRST_USED:
         importlib.import_module(name)
     kernel = Kernel()
     draw_once()
-    make_forks_cheap()
-    return lambda control: start(control, kernel, compiled)
+    return lambda control, compiled: start(control, kernel, compiled)
 
 
 def make_forks_cheap() -> None:

@@ -93,22 +93,22 @@ def test_the_warm_process_has_one_thread_and_its_end_leaves_nothing() -> None:
     warm = Warm(LEVEL)
     student = Student(warm.student, Clock(Patience()))
     student.run("import os\nif os.fork() == 0:\n    import time\n    time.sleep(60)\n", 1)
-    assert len(os.listdir(f"/proc/{warm.process.pid}/task")) == 1
-    pids = [pid for pid in map(int, filter(str.isdigit, os.listdir("/proc"))) if below(pid, warm.process.pid)]
+    assert len(os.listdir(f"/proc/{warm.started.process.pid}/task")) == 1
+    pids = [pid for pid in map(int, filter(str.isdigit, os.listdir("/proc"))) if below(pid, warm.started.process.pid)]
     assert len(pids) >= 2
     warm.close()
     until = time.monotonic() + 5
     while any(Path(f"/proc/{pid}").exists() for pid in pids) and time.monotonic() < until:
         time.sleep(0.01)
     assert not [pid for pid in pids if Path(f"/proc/{pid}").exists()]
-    assert not warm.home.exists()
+    assert not warm.started.home.exists()
 
 
 def test_a_warm_process_that_died_is_replaced_for_the_next_submission(tmp_path: Path) -> None:
     limits = Limits()
     first = plugin._warm(LEVEL, limits, tmp_path)
     assert plugin._warm(LEVEL, limits, tmp_path) is first
-    first.process.kill()
+    first.started.process.kill()
     with pytest.raises(GradlabError, match="the warm process is lost"):
         first.student()
     second = plugin._warm(LEVEL, limits, tmp_path)
