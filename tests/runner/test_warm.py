@@ -115,7 +115,7 @@ def test_a_warm_process_that_died_is_replaced_for_the_next_submission(tmp_path: 
     assert second is not first
     second.student().kill()
     plugin.close_warm()
-    assert second.process.poll() is not None
+    assert second.started.process.poll() is not None
 
 
 def test_a_level_that_does_not_exist_is_refused_by_name() -> None:
