@@ -58,7 +58,7 @@ def grade_task(task: Task, warm: Warm) -> Graded:
     except Refused as refused:
         repaired = blank(course, str(refused))
     notebook, settings = repaired.notebook, task.settings
-    _add_checksums(notebook, course)
+    _add_checksums(notebook, _checksums(task.course))
     result = grade_notebook(
         notebook, task.lab, task.student, repaired.notes, warm, settings.patience, task.kept, settings.device
     )
@@ -125,12 +125,18 @@ def limit_outputs(notebook: NotebookNode, settings: Mapping[str, Any]) -> Notebo
     return notebook
 
 
-def _add_checksums(notebook: NotebookNode, course: NotebookNode) -> None:
+def _add_checksums(notebook: NotebookNode, checksums: Mapping[str, str]) -> None:
     """As nbgrader keeps them: by these it knows an answer that is as it was handed out."""
-    own = {identity(cell): cell for cell in course.cells if "nbgrader" in cell.metadata}
     for cell in notebook.cells:
-        if "nbgrader" in cell.metadata and (known := own.get(identity(cell))) is not None:
-            cell.metadata.nbgrader["checksum"] = compute_checksum(as_released(known) if is_answer(known) else known)
+        if "nbgrader" in cell.metadata and (known := checksums.get(identity(cell))) is not None:
+            cell.metadata.nbgrader["checksum"] = known
+
+
+@functools.lru_cache(maxsize=4)
+def _checksums(source: bytes) -> dict[str, str]:
+    """Of the cells of a lab's source notebook as they are handed out, by their names."""
+    own = [cell for cell in _course(source).cells if "nbgrader" in cell.metadata]
+    return {identity(cell): compute_checksum(as_released(cell) if is_answer(cell) else cell) for cell in own}
 
 
 def _keys(notebook: NotebookNode, steps: Sequence[Step], layers: Sequence[str], device: str) -> dict[str, str]:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import ast
-import copy
 import functools
 import uuid
 from dataclasses import dataclass, field
@@ -100,10 +99,13 @@ def identity_of(cell: NotebookNode) -> str:
 
 def as_released(cell: NotebookNode) -> NotebookNode:
     """The cell as a student receives it: a stub in place of the solution."""
-    stub = copied(cell)
-    if not is_prose(cell):
-        stub.source = _stub(cell.source, cell.cell_type, is_solution(cell))
+    stub: NotebookNode = copied(cell)
+    stub.source = released_source(cell)
     return stub
+
+
+def released_source(cell: NotebookNode) -> str:
+    return str(cell.source) if is_prose(cell) else _stub(cell.source, cell.cell_type, is_solution(cell))
 
 
 def new_cell(kind: str, text: str) -> NotebookNode:
@@ -118,11 +120,13 @@ def new_notebook(cells: list[NotebookNode], metadata: NotebookNode) -> NotebookN
     return NotebookNode(nbformat=4, nbformat_minor=5, metadata=metadata, cells=cells)
 
 
-def copied(cell: NotebookNode) -> NotebookNode:
-    """A copy of a cell, in a tenth of the time of a deep one: most of it is text."""
-    return NotebookNode(
-        {name: copy.deepcopy(value) if isinstance(value, dict | list) else value for name, value in cell.items()}
-    )
+def copied(value: Any) -> Any:
+    """A copy of a cell, or of what it holds, in a tenth of the time of a deep one: JSON has no circles."""
+    if isinstance(value, dict):
+        node = NotebookNode()
+        dict.update(node, {name: copied(each) for name, each in value.items()})
+        return node
+    return [copied(each) for each in value] if isinstance(value, list) else value
 
 
 @functools.lru_cache(maxsize=1024)
@@ -141,5 +145,5 @@ def _without_hidden_tests(source: str) -> str:
 def texts(cell: NotebookNode) -> list[str]:
     """The texts of a course's cell that are not a change: as the student received it, and as the instructor has it."""
     if is_answer(cell):
-        return [as_released(cell).source.strip()]
+        return [released_source(cell).strip()]
     return list(dict.fromkeys([cell.source.strip(), _without_hidden_tests(cell.source).strip()]))

@@ -6,7 +6,6 @@ is kept; cells that the student added stay after the cell they followed. Every r
 
 from __future__ import annotations
 
-import copy
 from dataclasses import dataclass, field
 
 from nbformat import NotebookNode
@@ -23,6 +22,7 @@ from autograder.submission.pieces import (
     is_prose,
     new_cell,
     new_notebook,
+    released_source,
 )
 
 __all__ = ["NOTES_ID", "Repaired", "blank", "notes_of", "repair"]
@@ -63,7 +63,7 @@ def repair(submitted: NotebookNode, course: NotebookNode) -> Repaired:
         cells += [_plain(piece) for piece in added.get(identity, [])]
     _number(cells, {cell.id for cell in course.cells})
     _look_at_the_whole(submitted, answers, own, found)
-    notebook = new_notebook(cells, copy.deepcopy(course.metadata))
+    notebook = new_notebook(cells, copied(course.metadata))
     notes = found.notes()
     return Repaired(with_notes(notebook, notes), notes)
 
@@ -72,7 +72,7 @@ def blank(course: NotebookNode, reason: str) -> Repaired:
     """The empty notebook, in place of a submission that could not be read."""
     notes = [f"Your file could not be graded, so it counts as empty. {reason}"]
     cells = [as_released(c) if is_answer(c) else copied(c) for c in course.cells]
-    notebook = new_notebook(cells, copy.deepcopy(course.metadata))
+    notebook = new_notebook(cells, copied(course.metadata))
     return Repaired(with_notes(notebook, notes), notes)
 
 
@@ -113,7 +113,7 @@ def _sort(
 
 def _distinct(versions: list[Piece], cell: NotebookNode) -> tuple[Piece, list[Piece]]:
     """(the first version, the later ones) of a cell, leaving out copies and untouched stubs."""
-    stub = as_released(cell).source.strip()
+    stub = released_source(cell).strip()
     texts = {piece.text.strip(): piece for piece in reversed(versions) if piece.text.strip() != stub}
     written = [piece for piece in versions if any(piece is kept for kept in texts.values())]
     return (written[0], written[1:]) if written else (versions[0], [])
@@ -126,7 +126,7 @@ def _look_at_the_whole(
         found.whole.append("The notebook holds marks of the instructor's version (### BEGIN SOLUTION or HIDDEN TESTS).")
     exercises = [identity for identity in own if identity.startswith(EXERCISE)]
     if exercises and all(
-        identity in answers and answers[identity].text.strip() == as_released(own[identity]).source.strip()
+        identity in answers and answers[identity].text.strip() == released_source(own[identity]).strip()
         for identity in exercises
     ):
         found.whole.append(f"Every exercise is as it was handed out. Was your work saved? If not: {AGAIN}")
@@ -141,7 +141,7 @@ def _number(cells: list[NotebookNode], taken: set[str]) -> None:
 
 
 def _answered(cell: NotebookNode, answer: Piece) -> NotebookNode:
-    answered = copied(cell)
+    answered: NotebookNode = copied(cell)
     answered.source = answer.text
     if answer.pictures and cell.cell_type == "markdown":
         answered.attachments = answer.pictures
