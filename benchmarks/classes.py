@@ -25,7 +25,7 @@ from benchmarks.compare import Marks, differing_marks, differing_outputs, marks_
 from benchmarks.measure import Cost, median_of, per_submission
 from benchmarks.paths import JOBS, Floor, floor, gradlab, stock, student_memory
 
-OTHERS_TURNS = 3
+OTHERS_TURNS = 2
 LARGER = 4
 HEAD = (
     "| lab | path | submissions | wall, whole command | wall, without the start | CPU | CPU against the floor |\n"
@@ -60,7 +60,7 @@ class Measured:
     differing_cells: list[str]
 
 
-def run(students: int = 24, others: int = 8, turns: int = 5, otters: int = 4, labs: Sequence[str] = ()) -> str:
+def run(students: int = 24, others: int = 6, turns: int = 3, otters: int = 2, labs: Sequence[str] = ()) -> str:
     """Markdown tables. students: of the light lab. others: of each other lab. turns: of the floor and of gradlab.
 
     otters: submissions of the light lab for otter-grader; of each other lab half of them. labs: by name; all where none
@@ -174,8 +174,8 @@ def _floor(turns: Sequence[Floor]) -> Timed:
 if __name__ == "__main__":
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--students", type=int, default=24, help="of the light lab")
-    parser.add_argument("--others", type=int, default=8, help="of each other lab")
-    parser.add_argument("--turns", type=int, default=5, help="of the floor and of gradlab")
-    parser.add_argument("--otters", type=int, default=4, help="submissions for otter-grader")
+    parser.add_argument("--others", type=int, default=6, help="of each other lab")
+    parser.add_argument("--turns", type=int, default=3, help="of the floor and of gradlab")
+    parser.add_argument("--otters", type=int, default=2, help="submissions for otter-grader")
     parser.add_argument("--labs", nargs="*", default=(), help="by name; all where none is named")
     print(run(**vars(parser.parse_args())))

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import json
 import shutil
+import subprocess
+import sys
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -26,14 +28,19 @@ def new_course(folder: Path) -> list[Lab]:
     manifest.write_text(f"{head}{light}[[labs]]{rest}")
     shutil.copy(ROOT / "nbgrader_config.py", folder)
     build(read_course(folder))
-    return list(read_labs(read_course(folder)))
+    labs = list(read_labs(read_course(folder)))
+    for lab in labs:
+        command = [sys.executable, "-m", "nbgrader", "generate_assignment", lab.name]
+        subprocess.run(command, cwd=folder, check=True, capture_output=True)
+    return labs
 
 
 def copy_for(course: Path, lab: str, folder: Path) -> Path:
     """A course in another folder, without submissions, where this lab is to be graded."""
     shutil.copytree(course / "source" / lab, folder / "source" / lab)
     shutil.copytree(course / "labs", folder / "labs")
-    shutil.copy(course / "nbgrader_config.py", folder)
+    for name in ("nbgrader_config.py", "gradebook.db"):
+        shutil.copy(course / name, folder)
     return folder
 
 

@@ -36,18 +36,16 @@ def floor(course: Path, lab: str) -> Floor:
 
 
 def gradlab(course: Path, lab: str, jobs: int = JOBS, sample: float = 0.0, again: bool = False) -> Cost:
-    """The whole command, which makes the gradebook too. Examiner and sandbox are on, at this machine's best level."""
+    """The whole command, examiner and sandbox on, at this machine's best level."""
     level = strongest_level(available())
     options = ["--jobs", str(jobs), "--isolation", level, *(["--again"] if again else [])]
     return cost_of([sys.executable, "-m", "autograder.cli", "grade", lab, *options], course, sample)
 
 
 def stock(course: Path, lab: str) -> Cost:
-    """nbgrader autograde, without the command before it that makes the gradebook."""
+    """nbgrader autograde, with nothing of Gradlab in its configuration."""
     (course / "nbgrader_config.py").write_text(STOCK)
-    nbgrader = [sys.executable, "-m", "nbgrader"]
-    cost_of([*nbgrader, "generate_assignment", lab], course)
-    return cost_of([*nbgrader, "autograde", lab], course)
+    return cost_of([sys.executable, "-m", "nbgrader", "autograde", lab], course)
 
 
 def student_memory(course: Path, lab: str, student: str) -> int:
