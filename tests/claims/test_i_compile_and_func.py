@@ -1,0 +1,133 @@
+"""Claims 180 to 199: torch.compile, torch.func, TorchScript and export. Counts of captured graphs, no compiled code."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+import pytest
+import torch
+from torch import Tensor, nn
+from torch._dynamo.testing import CompileCounter
+
+
+@pytest.fixture(autouse=True)
+def fresh() -> Iterator[None]:
+    torch._dynamo.reset()
+    yield
+    torch._dynamo.reset()
+
+
+def test_181_compiling_happens_at_the_first_call() -> None:
+    counter = CompileCounter()
+    compiled = torch.compile(lambda x: x.sin() + 1, backend=counter)
+    assert counter.frame_count == 0
+    compiled(torch.ones(3))
+    assert counter.frame_count == 1
+
+
+def test_182_the_modes() -> None:
+    from torch._inductor import list_mode_options
+
+    modes = list_mode_options()
+    assert {"default", "reduce-overhead", "max-autotune", "max-autotune-no-cudagraphs"} <= set(modes)
+    with pytest.raises(RuntimeError):
+        torch.compile(lambda x: x, mode="nope")
+
+
+def test_183_reduce_overhead_means_cuda_graphs() -> None:
+    from torch._inductor import list_mode_options
+
+    assert list_mode_options()["reduce-overhead"] == {"triton.cudagraphs": True}
+
+
+@pytest.mark.parametrize(
+    ("dynamic", "compilations"),
+    [(None, [1, 2, 2, 2, 2, 3, 4, 4]), (False, [1, 2, 3, 4, 5, 6, 7, 7]), (True, [1, 1, 1, 1, 1, 2, 3, 3])],
+)
+def test_188_sizes_that_recompile(dynamic: bool | None, compilations: list[int]) -> None:
+    counter, seen = CompileCounter(), []
+    compiled = torch.compile(lambda x: x.sin() * 2, backend=counter, dynamic=dynamic)
+    for size in (2, 3, 4, 5, 6, 1, 0, 2):
+        compiled(torch.ones(size))
+        seen.append(counter.frame_count)
+    assert seen == compilations
+
+
+def test_189_an_if_on_data_breaks_the_graph() -> None:
+    def branch(x: Tensor) -> Tensor:
+        y = x.sin()
+        return y + 1 if y.sum() > 0 else y - 1
+
+    found = torch._dynamo.explain(branch)(torch.ones(3))
+    assert found.graph_break_count == 1
+    with pytest.raises(torch._dynamo.exc.Unsupported):
+        torch.compile(branch, backend="eager", fullgraph=True)(torch.ones(3))
+
+
+def test_190_a_compiled_module_has_a_prefix_and_compile_in_place_none() -> None:
+    model = nn.Linear(2, 1)
+    assert set(torch.compile(model, backend="eager").state_dict()) == {"_orig_mod.weight", "_orig_mod.bias"}
+    model.compile(backend="eager")
+    assert set(model.state_dict()) == {"weight", "bias"}
+
+
+def test_190_train_eval_and_grad_mode_recompile() -> None:
+    counter, model = CompileCounter(), nn.Sequential(nn.Linear(2, 2), nn.Dropout(0.5))
+    compiled, seen = torch.compile(model, backend=counter), []
+    compiled(torch.ones(3, 2))
+    seen.append(counter.frame_count)
+    model.eval()
+    compiled(torch.ones(3, 2))
+    seen.append(counter.frame_count)
+    with torch.no_grad():
+        compiled(torch.ones(3, 2))
+    assert [*seen, counter.frame_count] == [1, 2, 3]
+
+
+def test_191_192_vmap_and_grad() -> None:
+    x = torch.randn(10, 3)
+    assert torch.equal(torch.func.vmap(lambda row: row**2)(x), x**2)
+    assert torch.allclose(torch.func.grad(lambda t: (t**2).sum())(x), 2 * x)
+    with pytest.raises(RuntimeError):
+        torch.func.grad(lambda t: t**2)(x)
+
+
+def test_193_jacrev_gives_the_jacobian() -> None:
+    assert torch.allclose(
+        torch.func.jacrev(lambda t: t**2)(torch.tensor([1.0, 2.0])), torch.diag(torch.tensor([2.0, 4.0]))
+    )
+
+
+def test_194_what_vmap_refuses() -> None:
+    for f in (lambda row: row.sum().item(), lambda row: row if row.sum() > 0 else -row, torch.rand_like):
+        with pytest.raises(RuntimeError):
+            torch.func.vmap(f)(torch.ones(2, 3))
+    x = torch.ones(2, requires_grad=True)
+    torch.func.grad(lambda t: t.sum())(x)
+    assert x.grad is None
+
+
+@pytest.mark.filterwarnings("ignore::DeprecationWarning", "ignore::torch.jit.TracerWarning")
+def test_195_196_197_a_trace_forgets_the_branch_and_takes_other_batches() -> None:
+    def branch(x: Tensor) -> Tensor:
+        return x * 2 if x.sum() > 0 else -x
+
+    traced = torch.jit.trace(branch, torch.ones(1, 2))
+    assert traced(torch.ones(7, 2)).shape == (7, 2)
+    assert traced(-torch.ones(1, 2)).tolist() == [[-2, -2]] and branch(-torch.ones(1, 2)).tolist() == [[1, 1]]
+
+
+def test_195_torch_jit_is_deprecated() -> None:
+    with pytest.warns(DeprecationWarning):
+        torch.jit.trace(lambda x: x * 2, torch.ones(1))
+
+
+def test_199_export_guards_its_shapes() -> None:
+    class Double(nn.Module):
+        def forward(self, x: Tensor) -> Tensor:
+            return x * 2
+
+    program = torch.export.export(Double(), (torch.ones(2, 3),)).module()
+    assert torch.equal(program(torch.ones(2, 3)), torch.full((2, 3), 2.0))
+    with pytest.raises((AssertionError, RuntimeError)):
+        program(torch.ones(5, 3))
