@@ -58,6 +58,9 @@ class Examine(NbGraderPreprocessor):  # type: ignore[misc]
         config=True
     )
     memory_gib = Float(Limits.memory / 2**30, help="Memory of a submission's processes together.").tag(config=True)
+    gpu_memory_gib = Float(Limits.gpu_memory / 2**30, help="The same on a GPU, for gradlab grade --device cuda.").tag(
+        config=True
+    )
     cell_seconds = Float(Patience.cell, help="Time of one cell.").tag(config=True)
     check_seconds = Float(Patience.check, help="Time of one check.").tag(config=True)
     submission_seconds = Float(Patience.submission, help="Time of a whole submission.").tag(config=True)

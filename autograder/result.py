@@ -47,11 +47,12 @@ class GradedCell(Model):
 
 
 class Versions(Model):
-    """What it was graded with."""
+    """What it was graded with. gpu: names and drivers, where the device is no CPU."""
 
     gradlab: str
     python: str
     torch: str
+    gpu: str = ""
 
 
 class Result(Model):

@@ -21,12 +21,13 @@ ORPHANS_SECONDS = 20.0
 
 @dataclass(frozen=True)
 class Cost:
-    """Seconds. peak: bytes, where memory was sampled."""
+    """Seconds. peak, middle: bytes, the most and the median of the looks at memory, where it was sampled."""
 
     wall: float
     cpu: float
     output: str = ""
     peak: int = 0
+    middle: int = 0
 
 
 def cost_of(command: Sequence[str], cwd: Path, sample: float = 0.0) -> Cost:
@@ -47,13 +48,13 @@ def cost_of(command: Sequence[str], cwd: Path, sample: float = 0.0) -> Cost:
         text=True,
         errors="replace",
     )
-    with _sampled(process.pid, sample) as peak:
+    with _sampled(process.pid, sample) as seen:
         output = process.communicate()[0]
     wall = time.perf_counter() - started
     _wait_for_orphans()
     if process.returncode:
         raise SystemExit(f"{' '.join(command)} failed:\n{output[-5000:]}")
-    return Cost(wall, _children() - before, output, peak[0])
+    return Cost(wall, _children() - before, output, max(seen), round(median(seen)))
 
 
 def per_submission(whole: Cost, count: int, small: Cost, fewer: int) -> Cost:
@@ -103,18 +104,18 @@ def _wait_for_orphans() -> None:
 
 @contextlib.contextmanager
 def _sampled(pid: int, seconds: float) -> Iterator[list[int]]:
-    """A list of one number: the most memory of all its processes together, shared pages counted once."""
-    peak, done = [0], threading.Event()
+    """A list that grows by each look at the memory of all its processes together, shared pages counted once."""
+    seen, done = [0], threading.Event()
 
     def look() -> None:
         while not done.wait(seconds):
-            peak[0] = max(peak[0], sum(memory(each, "Pss", "SwapPss") for each in descendants(pid)))
+            seen.append(sum(memory(each, "Pss", "SwapPss") for each in descendants(pid)))
 
     thread = threading.Thread(target=look)
     if seconds:
         thread.start()
     try:
-        yield peak
+        yield seen
     finally:
         done.set()
         if seconds:

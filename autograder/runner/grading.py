@@ -27,6 +27,7 @@ from autograder.results.recording import Marks, marks_of
 from autograder.runner.notebook_text import notebook_text
 from autograder.runner.task import Task, code_digest, digest, key_of, versions
 from autograder.runner.warm import Warm
+from autograder.sandbox.gpu import gpus
 from autograder.submission.pieces import as_released, is_answer
 from autograder.submission.read import Refused, read_notebook
 from autograder.submission.repair import blank, repair
@@ -111,7 +112,7 @@ def grade_notebook(
         lab=lab,
         student=student,
         device=device,
-        versions=versions(),
+        versions=versions() if device == "cpu" else versions().model_copy(update={"gpu": ", ".join(gpus())}),
         isolation=tuple(warm.layers),
         notes=(*notes, *_limits(seen)),
         cells=tuple(graded),

@@ -12,19 +12,21 @@ from pathlib import Path
 
 from autograder.errors import GradlabError
 from autograder.sandbox import Layer, Limits, Plan, Run, Watch, claimed, held, kill_run, launch, scratch, watch
+from autograder.sandbox.gpu import memory_on_gpus
 from autograder.sandbox.kill import kill
 from autograder.sandbox.memory import private_memory
 from autograder.sandbox.plan import Network
 from autograder.sandbox.processes import of_run
 
 STRIKE_SECONDS = 2.0  # after which the end of a process has another reason than that limit
+GPU_SECONDS = 1.0  # between two looks at the memory of GPUs, each of which starts a program
 
 
 @dataclass
 class Running:
     """A run. groups: its processes; those of "" are the run's own, those of another name are forks for one check cell.
 
-    known: the processes of all groups. strike: when it held too much memory, by time.monotonic.
+    known: the processes of all groups. strike: when it hit a limit, by time.monotonic, and which one.
     """
 
     run: Run
@@ -33,6 +35,7 @@ class Running:
     known: set[int] = field(default_factory=set)
     groups: dict[str, set[int]] = field(default_factory=dict)
     strike: float = -inf
+    struck: str = ""
     status: int | None = None  # as os.waitpid gives it, where the run has ended
 
 
@@ -50,7 +53,9 @@ class Runs:
     ) -> None:
         self.layers, self.limits, self.readable, self.network, self.act = layers, limits, readable, network, act
         self.devices = nodes_of(device)
-        self.environment = {"GRADLAB_DEVICE": device}
+        self.environment = {"GRADLAB_DEVICE": device, "GRADLAB_GPU_MEMORY": str(limits.gpu_memory)}
+        self.on_gpu = memory_on_gpus if self.devices else dict
+        self.looked_on_gpu = 0.0
         self.running: dict[int, Running] = {}
 
     def start(self, control: int) -> list[int | str]:
@@ -83,6 +88,8 @@ class Runs:
         """Look at every run: whether it ended, and whether it holds more memory than it may."""
         for running in self.running.values():
             self._look_at(running)
+        if self.running and time.monotonic() - self.looked_on_gpu > GPU_SECONDS:
+            self._look_on_gpu()
 
     def born(self, pid: int, group: str) -> None:
         """Let the processes that belong to no group yet be this one."""
@@ -103,7 +110,7 @@ class Runs:
         self._look_at(running)
         struck = time.monotonic() - running.strike < STRIKE_SECONDS
         running.strike = -inf
-        return ["memory" if struck else "", running.status]
+        return [running.struck if struck else "", running.status]
 
     def stop(self, pid: int) -> int:
         """End the run with all its processes and files, and give the most memory in bytes that a look at it found."""
@@ -132,8 +139,20 @@ class Runs:
         if running.status is not None:
             _kill_the_rest(running.run)
         elif held(running.watch) > self.limits.memory:
-            running.strike = time.monotonic()
+            running.strike, running.struck = time.monotonic(), "memory"
             self._make_it_hold_less(running)
+
+    def _look_on_gpu(self) -> None:
+        """End every run whose processes hold too much there. None of them is a fork for a check, to go alone."""
+        held = self.on_gpu()
+        for running in self.running.values():
+            if running.status is None and held:
+                total = sum(held.get(pid, 0) for pid in of_run(running.run))
+                if total > self.limits.gpu_memory:
+                    running.strike, running.struck = time.monotonic(), "GPU memory"
+                    kill_run(running.run)
+                    self._wait_for(running)
+        self.looked_on_gpu = time.monotonic()
 
     def _make_it_hold_less(self, running: Running) -> None:
         """Kill what is not known of a run that holds too much, then the check's fork that holds most, or the run."""

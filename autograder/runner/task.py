@@ -36,12 +36,14 @@ def settings_of(
     check_seconds: float = Patience.check,
     submission_seconds: float = Patience.submission,
     device: str = "cpu",
+    gpu_memory_gib: float = Limits.gpu_memory / 2**30,
     **preprocessors: Any,
 ) -> Settings:
     """From the settings of c.Examine in nbgrader_config.py, which have these names."""
     memory, processor = int(memory_gib * 2**30), max(Limits.cpu_seconds, int(submission_seconds))
     space = 2 * memory if device == "cpu" else None  # CUDA maps more than there is memory
-    limits = Limits(memory=memory, address_space=space, cpu_seconds=processor)
+    on_gpu = int(gpu_memory_gib * 2**30)
+    limits = Limits(memory=memory, address_space=space, cpu_seconds=processor, gpu_memory=on_gpu)
     patience = Patience(cell_seconds, check_seconds, submission_seconds)
     return Settings(isolation, limits, patience, device, preprocessors)
 

@@ -90,8 +90,9 @@ class Warm:
     def why(self, pid: int) -> str:
         """The limit that it or a fork of it hit since the last call, or how it ended; else empty."""
         limit, status = self._ask(["news", pid])
-        if limit == "memory":
-            return f"the memory limit of {self.limits.memory / 2**30:.3g} GiB was reached"
+        if limit:
+            most = self.limits.memory if limit == "memory" else self.limits.gpu_memory
+            return f"the {limit} limit of {most / 2**30:.3g} GiB was reached"
         if status is None:
             return ""
         if not os.WIFSIGNALED(status):

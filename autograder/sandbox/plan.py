@@ -71,6 +71,7 @@ class Limits:
     descriptors: int = 512
     cpu_seconds: int = 600  # of each process
     address_space: int | None = 8192 * MIB  # what each process may map beyond what it inherits; None for CUDA
+    gpu_memory: int = 8192 * MIB  # of all processes together on all GPUs
 
 
 @dataclass(frozen=True)

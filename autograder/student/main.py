@@ -31,6 +31,8 @@ def start(control: int, kernel: Kernel, compiled: str = "") -> None:
     torch.set_num_threads(1)  # again after the fork: a thread pool does not survive it
     for seed in (torch.manual_seed, random.seed, np.random.seed):
         seed(0)
+    if os.environ.get("GRADLAB_DEVICE", "").startswith("cuda") and torch.cuda.is_available():
+        bound_gpu_memory(int(os.environ["GRADLAB_GPU_MEMORY"]))
     sys.path.insert(0, "")  # as in every notebook: the directory where it runs
     if compiled:
         with contextlib.suppress(OSError):  # without it, code is compiled anew
@@ -38,6 +40,13 @@ def start(control: int, kernel: Kernel, compiled: str = "") -> None:
     channel = socket.socket(fileno=control)
     send(channel, "ready")
     serve(channel, kernel)
+
+
+def bound_gpu_memory(most: int) -> None:
+    """Have CUDA's allocator raise OutOfMemoryError beyond so many bytes. The warm process watches from outside too."""
+    for number in range(torch.cuda.device_count()):
+        total = torch.cuda.get_device_properties(number).total_memory
+        torch.cuda.set_per_process_memory_fraction(min(1.0, most / total), number)
 
 
 def serve(control: socket.socket, kernel: Kernel) -> None:
