@@ -45,17 +45,18 @@ def run(counts: Sequence[int] = COUNTS, most_turns: int = 9) -> str:
         f"The light lab, {JOBS} at a time, isolation {strongest_level(available())}. Seconds a submission, medians of "
         f"the turns; the start is what a class of {JOBS} takes, which was graded in turns with the others. Memory is "
         "that of all processes together, shared pages counted once, the median and the most of a look every "
-        f"{SAMPLE_SECONDS:g} s in a run of its own: the longer a run, the more looks find two large moments at once. Python {platform.python_version()}, torch {torch.__version__}, "
+        f"{SAMPLE_SECONDS:g} s in a run of its own: the longer a run, the more looks find two large moments at once. "
+        f"Python {platform.python_version()}, torch {torch.__version__}, "
         f"{os.cpu_count()} cores.\n\n"
         "| submissions | turns | wall, whole command | wall, without the start | CPU, whole command "
-        "| CPU, without the start | that against the first row | memory, MB, median | most | second run, wall | its CPU "
-        "| graded in it |\n"
+        "| CPU, without the start | that against the first row | memory, MB, median | most "
+        "| second run, wall | its CPU | graded in it |\n"
         "|---|---|---|---|---|---|---|---|---|---|---|---|\n" + "".join(lines)
     )
 
 
 def _row(base: Path, lab: Lab, count: int, turns: int) -> tuple[Cost, Cost, Cost, Cost, int]:
-    """The cost of each without the start, of the whole command, a run whose memory was sampled, a second run, and the turns."""
+    """The cost of each without the start, of the whole command, of one with looks at memory, a second run, the turns."""
     wholes: list[Cost] = []
     smalls: list[Cost] = []
     for _ in range(turns):
