@@ -56,7 +56,7 @@ def run(counts: Sequence[int] = COUNTS, most_turns: int = 9) -> str:
 
 
 def _row(base: Path, lab: Lab, count: int, turns: int) -> tuple[Cost, Cost, Cost, Cost, int]:
-    """The cost of each without the start, of the whole command, of one with looks at memory, a second run, the turns."""
+    """The cost of each without the start, of the whole command, of one with looks at memory, a second run, turns."""
     wholes: list[Cost] = []
     smalls: list[Cost] = []
     for _ in range(turns):
