@@ -3,12 +3,42 @@
 labkit imports nothing from `autograder`: a student needs only this package.
 """
 
-from labkit import probes
+from labkit import memory, probes
 from labkit.check import check
 from labkit.choices import letters
 from labkit.compare import assert_close, explain
 from labkit.device import device
 from labkit.hint import hint
-from labkit.pictures import show_graph, show_strides
+from labkit.pictures import (
+    explore_broadcasting,
+    explore_strides,
+    show_broadcasting,
+    show_curves,
+    show_graph,
+    show_kept,
+    show_memory,
+    show_strides,
+    show_versions,
+    try_writes,
+)
 
-__all__ = ["assert_close", "check", "device", "explain", "hint", "letters", "probes", "show_graph", "show_strides"]
+__all__ = [
+    "assert_close",
+    "check",
+    "device",
+    "explain",
+    "explore_broadcasting",
+    "explore_strides",
+    "hint",
+    "letters",
+    "memory",
+    "probes",
+    "show_broadcasting",
+    "show_curves",
+    "show_graph",
+    "show_kept",
+    "show_memory",
+    "show_strides",
+    "show_versions",
+    "try_writes",
+]

@@ -7,7 +7,10 @@ import sysconfig
 from pathlib import Path
 from types import TracebackType
 
+from torch.autograd import graph
+
 _HERE = str(Path(__file__).parent)
+_ENGINE = str(graph.__file__)  # where backward runs: through the graph of the student's result
 _PROBES = str(Path(__file__).parent / "probes")
 _LIBRARIES = tuple({sysconfig.get_path("purelib"), sysconfig.get_path("platlib"), sysconfig.get_path("stdlib")})
 NOT_WRITTEN = "This exercise is not written yet."
@@ -17,9 +20,9 @@ def describe_exception(error: BaseException, trace: TracebackType | None, cell: 
     """(what was seen, the exception's type name, whose error it was).
 
     cell: the file name of the check cell. An exception that passed through code that is neither that cell's nor a
-    library's is the student's, and so is one that ended a probe, which does nothing but use the student's object. One
-    that was raised by the check's own lines is the check's, unless it is a plain `assert`: that is a verdict, not an
-    error, and has no type name.
+    library's is the student's. So is one that ended a probe, which does nothing but use the student's object, or a
+    backward pass. One that was raised by the check's own lines is the check's, unless it is a plain `assert`: that is a
+    verdict, not an error, and has no type name.
     """
     kind = type(error).__name__
     if getattr(error, "from_course", False):
@@ -42,7 +45,9 @@ def describe_exception(error: BaseException, trace: TracebackType | None, cell: 
         return shorten(str(error)), "", ""
     if isinstance(error, NameError):
         return f"{error}. Run the cell that defines it first.", kind, "check"
-    whose = "student" if any(name.startswith(_PROBES) for name, _ in frames) else "check"
+    in_probe = any(name.startswith(_PROBES) for name, _ in frames)
+    in_backward = [name for name, _ in frames[-1:]] == [_ENGINE]
+    whose = "student" if in_probe or in_backward else "check"
     return f"your result could not be used: {kind}: {shorten(str(error))}", kind, whose
 
 

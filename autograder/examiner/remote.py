@@ -116,6 +116,10 @@ class World:
         return self._given(value) if found is None and type(value) is not Remote else found
 
     def _given(self, value: Any) -> str | None:
+        """Its name in the given cells. Its own comes first: a check's loop may use another given name for it."""
+        own = getattr(value, "__name__", "")
+        if self.namespace.get(own) is value:
+            return names.GIVEN + str(own)
         given = next((n for n, known in self.namespace.items() if known is value), None)
         return None if given is None else names.GIVEN + given
 

@@ -31,6 +31,7 @@ FIRST_USED = (
     "ipywidgets",
     "labkit",
     "matplotlib.pyplot",
+    "sklearn.datasets",
     "torchviz",
     "torch._dynamo",
     "torch.distributed",

@@ -1,6 +1,22 @@
 """Pictures of what cannot be seen in printed numbers: the autograd graph, and how strides walk through storage."""
 
+from labkit.pictures.broadcasting import explore_broadcasting, show_broadcasting
+from labkit.pictures.curves import show_curves
 from labkit.pictures.graph import show_graph
-from labkit.pictures.strides import show_strides
+from labkit.pictures.kept import show_kept
+from labkit.pictures.strides import explore_strides, show_strides
+from labkit.pictures.timeline import show_memory
+from labkit.pictures.versions import show_versions, try_writes
 
-__all__ = ["show_graph", "show_strides"]
+__all__ = [
+    "explore_broadcasting",
+    "explore_strides",
+    "show_broadcasting",
+    "show_curves",
+    "show_graph",
+    "show_kept",
+    "show_memory",
+    "show_strides",
+    "show_versions",
+    "try_writes",
+]

@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 import itertools
+from collections.abc import Mapping
 
 import torch
 from torch import Tensor
 
+from labkit.pictures.choice import Choice
 from labkit.pictures.picture import Picture, never_fails, new_figure, png_of
 
 # More cells than this are too small to read.
@@ -25,12 +27,29 @@ def show_strides(t: Tensor) -> Picture:
     storage = torch.empty(0, dtype=t.dtype, device=t.device).set_(t.untyped_storage()).cpu()  # type: ignore[call-overload]
     if max(t.numel(), storage.numel()) > MAX_CELLS:
         return Picture(f"(no picture: more than {MAX_CELLS} elements)")
-    words = (
-        f"shape {tuple(t.shape)}, strides {tuple(t.stride())}, offset {t.storage_offset()}, "
-        f"storage of {storage.numel()} elements"
-    )
+    words = words_on(t)
     values = [_text(v) for v in storage.tolist()]
     return Picture(words, lambda: _draw(slots if t.dim() == 2 else [slots], values, words))
+
+
+@never_fails
+def explore_strides(views: Mapping[str, Tensor]) -> Picture:
+    """Draw the first of these tensors as show_strides does; in a live notebook, the one that is chosen by its name."""
+    pictures = {name: show_strides(t) for name, t in views.items()}
+    for name, picture in pictures.items():
+        if not isinstance(picture.drawing, bytes):
+            return Picture(f"{name}: {picture.words}")
+    width = max(map(len, views))
+    words = [f"{name:{width}}  {picture.words}" for name, picture in pictures.items()]
+    return Choice("\n".join(words), list(views), lambda name: pictures[name].drawing)
+
+
+def words_on(t: Tensor) -> str:
+    """Shape, strides, offset and the size of the storage."""
+    size = t.untyped_storage().nbytes() // t.element_size()
+    return (
+        f"shape {tuple(t.shape)}, strides {tuple(t.stride())}, offset {t.storage_offset()}, storage of {size} elements"
+    )
 
 
 def _draw(rows: list[list[int]], values: list[str], words: str) -> bytes:

@@ -14,12 +14,14 @@ from labkit.probes.ranks import ranks
 from labkit.probes.replay import Graph, GraphError, replay
 from labkit.probes.saved import saved, saved_bytes
 from labkit.probes.training import fitted, gradients_of, state_of, stepped, trained
+from labkit.probes.two_devices import TwoDevices, on_second_device
 
 __all__ = [
     "PROBES",
     "Graph",
     "GraphError",
     "ProbeError",
+    "TwoDevices",
     "captured",
     "compilations",
     "fitted",
@@ -32,6 +34,7 @@ __all__ = [
     "jacrev",
     "jvp",
     "live_bytes",
+    "on_second_device",
     "operations",
     "probe",
     "ranks",

@@ -5,7 +5,7 @@ import numpy as np
 import torch
 from torch import Tensor
 
-from labkit import assert_close, check, explain, hint, letters, show_strides
+from labkit import assert_close, check, explain, explore_strides, hint, letters, show_strides
 
 # %% [markdown]
 # # Tensors: values, views and types
@@ -491,6 +491,23 @@ show_strides(table[1:, ::2])
 
 # %% [markdown]
 # One storage, three ways to read it. Grey slots are not read by that view, but they are still there.
+#
+# Five more ways. Say the strides and the offset of each before you choose it below. Where nothing can be chosen, you
+# find them in words. Which of them reads a slot twice, and what stride does that take?
+
+# %% given
+ways = {
+    "table[2]": table[2],
+    "table[:, 1]": table[:, 1],
+    "table.reshape(2, 6)": table.reshape(2, 6),
+    "table.diagonal()": table.diagonal(),
+    "table[:1].expand(3, 4)": table[:1].expand(3, 4),
+}
+explore_strides(ways)
+
+# %% [markdown]
+# A stride of 0 stays where it is: `expand` shows one row three times. The diagonal steps by 5, one row and one column
+# at once.
 #
 # `table` is *contiguous*: in its own order, its elements follow each other in memory without a gap. The other two are
 # not. `t.is_contiguous()` tells you, and `t.contiguous()` returns a contiguous tensor: `t` itself if it is one already,

@@ -32,16 +32,22 @@ def test_115_the_mean_of_batch_means_is_not_the_mean() -> None:
     assert means.mean() != values.mean()
 
 
-def test_118_step_zero_backward_trains_one_step_late() -> None:
-    w = nn.Parameter(torch.tensor([1.0]))
-    optimizer, seen = torch.optim.SGD([w], 0.25), []
-    for _ in range(4):
-        optimizer.step()
-        optimizer.zero_grad()
-        loss = w.square().sum()
-        loss.backward()
-        seen.append(loss.item())
-    assert seen == [1.0, 0.25, 0.0625, 0.015625]
+def test_118_forward_step_zero_backward_trains_one_step_late() -> None:
+    def losses(late: bool) -> list[float]:
+        w = nn.Parameter(torch.tensor([1.0]))
+        optimizer, seen = torch.optim.SGD([w], 0.1), []
+        for _ in range(4):
+            loss = (3 * w).sum()
+            if late:
+                optimizer.step()
+            optimizer.zero_grad()
+            loss.backward()
+            if not late:
+                optimizer.step()
+            seen.append(round(loss.item(), 4))
+        return seen
+
+    assert losses(late=False) == [3.0, 2.1, 1.2, 0.3] and losses(late=True) == [3.0, 3.0, 2.1, 1.2]
 
 
 def test_119_a_linear_layer_registers_weight_and_bias() -> None:

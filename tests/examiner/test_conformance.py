@@ -5,9 +5,12 @@ from __future__ import annotations
 from types import ModuleType
 
 import pytest
+import torch
 
+from autograder.examiner.link import Link
+from autograder.examiner.remote import World
 from tests.examiner.observe import differences
-from tests.examiner.program import Program, programs_of
+from tests.examiner.program import Program, programs_of, student_process
 from tests.examiner.programs import (
     arrays,
     calls,
@@ -54,3 +57,14 @@ def test_local_and_remote_look_the_same(program: Program) -> None:
 
 def test_there_are_enough_programs() -> None:
     assert len(PROGRAMS) >= 150
+
+
+def _double(x: torch.Tensor) -> torch.Tensor:
+    return 2 * x
+
+
+def test_a_given_function_travels_under_its_own_name_when_a_check_has_another_one_for_it() -> None:
+    there = {"f": lambda g, x: g(x), "_double": _double, "turn": torch.neg}
+    with student_process(there, ["_double", "turn"]) as channel:
+        here = World(Link(channel), {"turn": _double, "_double": _double})
+        assert here.stand_in("f")(_double, torch.ones(1)) == 2

@@ -43,6 +43,17 @@ def test_an_exception_of_the_students_code_is_told_with_its_line_of_text() -> No
     assert "raised KeyError: 'key'" in outcome.seen
 
 
+def test_an_exception_of_a_backward_pass_is_the_students() -> None:
+    f = student("def f(x):\n    y = x.exp()\n    y += 1\n    return y\n")
+    source = (
+        "with check('a'):\n  f(torch.ones(1, requires_grad=True)).backward()\n"
+        "with check('b'):\n  torch.ones(2) + torch.ones(3)"
+    )
+    through, own = outcomes_of(source, f=f, torch=torch)
+    assert (through.error, through.blame) == ("RuntimeError", "student")
+    assert (own.error, own.blame) == ("RuntimeError", "check")
+
+
 def test_an_unwritten_exercise_is_called_unwritten() -> None:
     f = student("def f():\n    raise NotImplementedError()\n")
     (outcome,) = outcomes_of("with check('a'):\n  f()", f=f)

@@ -18,7 +18,8 @@ from nbclient import NotebookClient
 
 from autograder.examiner.submission import Step, examine
 from autograder.runner.grading import steps_of
-from autograder.runner.warm import ONE_THREAD, Warm
+from autograder.runner.started import ONE_THREAD
+from autograder.runner.warm import Warm
 from autograder.sandbox import available, strongest_level
 from autograder.student.outputs import CUT, MAX_ITEMS, MAX_LINES, MAX_TEXT
 from tests.conftest import ROOT

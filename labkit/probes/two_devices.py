@@ -1,0 +1,195 @@
+"""A second device on a machine that has one: what a student's code puts where, and which operations mix devices.
+
+PyTorch's device `meta` exists on every machine. Its tensors have a shape and a dtype, and no values. Inside
+`TwoDevices` they have values too, and an operation that mixes devices raises the error that an accelerator raises.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import Any
+
+import torch
+from torch import Tensor, nn
+from torch.overrides import TorchFunctionMode
+from torch.utils._python_dispatch import TorchDispatchMode
+from torch.utils._pytree import tree_flatten, tree_map
+
+from labkit.probes.dispatch import probe
+
+aten = torch.ops.aten
+SECOND = torch.device("meta")
+# They may read from one device and write to another.
+CROSSING = {aten._to_copy, aten.copy_, aten.copy}
+MAKING = {torch.tensor, torch.as_tensor, torch.asarray, Tensor.new_tensor}
+# A tensor on the second device may be indexed with tensors on the CPU.
+INDEXING = {aten.index, aten.index_put, aten.index_put_, aten._index_put_impl_, aten._unsafe_index}
+
+
+class Placed(Tensor):
+    """A tensor on the second device. `held` has its values."""
+
+    held: Tensor
+
+    @staticmethod
+    def __new__(cls, held: Tensor) -> Placed:
+        made: Placed = torch.Tensor._make_wrapper_subclass(  # type: ignore[attr-defined]
+            cls,
+            held.size(),
+            strides=held.stride(),
+            storage_offset=held.storage_offset(),
+            dtype=held.dtype,
+            layout=held.layout,
+            device=SECOND,
+        )
+        made.held = held
+        return made
+
+    __torch_function__ = torch._C._disabled_torch_function_impl  # type: ignore[assignment]
+
+    @classmethod
+    def __torch_dispatch__(cls, func: Any, types: Any, args: Any = (), kwargs: Any = None) -> Any:  # type: ignore[override]
+        return _run(func, args, kwargs or {}, [])
+
+    def __repr__(self, **_: Any) -> str:  # type: ignore[override]
+        return f"{repr(self.held)[:-1]}, device='{SECOND}')"
+
+    def __format__(self, form: str) -> str:
+        return format(self.held.item(), form) if self.dim() == 0 else format(repr(self), form)
+
+    def tolist(self) -> Any:
+        return self.held.tolist()
+
+
+class TwoDevices(TorchDispatchMode):
+    """`with TwoDevices() as second:` gives the second device. Tensors made there are of use inside the block only.
+
+    mixed: the names of the operations that met tensors of both devices. Each of them raised a RuntimeError.
+    """
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.mixed: list[str] = []
+        self._making = _Making()
+
+    def __enter__(self) -> torch.device:  # type: ignore[override]
+        self._making.__enter__()
+        super().__enter__()
+        return SECOND
+
+    def __exit__(self, *error: Any) -> None:
+        super().__exit__(*error)
+        self._making.__exit__(*error)
+
+    def __torch_dispatch__(self, func: Any, types: Any, args: Any = (), kwargs: Any = None) -> Any:
+        return _run(func, args, kwargs or {}, self.mixed)
+
+
+class _Making(TorchFunctionMode):
+    """torch.tensor and its like make an empty tensor on `meta` without asking any dispatch mode: let them make it here,
+    and then move it."""
+
+    def __torch_function__(self, func: Any, types: Any, args: Any = (), kwargs: Any = None) -> Any:
+        kwargs = dict(kwargs or {})
+        if func not in MAKING:
+            return func(*args, **kwargs)
+        device = kwargs.pop("device", None)
+        if func is Tensor.new_tensor:
+            device, args, func = device or args[0].device, args[1:], torch.tensor
+        if device is None or torch.device(device).type != SECOND.type:
+            return func(*args, **kwargs, **({} if device is None else {"device": device}))
+        requires_grad = kwargs.pop("requires_grad", False)
+        return func(*args, **kwargs, device="cpu").to(SECOND).requires_grad_(requires_grad)
+
+
+@probe
+def on_second_device(
+    f: Callable[..., Any], *args: Any, move: Sequence[int] | None = None, **kwargs: Any
+) -> dict[str, Any]:
+    """Run f(*args, **kwargs) as if the machine had a second device, which is called `meta`.
+
+    f: a function or a Module. A Module is moved there, and back afterwards. move: the positions of the arguments whose
+    tensors are moved there; all of them where it is not given. Lists and dicts among the arguments are copied.
+    Returns {"result": what f returned, with all tensors on the CPU, "devices": the same with "cpu" or "meta" in the
+    place of each tensor, "mixed": the operations that met tensors of both devices}. Such an operation raises a
+    RuntimeError in f. Where things lie is the student's word: a check that rests on it is observed.
+    """
+    mode = TwoDevices()
+    with mode as second:
+        chosen = range(len(args)) if move is None else move
+        # A function that changes its containers changes copies: what lies there is of no use outside the block.
+        args = tuple(tree_map(lambda v: _moved(v, second) if i in chosen else v, a) for i, a in enumerate(args))
+        modules = [v for v in (f, *args) if isinstance(v, nn.Module)]
+        try:
+            if isinstance(f, nn.Module):
+                f.to(second)
+            result = f(*args, **kwargs)
+        finally:
+            for module in modules:
+                module.to("cpu")
+    return {
+        "result": tree_map(_held, result),
+        "devices": tree_map(lambda v: v.device.type if isinstance(v, Tensor) else v, result),
+        "mixed": mode.mixed,
+    }
+
+
+def _run(func: Any, args: Any, kwargs: dict[str, Any], mixed: list[str]) -> Any:
+    """The operation on the values, and its results on the device where an accelerator's would be."""
+    flat, _ = tree_flatten((args, kwargs))
+    tensors = [v for v in flat if isinstance(v, Tensor)]
+    if _mixes(func.overloadpacket, args, tensors):
+        mixed.append(str(func.overloadpacket))
+        raise RuntimeError(
+            f"Expected all tensors to be on the same device, but found at least two devices, {SECOND} and cpu! "
+            f"(in {func.overloadpacket})"
+        )
+    outer = {id(v.held): v for v in tensors if isinstance(v, Placed)}
+    device = kwargs.get("device")
+    if device is not None:
+        there = torch.device(device).type == SECOND.type
+        kwargs = {**kwargs, "device": torch.device("cpu") if there else device}
+    else:
+        there = bool(outer) and not (func.overloadpacket is aten.copy and not isinstance(args[0], Placed))
+    args, kwargs = tree_map(_inner, (args, kwargs))
+    result = func(*args, **kwargs)
+
+    def place(value: Any) -> Any:
+        if not isinstance(value, Tensor) or isinstance(value, Placed):
+            return value
+        if id(value) in outer:  # an operation in place gives back its argument
+            return outer[id(value)]
+        if any(value is v for v in tensors):
+            return value
+        return Placed(value) if there else value
+
+    return tree_map(place, result)
+
+
+def _mixes(operation: Any, args: Any, tensors: list[Tensor]) -> bool:
+    if operation in CROSSING:
+        return False
+    if operation in INDEXING:
+        indices = [v for v in args[1] if isinstance(v, Tensor)]
+        others = [args[0], *[v for v in args[2:] if isinstance(v, Tensor)]]
+        if isinstance(args[0], Placed):
+            return _differ(others)
+        return _differ(others) or any(isinstance(v, Placed) for v in indices)
+    return _differ(tensors)
+
+
+def _differ(tensors: Sequence[Tensor]) -> bool:
+    """Whether some are there and others here. A 0-dim tensor on the CPU may stand beside any."""
+    return any(isinstance(t, Placed) for t in tensors) and any(not isinstance(t, Placed) and t.dim() for t in tensors)
+
+
+def _moved(value: Any, device: torch.device) -> Any:
+    return value.to(device) if isinstance(value, Tensor | nn.Module) else value
+
+
+def _inner(value: Any) -> Any:
+    return value.held if isinstance(value, Placed) else value
+
+
+def _held(value: Any) -> Any:
+    return value.held.detach().clone() if isinstance(value, Placed) else value

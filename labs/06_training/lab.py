@@ -1,0 +1,1689 @@
+# %% given
+import copy
+import math
+from itertools import pairwise
+
+import matplotlib.pyplot as plt
+import torch
+import torch.nn.functional as F
+from sklearn.datasets import load_digits
+from torch import Tensor, nn
+from torch.utils.data import DataLoader, TensorDataset
+
+from labkit import assert_close, check, explain, hint, letters, probes, show_curves
+
+# %% [markdown]
+# # Training: the loop, and what goes wrong in it
+#
+# A training loop has five lines. Most broken ones run without an error, and many of them even learn a little. In this
+# lab you write the parts of a loop, and you find out which mistakes show, and which do not.
+#
+# After this lab you can
+#
+# - build a model so that everything in it is moved, saved and trained as it should be;
+# - say which parameters get weight decay, and write an optimizer and a schedule yourself;
+# - account for a loss over batches of unequal sizes, in training and in evaluation;
+# - accumulate gradients exactly;
+# - stop early and get the best weights back, and stop in the middle and go on to the same bits.
+#
+# You need labs 3 and 4; lab 5 helps. This one takes about 90 minutes. After the training loop is a good place for a
+# break. All numbers in the text were measured with PyTorch 2.13 on a CPU.
+#
+# Write your predictions down before you run a cell. The lab is worth 33 points. The checks that you see hold about a
+# fifth of them. The last question, worth 2 points, is read by a person.
+
+# %% [markdown]
+# ## The data
+#
+# scikit-learn brings 1,797 images of handwritten digits, each 8 by 8 pixels with values from 0 to 16. We put them into
+# a random order and divide them: 1,000 to train on, 397 to choose by (*validation*), and 400 that nobody looks at
+# before the end (*test*).
+#
+# The mean and the standard deviation that the pixels are scaled with come from the 1,000 alone. Why not from all?
+
+# %% given
+digits = load_digits()
+order = torch.randperm(len(digits.target), generator=torch.Generator().manual_seed(0))
+images = torch.tensor(digits.data, dtype=torch.float32)[order]
+classes = torch.tensor(digits.target)[order]
+mean, std = images[:1000].mean(), images[:1000].std()
+scaled = (images - mean) / std
+
+training = TensorDataset(scaled[:1000], classes[:1000])
+validation = TensorDataset(scaled[1000:1397], classes[1000:1397])
+figure, every = plt.subplots(1, 8, figsize=(8, 1.4))
+for axes, image, label in zip(every, images[:8], classes[:8], strict=True):
+    axes.imshow(image.reshape(8, 8), cmap="gray_r")
+    axes.set_title(str(label.item()), fontsize=9)
+    axes.axis("off")
+
+# %% [markdown]
+# Validation and test stand for data that is not there yet. A number that was computed from them has looked into the
+# future. Here the difference would be small. In other data it is the whole result.
+#
+# A `TensorDataset` gives one sample for an index. A `DataLoader` makes batches of a dataset: it draws an order, if
+# asked to, cuts it into pieces, and stacks the samples of each piece. `len(loader)` is the number of batches. With
+# 1,000 samples and batches of 64, how many are there, and how large is the last one?
+
+# %% given
+loader = DataLoader(training, batch_size=64, shuffle=True, generator=torch.Generator().manual_seed(1))
+sizes = [len(y) for _, y in loader]
+print("batches", len(loader), " sizes", sizes)
+
+# %% [markdown]
+# The last one has 40. Keep it in mind. It is behind three mistakes of this lab.
+#
+# The labels are int64, as `cross_entropy` wants them. It refuses int32, and it refuses floats that look like classes.
+#
+# ## A module and its parts
+#
+# A `nn.Module` is a model, or a part of one. It keeps *parameters*, which training changes; *buffers*, which belong to
+# the model and are not trained; and other modules. It finds them when they are assigned as attributes.
+#
+# The next module has five things of its own. Which of their names will `named_parameters()` list, which will
+# `state_dict()` hold, and which will be cast by `.double()`?
+
+
+# %% given
+torch.manual_seed(0)
+
+
+class Parts(nn.Module):
+    def __init__(self):
+        super().__init__()
+        self.scale = nn.Parameter(torch.ones(2))
+        self.register_buffer("seen", torch.zeros(2))
+        self.plain = torch.zeros(2)
+        self.layer = nn.Linear(2, 2, bias=False)
+        self.layers = [nn.Linear(2, 2)]
+
+
+parts = Parts().double()
+print("parameters:", [name for name, _ in parts.named_parameters()])
+print("state_dict:", list(parts.state_dict()))
+print("cast      :", {"plain": parts.plain.dtype, "layers[0].weight": parts.layers[0].weight.dtype})
+
+# %% [markdown]
+# Neither the plain tensor nor the layer in the list is known to the module. Both are left behind when the model is
+# cast, moved or saved. Worse, no optimizer ever sees the weights in the list. The forward pass works all the same. For
+# several modules there are `nn.ModuleList`, `nn.ModuleDict` and `nn.Sequential`, which register what they hold.
+#
+# Two layers of our model need a word before you build it. `nn.Dropout(p)` sets each number to zero with probability `p`
+# while the model is in *training mode*, and divides the others by `1 - p`. In *evaluation mode* it does nothing. The
+# modes are set by `model.train()` and `model.eval()`. A module is in training mode when it is made.
+#
+# ### Your turn
+# Build a classifier: linear layers, with ReLU and dropout after each but the last. Why not after the last one as well?
+# Its outputs are *logits*: the loss turns them into probabilities by itself, and a logit may be negative.
+
+# %% given
+hint(
+    "Which container registers a number of layers that is not known before?",
+    "sizes has one number more than there are layers. Which of the layers is followed by ReLU and dropout?",
+)
+
+
+# %% exercise: MLP
+class MLP(nn.Module):
+    """Linear layers of the given sizes, each but the last followed by ReLU and then dropout.
+
+    sizes: at least two ints: MLP([64, 32, 10], 0.5) has the layers 64 to 32 and 32 to 10, each with a bias.
+    dropout: a probability, 0 <= dropout < 1, for all of them.
+    Its parameters are, in this order, weight and bias of the first layer, of the second, and so on. It has no others,
+    and no buffers. Layers start as nn.Linear makes them. model(x): x (n, sizes[0]) to logits (n, sizes[-1]).
+    """
+
+    def __init__(self, sizes: list[int], dropout: float) -> None:
+        super().__init__()
+        ### BEGIN SOLUTION
+        layers: list[nn.Module] = []
+        for size, following in pairwise(sizes[:-1]):
+            layers += [nn.Linear(size, following), nn.ReLU(), nn.Dropout(dropout)]
+        self.layers = nn.Sequential(*layers, nn.Linear(sizes[-2], sizes[-1]))
+        ### END SOLUTION
+
+    def forward(self, x: Tensor) -> Tensor:
+        ### BEGIN SOLUTION
+        logits: Tensor = self.layers(x)
+        return logits
+        ### END SOLUTION
+
+
+# %% given
+def weights_for(sizes, seed):
+    """Weights and biases for layers of these sizes, in the order of an MLP's parameters."""
+    generator = torch.Generator().manual_seed(seed)
+    found = []
+    for size, following in pairwise(sizes):
+        found += [torch.randn(following, size, generator=generator), torch.randn(following, generator=generator)]
+    return found
+
+
+@probes.probe
+def built(make, sizes, dropout, weights, x, mode="eval"):
+    """What make(sizes, dropout) gives for x with these weights: logits, gradients, and how its parts are registered."""
+    torch.manual_seed(0)
+    model = make(sizes, dropout)
+    parameters = list(model.parameters())
+    shapes = [list(p.shape) for p in parameters]
+    if shapes == [list(t.shape) for t in weights]:
+        with torch.no_grad():
+            for parameter, weight in zip(parameters, weights, strict=True):
+                parameter.copy_(weight)
+    model.train(mode == "train")
+    logits = model(x)
+    model.zero_grad()
+    if logits.requires_grad:
+        logits.square().sum().backward()
+    return {
+        "logits": logits.detach(),
+        "shapes": shapes,
+        "gradients": [p.grad for p in parameters],
+        "buffers": len(list(model.buffers())),
+    }
+
+
+# %% check: MLP points=3
+with check("two layers: the shapes of its parameters, and its logits", weight=2, required=True):
+    t = torch.tensor([[1.0, -2.0, 0.5], [0.0, 3.0, -1.0]])
+    w = weights_for([3, 4, 2], 0)
+    hidden = (t @ w[0].T + w[1]).relu()
+    want = hidden @ w[2].T + w[3]
+    got = built(MLP, [3, 4, 2], 0.5, w, t)
+    assert_close(got["shapes"], [[4, 3], [4], [2, 4], [2]], name="the shapes of your parameters")
+    explain(
+        got["logits"],
+        want,
+        {
+            "a ReLU stands behind the last layer too: logits may be negative": want.relu(),
+            "no ReLU stands between the layers: two linear layers are one": (t @ w[0].T + w[1]) @ w[2].T + w[3],
+        },
+    )
+### BEGIN HIDDEN TESTS
+with check(
+    "one layer, and four",
+    weight=3,
+    required=True,
+    hint="How many layers do two sizes make? What stands behind the last one?",
+):
+    for sizes, n in (([5, 3], 4), ([2, 5, 3, 4, 6], 3), ([4, 4, 4], 1)):
+        w = weights_for(sizes, n)
+        t = torch.randn(n, sizes[0], generator=torch.Generator().manual_seed(n))
+        want = t
+        for number in range(len(sizes) - 1):
+            want = want @ w[2 * number].T + w[2 * number + 1]
+            want = want.relu() if number < len(sizes) - 2 else want
+        got = built(MLP, sizes, 0.3, w, t)
+        assert_close(got["shapes"], [list(p.shape) for p in w], name="the shapes of your parameters")
+        assert_close(got["logits"], want)
+with check(
+    "the gradients of all parameters",
+    weight=2,
+    required=True,
+    hint="Which of your layers does the module know?",
+):
+    sizes = [3, 4, 5, 2]
+    w = [p.requires_grad_() for p in weights_for(sizes, 7)]
+    t = torch.randn(6, 3, generator=torch.Generator().manual_seed(8))
+    h = ((t @ w[0].T + w[1]).relu() @ w[2].T + w[3]).relu() @ w[4].T + w[5]
+    want = list(torch.autograd.grad(h.square().sum(), w))
+    assert_close(built(MLP, sizes, 0.9, [p.detach() for p in w], t)["gradients"], want, name="the gradients")
+with check(
+    "in training mode numbers are dropped, behind each layer but the last",
+    weight=3,
+    hint="Does each hidden layer have its dropout, with the probability that was asked for?",
+):
+    one = torch.eye(400)
+    for dropout in (0.25, 0.75):
+        w = [
+            torch.eye(400),
+            torch.ones(400),
+            torch.eye(400),
+            torch.zeros(400),
+            torch.eye(400),
+            torch.full((400,), -9.0),
+        ]
+        got = built(MLP, [400, 400, 400, 400], dropout, w, torch.zeros(50, 400), "train")["logits"] + 9
+        kept = (got != 0).float().mean()
+        assert abs(kept - (1 - dropout) ** 2) < 0.02, f"{kept:.0%} of the numbers were kept"
+        assert_close(got[got != 0].unique(), torch.tensor([1 / (1 - dropout) ** 2]), name="what was kept")
+with check("without dropout both modes agree, and there are no buffers", hint="What do you do for dropout=0?"):
+    w = weights_for([3, 5, 2], 4)
+    t = torch.randn(4, 3, generator=torch.Generator().manual_seed(5))
+    want = (t @ w[0].T + w[1]).relu() @ w[2].T + w[3]
+    got = built(MLP, [3, 5, 2], 0.0, w, t, "train")
+    assert_close(got["logits"], want)
+    assert got["buffers"] == 0, f"your module has {got['buffers']} buffers"
+with check("no samples give no logits", guard=True):
+    want = torch.empty(0, 2)
+    assert_close(built(MLP, [3, 5, 2], 0.5, weights_for([3, 5, 2], 4), torch.empty(0, 3))["logits"], want)
+### END HIDDEN TESTS
+
+# %% [markdown]
+# Did you get an AttributeError, "cannot assign module before Module.__init__() call"? A module must call
+# `super().__init__()` before anything is assigned to it: it has nowhere to register it before.
+#
+# A question to think about: one `nn.Dropout` object could serve all places, since it has no parameters. Could one
+# `nn.BatchNorm1d` object do so? That layer brings a trap of its own. In training mode it takes the mean and deviation
+# over the batch, so a batch of one sample raises a ValueError. The last batch of an epoch may be one.
+#
+# ### How many parameters, and how do they start?
+#
+# `sum(p.numel() for p in model.parameters())` counts the numbers that training may change. A tensor that is used in two
+# places is counted once. `state_dict()` lists it twice, so count by `parameters()`.
+#
+# `nn.Linear` starts with small random weights. Are they needed? In the next cell a model of 64, 32 and 10 starts once
+# as it comes and once with zeros everywhere, and makes 20 steps on all 1,000 samples. Before any learning, ten equally
+# likely classes have the loss `log(10)`, which is 2.30. What will the second loss be after 20 steps?
+
+
+# %% given
+def plain_model(seed):
+    """64 to 32 to 10 with a ReLU. The same seed gives the same weights."""
+    with torch.random.fork_rng(devices=[]):
+        torch.manual_seed(seed)
+        return nn.Sequential(nn.Linear(64, 32), nn.ReLU(), nn.Linear(32, 10))
+
+
+def after_20_steps(model):
+    optimizer = torch.optim.SGD(model.parameters(), lr=0.5)
+    for _ in range(20):
+        optimizer.zero_grad()
+        loss = F.cross_entropy(model(scaled[:1000]), classes[:1000])
+        loss.backward()
+        optimizer.step()
+    return loss.item()
+
+
+zeros = plain_model(0)
+with torch.no_grad():
+    for parameter in zeros.parameters():
+        parameter.zero_()
+print("parameters", sum(p.numel() for p in zeros.parameters()))
+print(f"as it comes: loss {after_20_steps(plain_model(0)):.2f}")
+print(f"all zeros  : loss {after_20_steps(zeros):.2f}  first layer still zero: {bool((zeros[0].weight == 0).all())}")
+
+# %% [markdown]
+# With zeros, all hidden numbers are zero. So no gradient reaches the first layer, and the second layer learns its
+# biases only. If all weights were one and the same number other than zero, the hidden units would all be equal, get
+# equal gradients, and stay equal for ever. Random numbers make them different.
+#
+# ## A schedule
+#
+# The *learning rate* is the factor that an optimizer multiplies its step with. A *schedule* changes it from step to
+# step. A common one starts small and grows linearly (*warm-up*), because the first gradients of fresh weights are
+# wild. Then it falls along half a cosine wave to zero.
+
+# %% [markdown]
+# ### Your turn
+# Write it as a function of the step. At which step should the peak be reached, and which value belongs to step 0? Read
+# the docstring twice. Schedules are where steps are miscounted by one.
+
+# %% given
+hint(
+    "The progress through the second part goes from 0, at the step of the peak, to 1, at the step total. Which formula "
+    "gives half a cosine wave from 1 to 0?",
+    "cos(0) is 1 and cos(pi) is -1. Add one, and halve. What happens in your first part if warmup is 0?",
+)
+
+
+# %% exercise: warmup_cosine
+def warmup_cosine(step: int, warmup: int, total: int, peak: float) -> float:
+    """The learning rate of a step, counted from 0.
+
+    Steps 0 to warmup - 1 grow in equal parts: step 0 has peak / warmup, step warmup - 1 has peak.
+    From step warmup on it falls along half a cosine wave: step warmup has peak, step total has 0.
+    Every step from total on has 0. warmup: 0 <= warmup < total; 0 means no warm-up. Returns a Python float.
+    """
+    ### BEGIN SOLUTION
+    if step < warmup:
+        return peak * (step + 1) / warmup
+    progress = min(1.0, (step - warmup) / (total - warmup))
+    return peak * 0.5 * (1 + math.cos(math.pi * progress))
+    ### END SOLUTION
+
+
+# %% check: warmup_cosine points=2
+with check("four steps of warm-up, and then down to zero at step 12", weight=2, required=True):
+    want = [0.1, 0.2, 0.3, 0.4, 0.4, 0.2, 0.0]
+    got = [warmup_cosine(step, 4, 12, 0.4) for step in (0, 1, 2, 3, 4, 8, 12)]
+    explain(
+        got,
+        want,
+        {
+            "the first step has the learning rate 0, and learns nothing": [0.0, 0.1, 0.2, 0.3, 0.4, 0.2, 0.0],
+        },
+    )
+### BEGIN HIDDEN TESTS
+with check("every step of other schedules", weight=3, required=True, hint="Which of the arguments does each part use?"):
+    for warmup, total, peak in ((3, 10, 1.0), (1, 7, 0.05), (10, 11, 3.0)):
+        want = [peak * (s + 1) / warmup for s in range(warmup)]
+        want += [peak * (1 + math.cos(math.pi * (s - warmup) / (total - warmup))) / 2 for s in range(warmup, total + 1)]
+        assert_close([warmup_cosine(s, warmup, total, peak) for s in range(total + 1)], want)
+with check("no warm-up", weight=2, hint="What do you divide by?"):
+    want = [0.5 * (1 + math.cos(math.pi * s / 4)) * 2.0 for s in range(5)]
+    assert_close([warmup_cosine(s, 0, 4, 2.0) for s in range(5)], want)
+with check("after the last step it stays at zero", weight=2, hint="A cosine goes up again."):
+    for step in (10, 11, 15, 19, 1000):
+        assert_close(warmup_cosine(step, 2, 10, 0.3), 0.0)
+### END HIDDEN TESTS
+
+# %% [markdown]
+# `torch.optim.lr_scheduler.LambdaLR(optimizer, f)` takes the optimizer's own rate times `f(step)`. Call its `step()`
+# after `optimizer.step()`, once for each step or once for each epoch, as you counted. An *epoch* is one pass over the
+# training data. In the other order the first value is skipped, and PyTorch warns.
+#
+# ## Which parameters decay?
+#
+# *Weight decay* pulls parameters towards zero: plain SGD with `weight_decay=c` adds `c * parameter` to each gradient.
+# It is meant for weights, the factors in products. A bias is no factor. The weight of a normalisation layer is one, but
+# pulling it to zero switches the layer off. Many recipes decay neither.
+#
+# An optimizer takes *parameter groups*: a list of dicts with the key `"params"` and options of their own. What would
+# you go by to tell a weight from the others: its name, the type of its module, or its shape? Look at the shapes.
+
+# %% given
+torch.manual_seed(0)
+example = nn.Sequential(nn.Linear(4, 3), nn.BatchNorm1d(3), nn.Linear(3, 2))
+for name, parameter in example.named_parameters():
+    print(f"{name:10} {tuple(parameter.shape)}")
+
+# %% [markdown]
+# Biases and the weights of normalisation layers have one dimension. Matrices, embedding tables and convolution kernels
+# have two or more.
+#
+# A parameter that is *frozen* does not require grad. It should be in no group. Be careful with the word: setting
+# `module.requires_grad = False` only makes a new attribute of that name. Nothing is frozen by it.
+# `module.requires_grad_(False)`, with the underscore, freezes all its parameters. And an optimizer changes a frozen
+# parameter all the same, where an old `.grad` is left.
+#
+# ### Your turn
+# Make the groups.
+
+# %% given
+hint(
+    "Which attribute says how many dimensions a tensor has? Which one says whether it is frozen?",
+    "A weight that is used in two modules must not be in the list twice. Which of the methods that list parameters "
+    "gives it once?",
+)
+
+
+# %% exercise: decay_groups
+def decay_groups(model: nn.Module, weight_decay: float) -> list[dict]:
+    """Parameter groups for an optimizer: those with two or more dimensions decay, the others do not.
+
+    Returns [{"params": [...], "weight_decay": weight_decay}, {"params": [...], "weight_decay": 0.0}].
+    Each parameter that requires grad is in exactly one of them, once, also where two modules share it. Frozen ones are
+    in neither. In both lists the order is that of model.parameters(). The model stays as it is.
+    """
+    ### BEGIN SOLUTION
+    trained = [p for p in model.parameters() if p.requires_grad]
+    return [
+        {"params": [p for p in trained if p.ndim >= 2], "weight_decay": weight_decay},
+        {"params": [p for p in trained if p.ndim < 2], "weight_decay": 0.0},
+    ]
+    ### END SOLUTION
+
+
+# %% given
+torch.manual_seed(0)
+
+
+class Tied(nn.Module):
+    """A table that is used at both ends, a vector, a normalisation and a single number."""
+
+    def __init__(self):
+        super().__init__()
+        self.table = nn.Embedding(5, 3)
+        self.norm = nn.LayerNorm(3)
+        self.temperature = nn.Parameter(torch.tensor(2.0))
+        self.out = nn.Linear(3, 5)
+        self.out.weight = self.table.weight
+
+    def forward(self, x):
+        return self.out(self.norm(self.table(x))) * self.temperature
+
+
+def make_dense():
+    return nn.Sequential(nn.Linear(4, 3), nn.BatchNorm1d(3), nn.ReLU(), nn.Linear(3, 2, bias=False))
+
+
+def make_conv():
+    return nn.Sequential(nn.Conv1d(2, 3, 2), nn.GroupNorm(1, 3), nn.PReLU())
+
+
+@probes.probe
+def decayed(groups_of, make_model, weight_decay, frozen=()):
+    """One step of SGD on the groups of a model whose parameters are all 1, with gradients of 1 and a rate of 0.5."""
+    model = make_model()
+    with torch.no_grad():
+        for name, parameter in model.named_parameters():
+            parameter.fill_(1.0)
+            parameter.requires_grad_(name not in frozen)
+    groups = groups_of(model, weight_decay)
+    names = {id(p): name for name, p in model.named_parameters()}
+    listed = [[names.get(id(p), "?") for p in group["params"]] for group in groups]
+    optimizer = torch.optim.SGD(groups, lr=0.5, weight_decay=7.0)  # for groups that do not say
+    for parameter in model.parameters():
+        parameter.grad = torch.ones_like(parameter)
+    optimizer.step()
+    flags = {name: p.requires_grad for name, p in model.named_parameters()}
+    return {"names": listed, "after": {name: p.detach() for name, p in model.named_parameters()}, "flags": flags}
+
+
+# %% check: decay_groups points=3
+with check("two linear layers and a normalisation", weight=2, required=True):
+    want = [["0.weight", "3.weight"], ["0.bias", "1.weight", "1.bias"]]
+    got = decayed(decay_groups, make_dense, 0.2)
+    explain(
+        got["names"],
+        want,
+        {
+            "the weight of the normalisation layer decays: a name says little": [
+                ["0.weight", "1.weight", "3.weight"],
+                ["0.bias", "1.bias"],
+            ],
+            "all parameters decay": [["0.weight", "0.bias", "1.weight", "1.bias", "3.weight"], []],
+        },
+    )
+    ones = {name: torch.ones_like(p) for name, p in make_dense().named_parameters()}
+    want = {name: p * (0.4 if name in ("0.weight", "3.weight") else 0.5) for name, p in ones.items()}
+    assert_close(got["after"], want, name="the parameters after a step")
+### BEGIN HIDDEN TESTS
+with check(
+    "a convolution, a single number and other rates",
+    weight=3,
+    required=True,
+    hint="How many dimensions do a kernel and a single number have? Where does the rate go?",
+):
+    for make, matrix, rate in ((make_conv, "0.weight", 0.5), (Tied, "table.weight", 0.1), (make_conv, "0.weight", 0.0)):
+        ones = {name: torch.ones_like(p) for name, p in make().named_parameters()}
+        want = {name: p * (0.5 - 0.5 * rate if name == matrix else 0.5) for name, p in ones.items()}
+        got = decayed(decay_groups, make, rate)
+        assert_close(got["after"], want, name="the parameters after a step")
+        names = [[matrix], [n for n in ones if n != matrix]]
+        assert_close(got["names"], names, name="the names in your groups")
+with check("a shared weight is in one group, once", weight=2, hint="What does SGD do with a weight it gets twice?"):
+    want = [["table.weight"], ["temperature", "norm.weight", "norm.bias", "out.bias"]]
+    got = decayed(decay_groups, Tied, 0.3)["names"]
+    assert_close([sorted(g) for g in got], [sorted(g) for g in want], name="the names in your groups")
+with check("a frozen parameter is in no group, and does not move", weight=3, hint="Which attribute tells it?"):
+    for frozen in (["0.weight", "1.bias"], ["0.bias", "1.weight", "1.bias", "3.weight"]):
+        ones = {name: torch.ones_like(p) for name, p in make_dense().named_parameters()}
+        factor = {name: 1.0 if name in frozen else 0.4 if p.ndim > 1 else 0.5 for name, p in ones.items()}
+        want = {name: p * factor[name] for name, p in ones.items()}
+        assert_close(decayed(decay_groups, make_dense, 0.2, frozen)["after"], want, name="the parameters after a step")
+with check("the model stays as it is", guard=True, hint="Which of your lines freezes or thaws something?"):
+    want = {"0.weight": False, "0.bias": True, "1.weight": True, "1.bias": True, "3.weight": True}
+    assert_close(decayed(decay_groups, make_dense, 0.2, ["0.weight"])["flags"], want, name="requires_grad")
+### END HIDDEN TESTS
+
+# %% [markdown]
+# A weight that SGD gets twice in one list gives a warning, and two steps at once. In two groups it raises an error.
+#
+# `Tied` shares its weight by assigning one Parameter to both modules. Some write `a.weight.data = b.weight.data`.
+# That makes two Parameters on one memory. Adam then steps twice on it, with two sets of averages, and the first cast or
+# move of the model gives each its own memory.
+#
+# ## An optimizer by hand
+#
+# SGD walks against the gradient. Adam keeps two running averages for each number of each parameter: `m`, the mean of
+# the gradients, and `v`, the mean of their squares. Its step has the direction of `m` and is divided by the root of
+# `v`. So a parameter whose gradients are all a thousand times larger makes the same steps. Check that claim first:
+# what will the two columns show?
+
+# %% given
+for optimizer_type in (torch.optim.SGD, torch.optim.Adam):
+    moved = []
+    for factor in (1.0, 1000.0):
+        w = nn.Parameter(torch.tensor([1.0]))
+        optimizer = optimizer_type([w], lr=0.1)
+        (factor * w).sum().backward()
+        optimizer.step()
+        moved.append(1 - w.item())
+    print(f"{optimizer_type.__name__:5} moved by {moved[0]:.4f}, with a loss 1000 times as large by {moved[1]:.4f}")
+
+# %% [markdown]
+# This is why Adam hides mistakes in the scale of a loss, and why the checks of this lab use SGD.
+#
+# Both averages start at zero, and so they are too small at first. Adam corrects that. After `t` steps, with the factors
+# `b1` and `b2`, it computes
+#
+# - `m = b1 * m + (1 - b1) * grad` and `v = b2 * v + (1 - b2) * grad**2`,
+# - `m_hat = m / (1 - b1**t)` and `v_hat = v / (1 - b2**t)`,
+# - `parameter = parameter - lr * m_hat / (v_hat.sqrt() + eps)`.
+#
+# In the first step `m_hat` is the gradient itself, and `v_hat` its square. How far does the parameter move then?
+#
+# ### Your turn
+# Write one step for a list of parameters. A parameter without a gradient is left out: `zero_grad()` sets `.grad` to
+# `None`, so that a part of a model that took no part in this step neither moves nor forgets.
+
+# %% given
+hint(
+    "The state must survive from call to call, and belongs to each parameter by its place in the list. Which kind of "
+    "object can the caller hand in, and see changed?",
+    "Does each parameter count its own steps? One that was left out has made fewer.",
+)
+
+
+# %% exercise: adam_step_
+def adam_step_(
+    params: list[Tensor], state: dict, lr: float, betas: tuple[float, float] = (0.9, 0.999), eps: float = 1e-8
+) -> None:
+    """One step of Adam, in place, as torch.optim.Adam makes it without weight decay.
+
+    params: leaves that require grad, float32 or float64. One whose .grad is None is not changed, and neither is what
+    state holds for it. state: empty before the first call; it is the caller's, and is handed in again the next time.
+    A params list has the same tensors in the same order in each call. No .grad is changed.
+    """
+    ### BEGIN SOLUTION
+    with torch.no_grad():
+        for i, p in enumerate(params):
+            if p.grad is None:
+                continue
+            t, m, v = state.get(i, (0, torch.zeros_like(p), torch.zeros_like(p)))
+            t += 1
+            m = betas[0] * m + (1 - betas[0]) * p.grad
+            v = betas[1] * v + (1 - betas[1]) * p.grad**2
+            state[i] = (t, m, v)
+            m_hat, v_hat = m / (1 - betas[0] ** t), v / (1 - betas[1] ** t)
+            p -= lr * m_hat / (v_hat.sqrt() + eps)
+    ### END SOLUTION
+
+
+# %% given
+@probes.probe
+def stepped_with(step, start, gradients, *settings):
+    """The parameters after each call of step on leaves that start here. gradients: for each call, one or None for each
+    parameter. Also the last .grad of each, and whether they are the same leaves."""
+    leaves = [t.clone().requires_grad_() for t in start]
+    params, state, seen = list(leaves), {}, []
+    for grads in gradients:
+        for p, g in zip(params, grads, strict=True):
+            p.grad = None if g is None else g.clone()
+        step(params, state, *settings)
+        seen.append([p.detach().clone() for p in leaves])
+    flags = [p.is_leaf and p.requires_grad and p.grad_fn is None for p in leaves]
+    return {"after": seen, "grads": [p.grad for p in leaves], "leaves": all(flags)}
+
+
+def adam_of_torch(start, gradients, lr, betas=(0.9, 0.999), eps=1e-8):
+    """The parameters after each step of torch.optim.Adam."""
+    leaves = [nn.Parameter(t.clone()) for t in start]
+    adam, seen = torch.optim.Adam(leaves, lr=lr, betas=betas, eps=eps), []
+    for grads in gradients:
+        for p, g in zip(leaves, grads, strict=True):
+            p.grad = None if g is None else g.clone()
+        adam.step()
+        seen.append([p.detach().clone() for p in leaves])
+    return seen
+
+
+# %% check: adam_step_ points=4
+with check("two steps of one parameter", weight=2, required=True):
+    t = [torch.tensor([1.0, -2.0])]
+    gradients = [[torch.tensor([0.5, 4.0])], [torch.tensor([1.0, -4.0])]]
+    want = adam_of_torch(t, gradients, 0.1)
+    got = stepped_with(adam_step_, t, gradients, 0.1)
+    m, v = torch.zeros(2), torch.zeros(2)
+    p, uncorrected = t[0], []
+    for (g,) in gradients:
+        m, v = 0.9 * m + 0.1 * g, 0.999 * v + 0.001 * g**2
+        p = p - 0.1 * m / (v.sqrt() + 1e-8)
+        uncorrected.append([p])
+    explain(
+        got["after"],
+        want,
+        {"the averages were not corrected for their start at zero": uncorrected},
+    )
+### BEGIN HIDDEN TESTS
+with check(
+    "five steps of two parameters, in float32 and float64",
+    weight=4,
+    required=True,
+    hint="Does each parameter have averages of its own, and do they survive the call?",
+):
+    for dtype in (torch.float32, torch.float64):
+        generator = torch.Generator().manual_seed(3)
+        t = [torch.randn(3, 2, generator=generator, dtype=dtype).T, torch.randn((), generator=generator, dtype=dtype)]
+        gradients = [[torch.randn(p.shape, generator=generator, dtype=dtype) for p in t] for _ in range(5)]
+        want = adam_of_torch(t, gradients, 0.03)
+        assert_close(stepped_with(adam_step_, t, gradients, 0.03)["after"], want)
+with check(
+    "other settings",
+    weight=2,
+    required=True,
+    hint="Where does eps stand: inside the root or outside? Which factor belongs to the squares?",
+):
+    generator = torch.Generator().manual_seed(4)
+    t = [torch.randn(4, generator=generator, dtype=torch.float64)]
+    gradients = [[0.01 * torch.randn(4, generator=generator, dtype=torch.float64)] for _ in range(4)]
+    for lr, betas, eps in ((0.5, (0.5, 0.8), 0.1), (0.2, (0.0, 0.9), 1e-3)):
+        want = adam_of_torch(t, gradients, lr, betas, eps)
+        assert_close(stepped_with(adam_step_, t, gradients, lr, betas, eps)["after"], want)
+with check(
+    "a parameter without a gradient waits, and counts its own steps",
+    weight=3,
+    hint="What does the second parameter's t say after a step in which it had no gradient?",
+):
+    generator = torch.Generator().manual_seed(5)
+    t = [torch.randn(3, generator=generator), torch.randn(2, generator=generator)]
+    missing = {(0, 1), (2, 0), (3, 1)}  # (step, parameter)
+    gradients = [
+        [None if (n, i) in missing else torch.randn(p.shape, generator=generator) for i, p in enumerate(t)]
+        for n in range(5)
+    ]
+    want = adam_of_torch(t, gradients, 0.1)
+    assert_close(stepped_with(adam_step_, t, gradients, 0.1)["after"], want)
+with check("a gradient of zero changes nothing at first", weight=1, hint="Is something zero divided by zero?"):
+    t = [torch.tensor([1.0, 2.0])]
+    want = adam_of_torch(t, [[torch.zeros(2)], [torch.tensor([0.0, 1.0])]], 0.1)
+    assert_close(stepped_with(adam_step_, t, [[torch.zeros(2)], [torch.tensor([0.0, 1.0])]], 0.1)["after"], want)
+with check(
+    "the same leaves, and their .grad unchanged",
+    guard=True,
+    hint="Which of your lines makes a new tensor, and which changes the one that is there?",
+):
+    t = [torch.tensor([1.0, 2.0])]
+    got = stepped_with(adam_step_, t, [[torch.tensor([3.0, -1.0])]] * 3, 0.1)
+    assert got["leaves"], "a parameter is no leaf that requires grad any more"
+    assert_close(got["grads"], [torch.tensor([3.0, -1.0])], rtol=0, atol=0, name=".grad")
+### END HIDDEN TESTS
+
+# %% [markdown]
+# Your state holds two tensors of the parameter's size. Adam takes 8 bytes for each float32 parameter, on top of 4 for
+# the parameter and 4 for its gradient. For a model of 7 billion parameters these are 28, 28 and 56 gigabytes.
+
+# %% [markdown]
+# ## The loop, and its order
+#
+# Now the loop itself. For each batch: set the gradients to `None`, compute the loss, go back, make a step. It is often
+# said that `zero_grad` has to come first. Has it? The next cell trains one and the same layer for 60 steps in five
+# orders. Which of them reach the same loss as the first one, to the last digit? Which learn a little, and which
+# nothing?
+
+
+# %% given
+ORDERS = {
+    "zero, forward, backward, step": "zfbs",
+    "forward, zero, backward, step": "fzbs",
+    "forward, backward, step, zero": "fbsz",
+    "forward, backward, zero, step": "fbzs",
+    "forward, step, zero, backward": "fszb",
+}
+
+
+def losses_in_order(steps, rate=0.1, count=60):
+    with torch.random.fork_rng(devices=[]):
+        torch.manual_seed(0)
+        model = nn.Linear(64, 10)
+    optimizer = torch.optim.SGD(model.parameters(), lr=rate)
+    losses, loss = [], None
+    for number in range(count):
+        x, y = training[number * 16 % 960 : number * 16 % 960 + 16]
+        for step in steps:
+            if step == "z":
+                optimizer.zero_grad()
+            elif step == "f":
+                loss = F.cross_entropy(model(x), y)
+            elif step == "b":
+                loss.backward()
+            else:
+                optimizer.step()
+        losses.append(loss.item())
+    return losses
+
+
+for text, steps in ORDERS.items():
+    losses = losses_in_order(steps)
+    print(f"{text:30} first {losses[0]:.4f}   mean of the last ten {sum(losses[-10:]) / 10:.4f}")
+
+# %% [markdown]
+# The first three are equal. `zero_grad` may stand anywhere but between `backward` and `step`. There it takes the
+# gradient away before it is used, and nothing is learned, without an error. The last order is the treacherous one. Each
+# step uses the gradient of the batch before. It learns nearly as well, and nobody notices. Give the model a second
+# layer, and this order raises an error. Lab 5 says why: `step` changes weights in place that `backward` still needs.
+#
+# A loop has other choices that show only in its curve. `show_curves` draws the losses of several runs. In a live
+# notebook you can move the learning rate. Before you do: which of the five rates will be too small, and what will too
+# large look like?
+
+# %% given
+RATES = (0.001, 0.01, 0.1, 1.0, 10.0)
+show_curves({f"lr={rate:g}": losses_in_order("zfbs", rate) for rate in RATES})
+
+# %% [markdown]
+# With 0.001 nearly nothing happens in 60 steps. With 10 the loss jumps up and down, more than tenfold. It is no use to
+# compare two models at one rate: the best rate of one may be too large for the other.
+#
+# ### The loss of an epoch
+#
+# You want one number for an epoch: the mean loss over all samples. The loss function gives the mean over a batch. The
+# usual code adds up these means and divides by the number of batches. You know the last batch. What does the code do to
+# its 40 samples?
+#
+# ### Your turn
+# Write an epoch. The model may come in evaluation mode, and with gradients from somebody else.
+
+# %% given
+hint(
+    "What do you add up for a batch so that every sample counts the same in the end?",
+    "Adding up tensors that have a history keeps every graph's nodes. What gives you a plain number?",
+)
+
+
+# %% exercise: train_epoch
+def train_epoch(model: nn.Module, batches, optimizer: torch.optim.Optimizer) -> float:
+    """One pass over the batches: for each, one step of the optimizer on the mean cross entropy of its samples.
+
+    model: gives logits (n, c); it is put into training mode, and left in it. Gradients that it holds do not count.
+    batches: an iterable of at least one pair x, y (n,) int64, with n from 1 on and different.
+    Returns the mean over all samples of their losses, each as it was before its batch's step: a Python float.
+    """
+    ### BEGIN SOLUTION
+    model.train()
+    total, count = 0.0, 0
+    for x, y in batches:
+        optimizer.zero_grad()
+        loss = F.cross_entropy(model(x), y)
+        loss.backward()
+        optimizer.step()
+        total += loss.item() * len(y)
+        count += len(y)
+    return total / count
+    ### END SOLUTION
+
+
+# %% given
+def make_net():
+    """4 inputs, 3 classes, with a batch normalisation; in evaluation mode. Always the same weights."""
+    with torch.random.fork_rng(devices=[]):
+        torch.manual_seed(11)
+        return nn.Sequential(nn.Linear(4, 5), nn.BatchNorm1d(5), nn.ReLU(), nn.Linear(5, 3)).eval()
+
+
+def make_used_net():
+    """A wider one, with gradients that somebody left there."""
+    with torch.random.fork_rng(devices=[]):
+        torch.manual_seed(13)
+        net = nn.Sequential(nn.Linear(4, 7), nn.BatchNorm1d(7), nn.Tanh(), nn.Linear(7, 3)).eval()
+    for parameter in net.parameters():
+        parameter.grad = torch.full_like(parameter, 3.0)
+    return net
+
+
+def samples(sizes, seed):
+    """Batches of these sizes: x (n, 4), y (n,)."""
+    generator = torch.Generator().manual_seed(seed)
+    xs = torch.randn(sum(sizes), 4, generator=generator)
+    ys = torch.randint(0, 3, (sum(sizes),), generator=generator)
+    return list(zip(xs.split(sizes), ys.split(sizes), strict=True))
+
+
+# %% check: train_epoch points=3
+with check("two batches of four: the weights and the loss", weight=2, required=True):
+    t = samples([4, 4], 0)
+    net = make_net().train()
+    sgd = torch.optim.SGD(net.parameters(), lr=0.1)
+    seen = []
+    for x, y in t:
+        sgd.zero_grad()
+        loss = F.cross_entropy(net(x), y)
+        loss.backward()
+        sgd.step()
+        seen.append(loss.item())
+    got = probes.fitted(train_epoch, make_net, t, lr=0.1)
+    explain(
+        got["returned"][0],
+        sum(seen) / 2,
+        {"this is the sum over the batches, not a mean": sum(seen), "this is the last batch's loss": seen[-1]},
+    )
+    assert_close(got["state"], probes.state_of(net), name="the model after the epoch")
+### BEGIN HIDDEN TESTS
+with check(
+    "batches of 8, 8, 5 and 2: the weights, with momentum and with gradients from before",
+    weight=3,
+    required=True,
+    hint="In which order do your four lines stand? What was in .grad at the start, and after the first step?",
+):
+    for make, momentum in ((make_net, 0.9), (make_used_net, 0.0)):
+        t = samples([8, 8, 5, 2], 1)
+        net = make().train()
+        sgd = torch.optim.SGD(net.parameters(), lr=0.05, momentum=momentum)
+        for x, y in t:
+            sgd.zero_grad()
+            F.cross_entropy(net(x), y).backward()
+            sgd.step()
+        got = probes.fitted(train_epoch, make, t, lr=0.05, momentum=momentum)
+        assert_close(got["state"], probes.state_of(net), name="the model after the epoch")
+with check(
+    "each sample counts the same in the loss",
+    weight=3,
+    hint="How much does a sample of the smallest batch count in your mean?",
+):
+    t = samples([7, 7, 2], 2)
+    net = make_net().train()
+    sgd = torch.optim.SGD(net.parameters(), lr=0.5)
+    seen = []
+    for x, y in t:
+        sgd.zero_grad()
+        loss = F.cross_entropy(net(x), y)
+        loss.backward()
+        sgd.step()
+        seen.append(loss.item())
+    want = (7 * seen[0] + 7 * seen[1] + 2 * seen[2]) / 16
+    explain(
+        probes.fitted(train_epoch, make_net, t, lr=0.5)["returned"][0],
+        want,
+        {"each batch counts the same here, whatever its size": sum(seen) / 3},
+    )
+with check("the model is left in training mode", guard=True, hint="Which mode did the model come in?"):
+    assert probes.fitted(train_epoch, make_net, samples([4], 3), lr=0.1)["training"] is True, "it is in evaluation mode"
+### END HIDDEN TESTS
+
+# %% [markdown]
+# You could compute the losses once more after the epoch, with the final weights. That is another number, usually a
+# smaller one, and it costs another pass. Say which one you report.
+#
+# ## Evaluation
+#
+# To evaluate means to measure and to change nothing. Three things differ from an epoch of training. The model is in
+# evaluation mode, so that dropout does nothing and a batch normalisation uses its running averages. No graph is built.
+# And afterwards everything is as before.
+#
+# `eval()` and `no_grad()` are often taken for each other. Does `eval()` stop recording? Does `no_grad()` stop a batch
+# normalisation from counting?
+
+
+# %% given
+def tried(text, net):
+    result = net(torch.ones(2, 4))
+    print(f"{text}: requires grad {result.requires_grad!s:5}  batches counted {net[1].num_batches_tracked.item()}")
+
+
+tried("in evaluation mode, recording on ", make_net())
+with torch.no_grad():
+    tried("in training mode, under no_grad()", make_net().train())
+
+# %% [markdown]
+# Neither does the other's work. And what about the mode afterwards? `model.train()` sets the mode of *all* modules in
+# the model. Suppose that somebody put one part of it into evaluation mode on purpose, for instance a pretrained part
+# with running averages that must not move. After `model.eval()` and `model.train()` that is forgotten.
+#
+# ### Your turn
+
+# %% given
+hint(
+    "model.modules() lists every module in the model, itself included. Each has an attribute training.",
+    "argmax over which dimension gives a class for each sample? Would a batch of 3 samples and 3 classes tell you?",
+)
+
+
+# %% exercise: evaluate
+def evaluate(model: nn.Module, batches) -> tuple[float, float]:
+    """Mean cross entropy and accuracy over all samples, in evaluation mode, without a graph.
+
+    model: gives logits (n, c). batches: an iterable of at least one pair x, y (n,) int64; the n differ.
+    A prediction is the class of the largest logit. Returns (loss, accuracy): Python floats, accuracy from 0 to 1.
+    Afterwards parameters, buffers and every .grad are as before, and each module inside is in the mode it was in.
+    """
+    ### BEGIN SOLUTION
+    modes = {module: module.training for module in model.modules()}
+    model.eval()
+    total, right, count = 0.0, 0, 0
+    with torch.no_grad():
+        for x, y in batches:
+            logits = model(x)
+            total += F.cross_entropy(logits, y, reduction="sum").item()
+            right += int((logits.argmax(1) == y).sum())
+            count += len(y)
+    for module, training in modes.items():
+        module.training = training
+    return total / count, right / count
+    ### END SOLUTION
+
+
+# %% given
+class Notes(nn.Module):
+    """Hands its input on, and notes whether recording was on."""
+
+    def __init__(self):
+        super().__init__()
+        self.recording = []
+
+    def forward(self, x):
+        self.recording.append(torch.is_grad_enabled())
+        return x
+
+
+@probes.probe
+def evaluated(evaluate, batches, training=(), old=None, make_model=make_net):
+    """What evaluate returns, and what it leaves behind. training: names of modules in training mode before; "" is all.
+
+    old: a number that every .grad is filled with before.
+    """
+    model = nn.Sequential(*make_model(), notes := Notes())
+    for name, module in model.named_modules():
+        module.training = name in training
+    for parameter in model.parameters():
+        parameter.grad = None if old is None else torch.full_like(parameter, old)
+    loss, accuracy = evaluate(model, batches)
+    return {
+        "returned": [loss, accuracy],
+        "state": probes.state_of(model),
+        "gradients": probes.gradients_of(model),
+        "training": sorted(name for name, module in model.named_modules() if module.training),
+        "recording": notes.recording,
+    }
+
+
+# %% check: evaluate points=3
+with check("one batch of six", weight=2, required=True):
+    t = samples([6], 4)
+    net = make_net()
+    with torch.no_grad():
+        logits = net(t[0][0])
+    want = [F.cross_entropy(logits, t[0][1]).item(), (logits.argmax(1) == t[0][1]).float().mean().item()]
+    assert_close(evaluated(evaluate, t)["returned"], want)
+### BEGIN HIDDEN TESTS
+with check(
+    "batches of 7, 3 and 2, from a model in training mode",
+    weight=3,
+    required=True,
+    hint="In which mode is the model while you measure? How much does the last batch count?",
+):
+    for seed, make in ((5, make_net), (6, make_used_net), (7, make_net)):
+        t = samples([7, 3, 2], seed)
+        xs, ys = torch.cat([x for x, _ in t]), torch.cat([y for _, y in t])
+        with torch.no_grad():
+            logits = make()(xs)
+            losses = F.cross_entropy(logits, ys, reduction="none")
+        want = [losses.mean().item(), (logits.argmax(1) == ys).float().mean().item()]
+        means = [losses[a:b].mean().item() for a, b in ((0, 7), (7, 10), (10, 12))]
+        hits = [(logits.argmax(1) == ys)[a:b].float().mean().item() for a, b in ((0, 7), (7, 10), (10, 12))]
+        explain(
+            evaluated(evaluate, t, ["", "0", "1", "2", "3", "4"], None, make)["returned"],
+            want,
+            {"each batch counts the same here, whatever its size": [sum(means) / 3, sum(hits) / 3]},
+        )
+with check("parameters and running averages are as before", weight=3, hint="Which module counts the batches it sees?"):
+    t = samples([5, 4], 8)
+    want = probes.state_of(nn.Sequential(*make_net(), Notes()))
+    got = evaluated(evaluate, t, ["", "0", "1", "2", "3", "4"])
+    assert_close(got["state"], want, rtol=0, atol=0, name="the model")
+with check(
+    "each module is in the mode it was in",
+    weight=3,
+    hint="Which modes were there before? Is one train() at the end enough, or eval()?",
+):
+    for want in (["", "0", "1", "2", "3", "4"], [], ["", "0", "2", "3", "4"], ["1"]):
+        got = evaluated(evaluate, samples([5], 9), want)
+        assert_close(got["training"], want, name="the modules in training mode")
+with check("every .grad is as before", guard=True, hint="Which call of yours touches gradients?"):
+    for old in (None, 2.0):
+        parameters = nn.Sequential(*make_net(), Notes()).named_parameters()
+        want = {name: None if old is None else torch.full_like(p, old) for name, p in parameters}
+        got = evaluated(evaluate, samples([5], 9), [], old)
+        assert_close(got["gradients"], want, name="the .grad of the model")
+with check("no graph is built", observed=True, hint="Under which context does the forward pass run?"):
+    assert evaluated(evaluate, samples([5, 2], 9))["recording"] == [False, False], "recording was on"
+### END HIDDEN TESTS
+
+# %% [markdown]
+# Would `inference_mode` do as well as `no_grad`? Here it would: nothing of it leaves the function but two numbers.
+#
+# ## Accumulation that is exact
+#
+# A batch does not fit into memory. So you go through several small ones, let the gradients add up, and step once for
+# all of them: a *window*. Lab 3 showed that dividing each loss by the number of batches is exact only for equal sizes.
+# A loop has a second trap. With 10 batches and windows of 4, how many steps does this code make, and what happens to
+# the last two batches?
+#
+# ```python
+# for i, (x, y) in enumerate(batches):
+#     (F.cross_entropy(model(x), y) / 4).backward()
+#     if (i + 1) % 4 == 0:
+#         optimizer.step()
+#         optimizer.zero_grad()
+# ```
+
+# %% [markdown]
+# Two steps. The gradients of batches 9 and 10 are computed and stay in `.grad`, where the next epoch adds to them.
+#
+# ### Your turn
+# Write the loop so that each step has the gradient of the mean over all samples of its window, whatever the sizes, and
+# so that the last window is used, however short.
+
+# %% given
+hint(
+    "How many samples a window has is known at its end. What can you do to a gradient then?",
+    "Let each batch add the gradient of the sum of its losses. What do you divide by, and when?",
+)
+
+
+# %% exercise: train_accumulated
+def train_accumulated(model: nn.Module, batches: list, optimizer: torch.optim.Optimizer, every: int) -> int:
+    """One pass over the batches, with one step of the optimizer for each window of `every` batches.
+
+    Each step uses the gradient of the mean cross entropy over all samples of its window. The last one may be shorter,
+    and makes a step as well. batches: pairs x, y (n,) int64, at least one; the n differ. every: at least 1.
+    Gradients that the model holds at the start do not count. The model's mode is not changed. No step holds the graphs
+    of more than one batch. Returns the number of steps.
+    """
+    ### BEGIN SOLUTION
+    steps = 0
+    for first in range(0, len(batches), every):
+        window = batches[first : first + every]
+        optimizer.zero_grad()
+        for x, y in window:
+            F.cross_entropy(model(x), y, reduction="sum").backward()
+        count = sum(len(y) for _, y in window)
+        for p in model.parameters():
+            if p.grad is not None:
+                p.grad /= count
+        optimizer.step()
+        steps += 1
+    return steps
+    ### END SOLUTION
+
+
+# %% given
+def make_classifier():
+    """4 inputs, 3 classes, no batch normalisation, one parameter that is frozen. Always the same weights."""
+    with torch.random.fork_rng(devices=[]):
+        torch.manual_seed(12)
+        net = nn.Sequential(nn.Linear(4, 6), nn.Tanh(), nn.Linear(6, 3))
+    net[0].bias.requires_grad_(False)
+    return net
+
+
+def make_used_classifier():
+    """A narrower one, with gradients that somebody left there, in evaluation mode."""
+    with torch.random.fork_rng(devices=[]):
+        torch.manual_seed(14)
+        net = nn.Sequential(nn.Linear(4, 2), nn.Tanh(), nn.Linear(2, 3)).eval()
+    for parameter in net.parameters():
+        parameter.grad = torch.full_like(parameter, 5.0)
+    return net
+
+
+@probes.probe
+def accumulated(train, make_model, batches, every, lr, momentum=0.0):
+    """The model after train(model, batches, optimizer, every), what it returned, and whether the model trains."""
+    model = make_model()
+    optimizer = torch.optim.SGD([p for p in model.parameters() if p.requires_grad], lr=lr, momentum=momentum)
+    steps = train(model, batches, optimizer, every)
+    return {"state": probes.state_of(model), "steps": steps, "training": model.training}
+
+
+# %% check: train_accumulated points=4
+with check("four batches of three samples, two at a time", weight=2, required=True):
+    t = samples([3, 3, 3, 3], 20)
+    net = make_classifier()
+    sgd = torch.optim.SGD([p for p in net.parameters() if p.requires_grad], lr=0.5)
+    for a, b in ((0, 2), (2, 4)):
+        sgd.zero_grad()
+        F.cross_entropy(net(torch.cat([x for x, _ in t[a:b]])), torch.cat([y for _, y in t[a:b]])).backward()
+        sgd.step()
+    got = accumulated(train_accumulated, make_classifier, t, 2, 0.5)
+    assert_close(got["state"], probes.state_of(net), name="the model")
+    assert_close(got["steps"], 2, name="the number of steps")
+### BEGIN HIDDEN TESTS
+with check(
+    "windows of unequal batches",
+    weight=4,
+    required=True,
+    hint="How much does one sample of the smallest batch count in its window's gradient?",
+):
+    for sizes, every, lr in (([10, 2, 5, 1], 2, 0.3), ([6, 1, 3], 3, 0.1), ([4, 2, 9, 1, 1, 7], 3, 0.2)):
+        t = samples(sizes, sum(sizes))
+        for make in (make_classifier, make_used_classifier):
+            net = make()
+            sgd = torch.optim.SGD([p for p in net.parameters() if p.requires_grad], lr=lr, momentum=0.9)
+            for first in range(0, len(t), every):
+                part = t[first : first + every]
+                sgd.zero_grad()
+                F.cross_entropy(net(torch.cat([x for x, _ in part])), torch.cat([y for _, y in part])).backward()
+                sgd.step()
+            got = accumulated(train_accumulated, make, t, every, lr, 0.9)
+            assert_close(got["state"], probes.state_of(net), name="the model")
+with check(
+    "a last window that is shorter",
+    weight=3,
+    hint="What does your loop do when the batches end in the middle of a window?",
+):
+    for sizes, every in (([4, 3, 5, 2, 6], 2), ([3, 4], 5), ([2, 5, 3, 4], 3)):
+        t = samples(sizes, 30)
+        net = make_classifier()
+        sgd = torch.optim.SGD([p for p in net.parameters() if p.requires_grad], lr=0.4)
+        for first in range(0, len(t), every):
+            part = t[first : first + every]
+            sgd.zero_grad()
+            F.cross_entropy(net(torch.cat([x for x, _ in part])), torch.cat([y for _, y in part])).backward()
+            sgd.step()
+        got = accumulated(train_accumulated, make_classifier, t, every, 0.4)
+        assert_close(got["state"], probes.state_of(net), name="the model")
+        assert_close(got["steps"], math.ceil(len(t) / every), name="the number of steps")
+with check("windows of one batch", weight=1, hint="What is a window of one?"):
+    t = samples([4, 1], 31)
+    net = make_classifier()
+    sgd = torch.optim.SGD([p for p in net.parameters() if p.requires_grad], lr=0.4)
+    for x, y in t:
+        sgd.zero_grad()
+        F.cross_entropy(net(x), y).backward()
+        sgd.step()
+    assert_close(
+        accumulated(train_accumulated, make_classifier, t, 1, 0.4)["state"], probes.state_of(net), name="the model"
+    )
+with check("the model's mode is not changed", guard=True):
+    for make, mode in ((make_classifier, True), (make_used_classifier, False)):
+        assert accumulated(train_accumulated, make, samples([2], 1), 1, 0.1)["training"] is mode, "the mode has changed"
+### END HIDDEN TESTS
+
+# %% [markdown]
+# With a batch normalisation in the model, no accumulation is exact: each small batch is normalised by its own mean and
+# deviation. The same goes for every layer that lets samples of a batch see each other.
+#
+# ## Stopping early
+#
+# Training longer is not always better. From some epoch on, the loss on the training data still falls, while that on
+# the validation data rises. So one stops when the validation loss has not become lower for some epochs (*patience*),
+# and goes back to the weights of the best one.
+#
+# To go back, one must have kept them. Here are three ways to keep. Which of them still hold the first epoch's weight
+# after the second?
+
+# %% given
+torch.manual_seed(0)
+layer = nn.Linear(1, 1, bias=False)
+with torch.no_grad():
+    layer.weight.fill_(1.0)
+kept = {
+    "state_dict()": layer.state_dict(),
+    "state_dict().copy()": layer.state_dict().copy(),
+    "deepcopy of it": copy.deepcopy(layer.state_dict()),
+}
+with torch.no_grad():
+    layer.weight.fill_(2.0)  # what training does, in place
+for text, state in kept.items():
+    print(f"{text:20} {state['weight'].item()}")
+
+# %% [markdown]
+# `state_dict()` gives the parameters' own memory, without a history. `.copy()` makes a new dict with the same tensors.
+# Code that keeps one of these restores, at the end, the last weights.
+#
+# ### Your turn
+
+# %% given
+hint(
+    "When is an epoch an improvement: with an equal loss, with a lower one? What is your best before the first epoch?",
+    "Which part of a model's state is in no parameter? What does load_state_dict need?",
+)
+
+
+# %% exercise: fit
+def fit(model: nn.Module, run_epoch, validate, patience: int, most: int) -> tuple[int, float]:
+    """Train until the validation loss has not improved for `patience` epochs in a row, and go back to the best epoch.
+
+    run_epoch(): trains model for an epoch, in place. validate(): the validation loss, a float; call it once after each
+    epoch. The first epoch improves; its loss is not nan. Another one improves if its loss is lower than that of every
+    epoch before; nan is not lower. patience, most: at least 1. No more than `most` epochs are run.
+    Afterwards the model's parameters and buffers are those after the best epoch: the same objects, with its values.
+    Returns (number of the best epoch, counted from 0, and its loss).
+    """
+    ### BEGIN SOLUTION
+    run_epoch()
+    best, best_loss, state = 0, validate(), copy.deepcopy(model.state_dict())
+    for epoch in range(1, most):
+        run_epoch()
+        loss = validate()
+        if loss < best_loss:
+            best, best_loss, state = epoch, loss, copy.deepcopy(model.state_dict())
+        elif epoch - best >= patience:
+            break
+    model.load_state_dict(state)
+    return best, best_loss
+    ### END SOLUTION
+
+
+# %% given
+torch.manual_seed(0)
+
+
+@probes.probe
+def scripted(fit, losses, patience, most, size=3):
+    """What fit makes of a model whose epochs add 1 to everything in it, and whose validation losses are these.
+
+    Returns what fit returned, the calls in their order, the model's state, and whether its tensors are the same.
+    """
+    model = nn.Sequential(nn.Linear(2, size), nn.BatchNorm1d(size))
+    tensors = list(model.state_dict(keep_vars=True).values())
+    with torch.no_grad():
+        for t in tensors:
+            t.fill_(0)
+    calls = []
+
+    def run_epoch():
+        calls.append("epoch")
+        with torch.no_grad():
+            for t in tensors:
+                t.add_(1)
+
+    def validate():
+        calls.append("loss")
+        return losses[calls.count("epoch") - 1]
+
+    returned = fit(model, run_epoch, validate, patience, most)
+    after = model.state_dict(keep_vars=True)
+    same = all(a is b for a, b in zip(tensors, after.values(), strict=True))
+    return {"returned": list(returned), "calls": calls, "state": probes.state_of(model), "same": same}
+
+
+def everything_is(number, size=3):
+    """The state of that model when all of it is this number."""
+    model = nn.Sequential(nn.Linear(2, size), nn.BatchNorm1d(size))
+    return {name: torch.full_like(t, number) for name, t in model.state_dict().items()}
+
+
+# %% check: fit points=3
+with check("the best of five epochs is the second", weight=2, required=True):
+    t = [3.0, 2.0, 2.5, 2.25, 2.75, 1.0, 1.5, 1.25, 1.75, 2.0]
+    got = scripted(fit, t, 3, 10)
+    assert_close(got["returned"], [1, 2.0])
+    explain(
+        got["state"],
+        everything_is(2),
+        {"these are the weights of the last epoch: what you kept was changed by training": everything_is(5)},
+    )
+### BEGIN HIDDEN TESTS
+with check(
+    "other losses: the best epoch and its weights and buffers",
+    weight=3,
+    required=True,
+    hint="Which epoch do your weights come from, and which one your buffers?",
+):
+    for losses, patience, best in (
+        ([5.0, 4.0, 3.0, 3.5, 3.75], 2, 2),
+        ([0.5, 1.0, 1.0], 2, 0),
+        ([2.0, 3.0, 1.5, 2.0, 1.25, 4.0, 4.0, 4.0], 3, 4),
+        ([-1.0, -2.0, -1.5], 1, 1),
+    ):
+        got = scripted(fit, [*losses, *[9.0] * 9], patience, 12, patience + 1)
+        assert_close(got["returned"], [best, losses[best]])
+        assert_close(got["state"], everything_is(best + 1, patience + 1), name="the model")
+with check(
+    "it stops after exactly `patience` epochs without an improvement",
+    weight=3,
+    hint="Count: which epoch is the first without an improvement, and after which one do you stop?",
+):
+    for losses, patience, epochs in (
+        ([2.0, 3.0, 3.0], 1, 2),
+        ([2.0, 3.0, 1.0, 3.0, 3.0], 2, 5),
+        ([2.0, 1.0, 1.5, 1.25, 0.5], 2, 4),
+        ([1.0] * 6, 4, 5),
+    ):
+        got = scripted(fit, [*losses, *[9.0] * 9], patience, 12)
+        assert_close(got["calls"].count("epoch"), epochs, name="the number of epochs")
+with check(
+    "an equal loss is no improvement",
+    weight=2,
+    hint="Lower, or not higher?",
+):
+    got = scripted(fit, [2.0, 2.0, 2.0, 3.0, 3.0, 3.0], 3, 6)
+    assert_close(got["returned"], [0, 2.0])
+    assert_close(got["state"], everything_is(1), name="the model")
+with check("at most `most` epochs", weight=2, hint="What stops your loop if every epoch is better?"):
+    for most in (1, 4):
+        got = scripted(fit, [9.0 - n for n in range(9)], 2, most)
+        assert_close(got["returned"], [most - 1, 10.0 - most])
+        assert_close(got["calls"], ["epoch", "loss"] * most, name="the calls")
+with check("a loss of nan is never the best", weight=2, hint="What does nan < 3 say, and what does 3 < nan?"):
+    nan = float("nan")
+    got = scripted(fit, [4.5, 4.0, nan, 3.0, nan, nan, 5.0], 2, 7)
+    assert_close(got["returned"], [3, 3.0])
+    assert_close(got["state"], everything_is(4), name="the model")
+with check("the first epoch improves, even with an infinite loss", weight=1, hint="What is lower than infinity?"):
+    got = scripted(fit, [math.inf, math.inf, math.inf, 1.0], 2, 4)
+    assert_close(got["returned"], [0, math.inf])
+    assert_close(got["state"], everything_is(1), name="the model")
+with check("the parameters are the same objects", guard=True, hint="Does an optimizer know your new tensors?"):
+    assert scripted(fit, [1.0, 2.0, 3.0], 1, 5)["same"], "a parameter or a buffer is another object now"
+### END HIDDEN TESTS
+
+# %% [markdown]
+# The best validation loss of many epochs is a lucky one: it was chosen because it is low. This is why a third part of
+# the data is left for the end.
+#
+# ## The same numbers again
+#
+# A run can be repeated if every random number in it can. `torch.manual_seed(s)` seeds PyTorch on all devices. Python's
+# `random` and NumPy's older functions have seeds of their own. `numpy.random.default_rng()` is seeded by its argument
+# only. Setting `PYTHONHASHSEED` inside a program does nothing: it is read when Python starts. And
+# `torch.use_deterministic_algorithms(True)` makes an operation that has no repeatable form raise an error.
+#
+# A seed is not all. It fixes a *sequence* of numbers. What happens to all that follows, if somebody adds one more draw?
+
+# %% given
+for extra in (False, True):
+    generator = torch.Generator().manual_seed(3)
+    first = torch.rand(2, generator=generator)
+    if extra:
+        torch.rand(1, generator=generator)
+    print(f"one more draw {extra!s:5}  first {first.tolist()}  second {torch.rand(2, generator=generator).tolist()}")
+
+# %% [markdown]
+# All that comes after it is another number. So the draws of different purposes should have generators of their own: one
+# for the order of the data, say, and one for everything else.
+#
+# ### Stopping in the middle
+#
+# A long run dies: a machine is taken away, a disk is full. It should go on from the last *checkpoint* as if nothing had
+# happened, to the same bits. What is needed for that? The weights, of course. Write down what else, before you read on.
+#
+# - the buffers of the model: `state_dict()` has them;
+# - what the optimizer keeps: momentum, Adam's averages and step counts;
+# - the state of the generator that orders the data, and that of PyTorch's own generator, which dropout draws from;
+# - where the run is: the epoch, the schedule.
+#
+# A seed does not replace the state of a generator. Why not?
+#
+# ### Your turn
+# Collect it. The next cell shows how it will be used. Training goes on after your function returns, so nothing in your
+# dict may change with it.
+
+
+# %% given
+def resume_(saved, model, optimizer, generator):
+    """Put everything back where it was."""
+    model.load_state_dict(saved["model"])
+    optimizer.load_state_dict(saved["optimizer"])
+    generator.set_state(saved["generator"])
+    torch.set_rng_state(saved["rng"])
+
+
+# %% given
+hint(
+    "torch.get_rng_state() and generator.get_state() give states as tensors. Are they copies? And state_dict()?",
+    "What does optimizer.state_dict() hold: numbers of its own, or the tensors that the next step changes?",
+)
+
+
+# %% exercise: checkpoint
+def checkpoint(model: nn.Module, optimizer: torch.optim.Optimizer, generator: torch.Generator) -> dict:
+    """All that resume_ needs to go on to the same bits: a dict with the keys model, optimizer, generator and rng.
+
+    model, optimizer: as for their load_state_dict, each tensor in its own dtype. generator: its state. rng: the state
+    of PyTorch's own CPU generator. Nothing in it changes when training goes on. It holds tensors, numbers, strings,
+    None, and lists, tuples and dicts of these, so that torch.load reads what torch.save wrote of it. The call changes
+    no state.
+    """
+    ### BEGIN SOLUTION
+    return {
+        "model": copy.deepcopy(model.state_dict()),
+        "optimizer": copy.deepcopy(optimizer.state_dict()),
+        "generator": generator.get_state(),
+        "rng": torch.get_rng_state(),
+    }
+    ### END SOLUTION
+
+
+# %% given
+OPTIMIZERS = {
+    "momentum": lambda params: torch.optim.SGD(params, lr=0.1, momentum=0.9),
+    "adam": lambda params: torch.optim.Adam(params, lr=0.05),
+}
+WIDTHS = {"momentum": 8, "adam": 6}
+
+
+class Run:
+    """A training run with dropout, a batch normalisation, and an order that a generator draws."""
+
+    def __init__(self, kind, seed):
+        torch.manual_seed(seed)
+        width = WIDTHS[kind]
+        self.model = nn.Sequential(nn.Linear(4, width), nn.BatchNorm1d(width), nn.Dropout(0.5), nn.Linear(width, 3))
+        self.optimizer = OPTIMIZERS[kind](self.model.parameters())
+        self.generator = torch.Generator().manual_seed(seed)
+        ((self.x, self.y),) = samples([40], 50)
+
+    def go(self, steps):
+        for _ in range(steps):
+            rows = torch.randperm(40, generator=self.generator)[:8]
+            self.optimizer.zero_grad()
+            F.cross_entropy(self.model(self.x[rows]), self.y[rows]).backward()
+            self.optimizer.step()
+        return self
+
+    def state(self):
+        return probes.state_of(self.model)
+
+
+def undisturbed(kind, seed, steps):
+    """The weights and buffers after so many steps."""
+    with torch.random.fork_rng(devices=[]):
+        return Run(kind, seed).go(steps).state()
+
+
+@probes.probe
+def interrupted(checkpoint, kind, seed, before, after, through_a_file=False):
+    """A run with a checkpoint after some steps, at its end; and another one that goes on from there."""
+    import io
+
+    with torch.random.fork_rng(devices=[]):
+        run = Run(kind, seed).go(before)
+        saved = checkpoint(run.model, run.optimizer, run.generator)
+        if through_a_file:
+            file = io.BytesIO()
+            torch.save(saved, file)
+            file.seek(0)
+            saved = torch.load(file, weights_only=True)
+        first = run.go(after).state()
+        other = Run(kind, seed + 1).go(2)
+        resume_(saved, other.model, other.optimizer, other.generator)
+        second = other.go(after).state()
+        return {"first": first, "second": second, "keys": sorted(saved), "model": saved["model"]}
+
+
+# %% check: checkpoint points=3
+with check("three steps, a checkpoint, and no step more", weight=2, required=True):
+    want = undisturbed("momentum", 0, 3)
+    got = interrupted(checkpoint, "momentum", 0, 3, 0)
+    assert_close(got["keys"], ["generator", "model", "optimizer", "rng"], name="your keys")
+    assert_close(dict(got["model"]), want, rtol=0, atol=0, name="the model in your dict")
+    assert_close(got["second"], want, rtol=0, atol=0, name="the model that went on")
+### BEGIN HIDDEN TESTS
+with check(
+    "a run that goes on is bit for bit the one that was not stopped",
+    weight=4,
+    required=True,
+    hint="Which of the four states differs, if the first step after it is right and the second is not?",
+):
+    for kind in ("momentum", "adam"):
+        for seed, before, after in ((1, 4, 5), (2, 1, 3)):
+            want = undisturbed(kind, seed, before + after)
+            got = interrupted(checkpoint, kind, seed, before, after)
+            assert_close(got["second"], want, rtol=0, atol=0, name="the model that went on")
+with check("the run that was saved is not disturbed", weight=2, guard=True, hint="Which of your calls draws or seeds?"):
+    for kind in ("momentum", "adam"):
+        want = undisturbed(kind, 3, 6)
+        assert_close(interrupted(checkpoint, kind, 3, 2, 4)["first"], want, rtol=0, atol=0, name="the model")
+with check("it survives a file", weight=2, hint="What may a file hold that torch.load reads by default?"):
+    want = undisturbed("adam", 4, 7)
+    assert_close(
+        interrupted(checkpoint, "adam", 4, 3, 4, True)["second"], want, rtol=0, atol=0, name="the model that went on"
+    )
+### END HIDDEN TESTS
+
+# %% [markdown]
+# `torch.save` right after your function would have made the copy for you. In memory, and in code that saves in another
+# thread, nobody does.
+#
+# ## All of it together
+#
+# Here are your parts in one run. It trains on the digits, stops early, and looks at the test data once.
+
+# %% scratch
+torch.manual_seed(0)
+model = MLP([64, 48, 10], 0.2)
+optimizer = torch.optim.SGD(decay_groups(model, 1e-3), lr=0.3, momentum=0.9)
+schedule = torch.optim.lr_scheduler.LambdaLR(optimizer, lambda epoch: warmup_cosine(epoch, 2, 15, 1.0))
+loader = DataLoader(training, batch_size=64, shuffle=True, generator=torch.Generator().manual_seed(1))
+history = {"training": [], "validation": []}
+
+
+def one_epoch():
+    history["training"].append(train_epoch(model, loader, optimizer))
+    schedule.step()
+
+
+def one_validation():
+    history["validation"].append(evaluate(model, [validation[:]])[0])
+    return history["validation"][-1]
+
+
+print("best epoch and its loss:", fit(model, one_epoch, one_validation, 4, 15))
+print("test loss and accuracy :", evaluate(model, [(scaled[1397:], classes[1397:])]))
+show_curves(history)
+
+# %% [markdown]
+# The validation curve lies below the training curve at first. Why is that no mistake? Two things differ: the dropout,
+# and the time at which each loss was taken.
+
+# %% [markdown]
+# ## Interview questions
+#
+# For each question, find *all* true statements. There is at least one in each. Give the letters as a string, such as
+# `"ac"`. A question counts only if all of its letters are right, and one right question alone pays nothing.
+#
+# **q1. `zero_grad`**
+# - a. It must be called before the forward pass.
+# - b. Called between `backward` and `step`, it keeps the model from learning, without an error.
+# - c. By default it sets `.grad` to `None`.
+# - d. Without it, each step uses the sum of all gradients so far.
+# - e. Adam does the same with gradients of zero as with gradients of `None`.
+#
+# **q2. `eval()` and `no_grad()`**
+# - a. `eval()` stops recording.
+# - b. Under `no_grad()`, a batch normalisation in training mode updates its running averages.
+# - c. In evaluation mode, dropout does nothing.
+# - d. `model.train()` puts back the modes that `model.eval()` found.
+# - e. A model in evaluation mode can be trained.
+#
+# **q3. Parameters and buffers**
+# - a. Modules in a Python list are trained, but not saved.
+# - b. `model.requires_grad = False` freezes the model.
+# - c. A buffer is in `state_dict()` unless it was registered with `persistent=False`.
+# - d. A tensor that two modules share is counted once by `parameters()` and listed twice by `state_dict()`.
+# - e. A plain tensor attribute moves with `model.to(...)`.
+#
+# **q4. The loss of an epoch**
+# - a. The mean of the batches' means is the mean over the samples if all batches have one size.
+# - b. `total += loss` in place of `total += loss.item()` changes the value of the mean.
+# - c. A training loss that is higher than the validation loss is a sure sign of a mistake.
+# - d. Softmax before `F.cross_entropy` gives another loss than the logits.
+# - e. `drop_last=True` in a `DataLoader` leaves some samples out of an epoch.
+#
+# **q5. Accumulating gradients over k batches**
+# - a. With unequal batches, dividing each mean loss by k is exact.
+# - b. With a batch normalisation in the model, it equals one large batch exactly.
+# - c. It needs the memory for the activations of one small batch at a time.
+# - d. Gradients are clipped once for each window, after the last of its batches.
+# - e. The batches left over at the end need a step of their own.
+#
+# **q6. To the same numbers again**
+# - a. `torch.manual_seed` seeds the GPU's generators as well.
+# - b. Setting `os.environ["PYTHONHASHSEED"]` in the first line makes `hash("abc")` repeatable.
+# - c. Going on after a checkpoint needs the optimizer's state.
+# - d. Saving the seed is as good as saving a generator's state.
+# - e. `best = model.state_dict()` keeps the weights of that moment.
+
+
+# %% scratch
+# A place to try statements.
+
+
+# %% exercise: interview
+def interview() -> dict[str, str]:
+    """For each of q1 to q6, the letters of all true statements, such as {"q1": "abc", "q2": "e", ...}."""
+    ### BEGIN SOLUTION
+    return {"q1": "bcd", "q2": "bce", "q3": "cd", "q4": "ade", "q5": "cde", "q6": "ac"}
+    ### END SOLUTION
+
+
+# %% check: interview points=3
+with check(
+    "q1 to q6 each have letters from a to e",
+    weight=3,
+    required=True,
+    guard=True,
+    hint="Which key or letter is missing?",
+):
+    got = interview()
+    assert isinstance(got, dict), f"your result is a {type(got).__name__}"
+    assert set(got) == {"q1", "q2", "q3", "q4", "q5", "q6"}, f"your keys are {sorted(map(str, got))}"
+    for question in got:
+        assert letters(got, question), f"{question} has no letters"
+        assert set(letters(got, question)) <= set("abcde"), f"{question} has {got[question]!r}"
+### BEGIN HIDDEN TESTS
+with check(
+    "at least two questions are right",
+    weight=3,
+    required=True,
+    guard=True,
+    hint="One right answer can be a guess. Which of the sections would you read again?",
+):
+    got = interview()
+    key = {"q1": "bcd", "q2": "bce", "q3": "cd", "q4": "ade", "q5": "cde", "q6": "ac"}
+    assert sum(letters(got, question) == right for question, right in key.items()) >= 2, "fewer than two are right"
+with check("q1: zero_grad", weight=4, hint="Which of the five orders were equal? Which of them learned nothing?"):
+    assert letters(interview(), "q1") == "bcd", "not all of your letters for q1 are right, or some are missing"
+with check("q2: eval and no_grad", weight=4, hint="What was printed in evaluation mode, and what under no_grad?"):
+    assert letters(interview(), "q2") == "bce", "not all of your letters for q2 are right, or some are missing"
+with check("q3: parameters and buffers", weight=4, hint="What did Parts list, save and cast?"):
+    assert letters(interview(), "q3") == "cd", "not all of your letters for q3 are right, or some are missing"
+with check("q4: the loss of an epoch", weight=4, hint="Which curves does a training with dropout give?"):
+    assert letters(interview(), "q4") == "ade", "not all of your letters for q4 are right, or some are missing"
+with check("q5: accumulation", weight=4, hint="What did your window divide by, and what did it hold?"):
+    assert letters(interview(), "q5") == "cde", "not all of your letters for q5 are right, or some are missing"
+with check("q6: the same numbers again", weight=4, hint="What did one more draw change? What did deepcopy keep?"):
+    assert letters(interview(), "q6") == "ac", "not all of your letters for q6 are right, or some are missing"
+### END HIDDEN TESTS
+
+# %% [markdown]
+# ## In your own words (2 points)
+#
+# A colleague shows you a training run. The training loss falls smoothly, and the validation accuracy stays at one in
+# ten, for ten classes. "The model memorises," he says. His validation function calls `model.eval()`, the model has
+# batch normalisations, and the pixels are scaled in the training loader only.
+#
+# In four to eight sentences: name two causes other than memorising that fit what you see, and for each the one small
+# experiment that would tell. What would memorising itself look like?
+
+# %% question: falling_loss [markdown] points=2
+# ### BEGIN SOLUTION
+# First, the validation images are not scaled as the training images are, so the model sees inputs that it has never
+# met. The experiment: run the validation function on a batch from the training loader. If the accuracy is good there,
+# the function is right and its data is not. Second, in evaluation mode the batch normalisations use running averages,
+# which may be far from the batches' statistics: too few steps, a tiny momentum, or averages that a checkpoint did not
+# bring along. The experiment: evaluate training batches once in training mode and once in evaluation mode; if only the
+# second is bad, it is the averages. Other good answers: labels of the validation set in another order than its images,
+# or an argmax over the wrong dimension; both show on training data too. Memorising looks different: the validation
+# accuracy first rises well above chance, and then stays behind the training accuracy, while the validation loss rises
+# again.
+#
+# For grading: one point for two causes that fit, one for experiments that tell them apart.
+# ### END SOLUTION
+
+# %% [markdown]
+# ## Summary
+#
+# - A module knows what it was given as an attribute: parameters, buffers, modules. A list hides them.
+# - `zero_grad` may stand anywhere but between `backward` and `step`.
+# - A mean over batches is a mean over samples only for batches of one size. The last batch is smaller.
+# - `eval()` sets modes, `no_grad()` stops recording. Put the modes back where they were.
+# - Accumulate sums, and divide once. The last window needs its step.
+# - `state_dict()` is no copy.
+# - To go on to the same bits takes the model, the optimizer, and the state of every generator.
+#
+# Lab 7 asks where the memory goes while all this runs.

@@ -1,0 +1,105 @@
+"""What a graph holds for backward is measured step by step, and shown as a picture or with buttons."""
+
+from __future__ import annotations
+
+import builtins
+from typing import Any
+
+import pytest
+import torch
+from torch import nn
+
+from labkit import show_kept
+from labkit.pictures.kept import ALL, MODES, draw, measure
+
+PNG = b"\x89PNG\r\n\x1a\n"
+UNIT = 5 * 3 * 4  # bytes of one layer's result
+
+
+def layers() -> nn.Sequential:
+    with torch.random.fork_rng(devices=[]):
+        torch.manual_seed(0)
+        return nn.Sequential(nn.Linear(3, 3), nn.Tanh(), nn.Linear(3, 3), nn.Tanh())
+
+
+def curve(mode: str) -> list[float]:
+    return [nbytes / UNIT for nbytes in measure(layers(), torch.ones(5, 3), mode)]
+
+
+def test_a_usual_backward_goes_up_and_down_again() -> None:
+    assert curve("backward()") == [0, 0, 1, 1, 2, 1, 1, 0, 0]
+
+
+def test_a_retained_graph_has_the_same_top_and_no_way_down() -> None:
+    assert curve("backward(retain_graph=True)") == [0, 0, 1, 1, 2, 2, 2, 2, 2]
+
+
+def test_without_recording_nothing_is_held() -> None:
+    assert curve("no_grad()") == [0] * 9
+
+
+def test_a_detached_result_lets_go_of_the_graph() -> None:
+    assert curve("detach() at the end") == [0, 0, 1, 1, 2, 0, 0, 0, 0]
+
+
+def test_measuring_leaves_nothing_behind() -> None:
+    model, x = layers(), torch.ones(5, 3)
+    before = [p.detach().clone() for p in model.parameters()]
+    show_kept(model, x)
+    assert all(p.grad is None for p in model.parameters())
+    assert all(torch.equal(p, old) for p, old in zip(model.parameters(), before, strict=True))
+    assert torch.is_grad_enabled()
+
+
+def test_it_says_in_words_what_the_picture_shows() -> None:
+    picture = show_kept(layers(), torch.ones(5, 3))
+    assert picture.drawing.startswith(PNG)
+    assert len(picture.words.splitlines()) == len(MODES)
+    assert "retain_graph=True" in picture.words and "120 bytes" in picture.words
+
+
+def test_without_a_kernel_or_without_ipywidgets_the_picture_stands_still(monkeypatch: pytest.MonkeyPatch) -> None:
+    picture = show_kept(layers(), torch.ones(5, 3))
+    assert set(picture._repr_mimebundle_()) == {"text/plain", "image/png"}
+    real = builtins.__import__
+
+    def without_widgets(name: str, *args: Any, **kwargs: Any) -> Any:
+        if name == "ipywidgets":
+            raise ImportError(name)
+        return real(name, *args, **kwargs)
+
+    monkeypatch.setattr(builtins, "__import__", without_widgets)
+    assert set(picture._repr_mimebundle_()) == {"text/plain", "image/png"}
+
+
+def test_in_a_kernel_a_button_draws_its_mode(monkeypatch: pytest.MonkeyPatch) -> None:
+    import IPython
+    import ipywidgets
+
+    made: dict[str, Any] = {}
+
+    def remembering(name: str) -> Any:
+        make = getattr(ipywidgets, name)
+        return lambda *args, **kwargs: made.setdefault(name, make(*args, **kwargs))
+
+    for name in ("ToggleButtons", "Image"):
+        monkeypatch.setattr(ipywidgets, name, remembering(name))
+    monkeypatch.setattr(IPython, "get_ipython", object)
+    picture = show_kept(layers(), torch.ones(5, 3))
+    bundle = picture._repr_mimebundle_()
+    assert set(bundle) == {"text/plain", "image/png", "application/vnd.jupyter.widget-view+json"}
+    assert made["ToggleButtons"].options == (ALL, *MODES)
+    assert bytes(made["Image"].value) == picture.drawing
+    made["ToggleButtons"].value = MODES[1]
+    assert bytes(made["Image"].value).startswith(PNG)
+    assert bytes(made["Image"].value) != picture.drawing
+
+
+def test_each_mode_can_be_drawn_alone() -> None:
+    curves = {mode: measure(layers(), torch.ones(5, 3), mode) for mode in MODES}
+    drawings = {draw(curves, 4, chosen) for chosen in (ALL, *MODES)}
+    assert len(drawings) == 1 + len(MODES)
+
+
+def test_what_is_no_sequence_of_layers_becomes_words() -> None:
+    assert "no picture" in repr(show_kept(nn.Linear(3, 3), torch.ones(5, 3)))  # type: ignore[arg-type]

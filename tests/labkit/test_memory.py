@@ -1,0 +1,107 @@
+"""Bytes that are alive are counted the same way everywhere, and shown over time."""
+
+from __future__ import annotations
+
+import pytest
+import torch
+from torch import Tensor, nn
+
+from labkit import memory, show_memory
+from labkit.pictures.choice import ALL
+from labkit.pictures.timeline import draw
+
+PNG = b"\x89PNG\r\n\x1a\n"
+UNIT = 6 * 5 * 4  # bytes of one layer's result
+
+
+def layers() -> nn.Sequential:
+    with torch.random.fork_rng(devices=[]):
+        torch.manual_seed(0)
+        model = nn.Sequential(nn.Linear(5, 5), nn.Tanh(), nn.Linear(5, 5), nn.Tanh())
+    for parameter in model.parameters():
+        parameter.grad = torch.zeros_like(parameter)
+    return model
+
+
+def one_step(model: nn.Module, x: Tensor) -> memory.Watch:
+    with memory.watch(model, x) as seen:
+        out = model(x)
+        seen.mark("backward")
+        out.sum().backward()
+        del out
+    return seen
+
+
+def test_what_is_made_counts_until_it_is_freed() -> None:
+    with memory.watch() as seen:
+        a = torch.zeros(10)
+        b = a + 1
+        assert seen.now == 80
+        del a
+        assert seen.now == 40
+    assert (seen.peak, seen.timeline) == (80, [0, 40, 80, 40])
+    assert b.sum() == 10
+
+
+def test_a_view_has_no_memory_of_its_own() -> None:
+    with memory.watch() as seen:
+        column = torch.zeros(10, 3)[:, 0]
+    assert seen.now == 120 and len(column) == 10
+
+
+def test_models_their_gradients_and_inputs_were_there_before() -> None:
+    model, x = layers(), torch.ones(6, 5)
+    with memory.watch(model, x) as seen:
+        model.zero_grad(set_to_none=False)
+        x.t()
+    assert seen.peak == 0
+
+
+def test_a_step_goes_up_and_down_again() -> None:
+    seen = one_step(layers(), torch.ones(6, 5))
+    place, name = seen.marks[0]
+    assert name == "backward" and seen.timeline[place] == 2 * UNIT
+    assert seen.timeline[-1] == seen.now == 0
+    assert seen.peak == max(seen.timeline) > 2 * UNIT
+
+
+def test_without_recording_less_is_alive() -> None:
+    model, x = layers(), torch.ones(6, 5)
+    with torch.no_grad(), memory.watch(model, x) as seen:
+        model(x)
+    assert (seen.peak, seen.now) == (2 * UNIT, 0)
+
+
+def test_memory_behind_tensors_counts_once() -> None:
+    t = torch.zeros(10)
+    assert memory.nbytes([t, {"a": t[:3]}, (torch.zeros(2, dtype=torch.float64), 5)]) == 56
+    assert memory.nbytes([]) == 0
+
+
+def test_statistics_of_an_accelerator_are_empty_where_there_is_none(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(torch.accelerator, "is_available", lambda: False)
+    assert memory.on_device() == {}
+
+
+def test_statistics_of_an_accelerator_are_its_own(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(torch.accelerator, "is_available", lambda: True)
+    for number, name in enumerate(("memory_allocated", "memory_reserved", "max_memory_allocated")):
+        monkeypatch.setattr(torch.accelerator, name, lambda number=number: number)
+    assert memory.on_device() == {"allocated": 0, "reserved": 1, "peak": 2}
+
+
+def test_a_picture_of_runs_says_in_words_what_it_shows() -> None:
+    seen = one_step(layers(), torch.ones(6, 5))
+    picture = show_memory({"first": seen, "second": seen})
+    assert isinstance(picture.drawing, bytes) and picture.drawing.startswith(PNG)
+    assert picture.words.splitlines()[0] == f"first   peak {seen.peak:,} bytes, at the end 0"
+
+
+def test_one_run_can_be_chosen() -> None:
+    runs = {"first": one_step(layers(), torch.ones(6, 5)), "second": one_step(layers(), torch.ones(3, 5))}
+    assert draw(runs, "first") != draw(runs, ALL) != draw(runs, "second")
+
+
+def test_no_run_gives_words_only() -> None:
+    picture = show_memory({})
+    assert picture.drawing == "" and "no run" in picture.words

@@ -1,0 +1,161 @@
+"""A second device on a machine with one: values and devices are right, and what mixes them raises an error."""
+
+from __future__ import annotations
+
+from typing import Any, NamedTuple
+
+import pytest
+import torch
+from torch import Tensor, nn
+
+from labkit import probes
+from tests.labkit.test_probes import Elsewhere
+
+X = torch.tensor([[1.0, -2.0, 3.0], [0.5, 4.0, -1.0]])
+
+
+class Pair(NamedTuple):
+    first: Any
+    second: Any
+
+
+class Table(nn.Module):
+    """Adds a constant, which is an attribute or a buffer, after a layer."""
+
+    def __init__(self, buffer: bool) -> None:
+        super().__init__()
+        torch.manual_seed(0)
+        self.layer = nn.Linear(3, 2)
+        table = torch.tensor([10.0, 20.0])
+        if buffer:
+            self.register_buffer("table", table)
+        else:
+            self.table = table
+
+    def forward(self, x: Tensor) -> Tensor:
+        return self.layer(x) + self.table
+
+
+MIXING = {
+    "two tensors": lambda far, near: far + near,
+    "a matrix product": lambda far, near: far @ near.T,
+    "cat": lambda far, near: torch.cat([far, near]),
+    "where": lambda far, near: torch.where(far > 0, far, near),
+    "an embedding's indices": lambda far, near: nn.functional.embedding(torch.tensor([0]), far),
+    "in place": lambda far, near: near.add_(far),
+    "a 0-dim tensor there": lambda far, near: near + far.sum(),
+    "an index there": lambda far, near: near[torch.tensor([0]).to(far.device)],
+    "a mask here, values here": lambda far, near: far.index_put((torch.tensor([0]),), near[:1]),
+    "a factory": lambda far, near: far * torch.arange(3),
+}
+ALLOWED = {
+    "a number": (lambda far, near: far + 1, X + 1),
+    "a 0-dim tensor here": (lambda far, near: far * torch.tensor(2.0), X * 2),
+    "an index here": (lambda far, near: far[torch.tensor([1])], X[1:]),
+    "a mask there": (lambda far, near: far[far > 0], X[X > 0]),
+    "a factory with device": (lambda far, near: far + torch.arange(3, device=far.device), X + torch.arange(3)),
+    "torch.tensor with device": (lambda far, near: far + torch.tensor([1.0, 2.0, 3.0], device=far.device), None),
+    "as_tensor with device": (lambda far, near: far + torch.as_tensor([1.0, 2.0, 3.0], device=far.device), None),
+    "new_tensor": (lambda far, near: far + far.new_tensor([1.0, 2.0, 3.0]), X + torch.tensor([1.0, 2.0, 3.0])),
+    "zeros_like": (lambda far, near: torch.zeros_like(far), torch.zeros(2, 3)),
+    "moved by hand": (lambda far, near: far + near.to(far), X + X),
+    "copy_": (lambda far, near: torch.empty_like(far).copy_(near), X),
+    "in place": (lambda far, near: far.clone().mul_(3).add_(far), X * 4),
+    "a view, written to": (lambda far, near: _written(far.clone()), torch.tensor([[9.0, -2.0, 3.0], [9.0, 4.0, -1.0]])),
+}
+
+
+def _written(t: Tensor) -> Tensor:
+    t[:, 0] = 9
+    return t
+
+
+@pytest.mark.parametrize("name", MIXING)
+def test_an_operation_that_mixes_devices_raises_an_error(name: str) -> None:
+    with probes.TwoDevices() as second, pytest.raises(RuntimeError, match="same device"):
+        MIXING[name](X.to(second), X.clone())
+
+
+@pytest.mark.parametrize("name", ALLOWED)
+def test_what_a_gpu_allows_is_allowed_and_has_the_right_values(name: str) -> None:
+    function, want = ALLOWED[name]
+    seen = probes.on_second_device(function, X.clone(), X.clone(), move=[0])
+    assert seen["devices"] == "meta" and seen["mixed"] == []
+    assert torch.equal(seen["result"], X + torch.tensor([1.0, 2.0, 3.0]) if want is None else want)
+
+
+def test_numbers_and_copies_come_back_to_the_cpu() -> None:
+    with probes.TwoDevices() as second:
+        far = X.to(second)
+        assert far.device == second and far.to(second) is far
+        assert far.cpu().device.type == "cpu" and torch.equal(far.cpu(), X)
+        assert far.sum().item() == X.sum().item() and far.tolist() == X.tolist() and bool(far[0, 0] > 0)
+        assert f"{far[0, 0]:.2f}" == "1.00" and "device='meta'" in repr(far)
+        assert torch.tensor([1.0], device=second, requires_grad=True).requires_grad
+
+
+def test_a_module_moves_trains_there_and_comes_back() -> None:
+    module = Table(buffer=True)
+    want = module(X).detach()
+    seen = probes.on_second_device(module, X)
+    assert torch.equal(seen["result"], want) and seen["devices"] == "meta"
+    assert torch.equal(module(X).detach(), want) and isinstance(module.layer.weight, nn.Parameter)
+    with probes.TwoDevices() as second:
+        module.to(second)
+        module(X.to(second)).square().sum().backward()
+        grad = module.layer.weight.grad.cpu()
+        torch.optim.SGD(module.parameters(), lr=0.1).step()
+        moved = module.to("cpu").layer.weight
+    twin = Table(buffer=True)
+    twin(X).square().sum().backward()
+    assert torch.allclose(grad, twin.layer.weight.grad)
+    assert torch.allclose(moved, twin.layer.weight - 0.1 * twin.layer.weight.grad)
+
+
+def test_a_constant_that_stayed_behind_is_found() -> None:
+    module = Table(buffer=False)
+    with pytest.raises(RuntimeError, match="same device"):
+        probes.on_second_device(module, X)
+    assert module.layer.weight.device.type == "cpu" and module(X).shape == (2, 2)
+
+
+def test_an_error_that_is_caught_is_counted() -> None:
+    def careless(t: Tensor) -> Tensor:
+        try:
+            return t + torch.ones(3)
+        except RuntimeError:
+            return t
+
+    seen = probes.on_second_device(careless, X)
+    assert seen["mixed"] == ["aten.add"] and torch.equal(seen["result"], X)
+
+
+def test_nested_results_say_for_each_tensor_where_it_lies() -> None:
+    def spread(t: Tensor) -> Any:
+        return {"a": [t, (t.cpu(), "text")], "b": Pair(t.sum(), None)}
+
+    seen = probes.on_second_device(spread, X)
+    assert seen["devices"] == {"a": ["meta", ("cpu", "text")], "b": Pair("meta", None)}
+    assert torch.equal(seen["result"]["b"].first, X.sum()) and type(seen["result"]["a"][0]) is Tensor
+
+
+def test_the_callers_containers_stay_as_they_are() -> None:
+    def replacing(batch: dict[str, Any], device: torch.device) -> dict[str, Any]:
+        batch["x"] = batch["x"].to(device)
+        return batch
+
+    batch = {"x": X}
+    seen = probes.on_second_device(replacing, batch, torch.device("meta"), move=[])
+    assert seen["devices"] == {"x": "meta"} and batch["x"] is X
+
+
+def test_it_runs_where_the_function_lives() -> None:
+    assert probes.on_second_device(Elsewhere(), X)[1] == "on_second_device"
+
+
+def test_outside_the_block_meta_is_what_it_was() -> None:
+    with probes.TwoDevices():
+        pass
+    assert torch.tensor([1.0], device="meta").is_meta
+    with pytest.raises(NotImplementedError):
+        torch.tensor([1.0], device="meta").cpu()

@@ -1,0 +1,104 @@
+"""The timeline of version counters shows what was written, what is kept, and which write nobody counted."""
+
+from __future__ import annotations
+
+from types import SimpleNamespace
+from typing import Any
+
+import pytest
+import torch
+
+from labkit import show_versions, try_writes
+from labkit.pictures.versions import follow
+
+X = {"x": torch.tensor([0.5, 2.0], requires_grad=True)}
+LINES = ["h = x * 3", "y = h.exp()", "write", "y.sum().backward()"]
+
+
+def fates(lines: list[str]) -> dict[str, str]:
+    return {kept.node: kept.fate for step in follow(lines, X) for kept in step.kept}
+
+
+@pytest.mark.parametrize(
+    ("write", "fate", "error"),
+    [
+        ("h += 1", "kept", ""),
+        ("y += 1", "caught", "RuntimeError"),
+        ("y.mul_(1)", "caught", "RuntimeError"),
+        ("y.detach().add_(1)", "caught", "RuntimeError"),
+        ("y.data += 1", "unseen", ""),
+        ("y.detach().numpy()[0] = 9", "unseen", ""),
+    ],
+)
+def test_a_write_to_what_is_kept_is_caught_or_unseen(write: str, fate: str, error: str) -> None:
+    steps = follow([write if line == "write" else line for line in LINES], X)
+    assert [(kept.node, kept.name, kept.fate) for step in steps for kept in step.kept] == [("ExpBackward0", "y", fate)]
+    assert steps[-1].error == error
+
+
+def test_versions_are_those_after_each_line() -> None:
+    steps = follow(["h = x * 3", "h += 1", "h[0] = 5"], X)
+    assert [step.versions.get("h") for step in steps] == [None, 0, 1, 2]
+
+
+def test_an_error_ends_the_run() -> None:
+    steps = follow(["x += 1", "y = x * 2"], X)
+    assert [step.line for step in steps] == ["", "x += 1"]
+    assert steps[-1].error == "RuntimeError"
+
+
+def test_the_tensors_to_begin_with_stay_as_they_are() -> None:
+    x = torch.tensor([1.0], requires_grad=True)
+    show_versions(["x.data += 1", "y = x * x", "y.sum().backward()"], {"x": x})
+    assert x.tolist() == [1.0] and x.grad is None and x._version == 0
+
+
+def test_two_nodes_that_keep_the_same_tensor_are_both_named() -> None:
+    assert set(fates(["h = x * 3", "y = h.exp()", "z = y * h"])) == {"ExpBackward0", "MulBackward0"}
+
+
+def test_words_and_drawing_say_the_same() -> None:
+    picture = show_versions([line.replace("write", "y += 1") for line in LINES], X)
+    assert "ExpBackward0 keeps y at version 0; at the end it is at 1" in picture.words
+    assert picture.drawing.startswith("<svg") and "keeps y at version 0; at the end it is at 1" in picture.drawing
+    assert picture.words.splitlines()[-1].endswith("RuntimeError")
+
+
+def test_what_is_written_in_a_line_is_escaped() -> None:
+    assert "y = x &lt; 1" in show_versions(["y = x < 1"], X).drawing
+
+
+def test_other_mistakes_become_words() -> None:
+    assert "no picture: NameError" in repr(show_versions(["y = nobody"], X))
+
+
+def test_without_a_kernel_all_choices_are_shown(monkeypatch: pytest.MonkeyPatch) -> None:
+    picture = try_writes(LINES, ["h += 1", "y += 1"], X)
+    bundle = picture._repr_mimebundle_()
+    assert set(bundle) == {"text/plain", "image/svg+xml"}
+    assert bundle["text/plain"] == repr(picture)
+    for write in ("h += 1", "y += 1"):
+        assert write in bundle["text/plain"] and write in bundle["image/svg+xml"]
+
+
+def test_with_a_kernel_there_is_a_menu_and_it_changes_the_picture(monkeypatch: pytest.MonkeyPatch) -> None:
+    ipywidgets = pytest.importorskip("ipywidgets")
+    import IPython
+
+    made: list[Any] = []
+    box = ipywidgets.VBox
+    monkeypatch.setattr(IPython, "get_ipython", lambda: SimpleNamespace(kernel=object()))
+    monkeypatch.setattr(ipywidgets, "VBox", lambda children: made.append(children) or box(children))
+    bundle = try_writes(LINES, ["h += 1", "y += 1"], X)._repr_mimebundle_()
+    assert "application/vnd.jupyter.widget-view+json" in bundle and "image/svg+xml" in bundle
+    menu, shown = made[0]
+    assert "h += 1" in shown.value and "y += 1" not in shown.value
+    menu.value = "y += 1"
+    assert "y += 1" in shown.value and "RuntimeError" in shown.value
+
+
+def test_without_ipywidgets_the_still_form_is_shown(monkeypatch: pytest.MonkeyPatch) -> None:
+    import sys
+
+    monkeypatch.setitem(sys.modules, "ipywidgets", None)
+    assert set(try_writes(LINES, ["y += 1"], X)._repr_mimebundle_()) == {"text/plain", "image/svg+xml"}
