@@ -10,13 +10,12 @@ from autograder.prove.trial import notebook_points
 
 
 @pytest.mark.slow
-def test_every_lab_is_proved(labs: list[Lab]) -> None:
-    """Slow: some hundred forks a lab, one for each answer."""
-    for lab in labs:
-        proof = prove_lab(lab)
-        assert proof.problems == []
-        assert proof.wrong >= 4 * len(lab.exercises)
-        assert sum(notebook_points(lab, {}).values()) == 0
+def test_the_first_lab_is_proved(labs: list[Lab]) -> None:
+    """Slow: some hundred forks, one for each answer. The gate proves every lab by itself."""
+    proof = prove_lab(labs[0])
+    assert proof.problems == []
+    assert proof.wrong >= 4 * len(labs[0].exercises)
+    assert sum(notebook_points(labs[0], {}).values()) == 0
 
 
 def test_a_lab_has_seven_to_ten_exercises_choices_and_a_question_in_words(labs: list[Lab]) -> None:
