@@ -340,6 +340,15 @@ def saliency(model, x, classes):
     return torch.autograd.grad(model(x).gather(1, classes[:, None]).sum(), x)[0]
 
 
+# %% wrong: saliency "a model is looked at in evaluation mode, and trained afterwards" fails="x and the weights stay as they are"
+def saliency(model, x, classes):
+    leaf = x.detach().clone().requires_grad_()
+    model.eval()
+    (grad,) = torch.autograd.grad(model(leaf).gather(1, classes[:, None]).sum(), leaf)
+    model.train()
+    return grad
+
+
 # %% right: predict "inference mode, and the flag of each module"
 def predict(model, x):
     training = [m for m in model.modules() if m.training]
@@ -463,6 +472,32 @@ def predict(model, x):
         return model.eval()(x)
 
 
+# %% wrong: predict "only BatchNorm and Dropout have a mode" fails="the result of evaluation mode, with recording off | other weights, one sample, and a model that is in evaluation mode already"
+def predict(model, x):
+    modes = [(m, m.training) for m in model.modules() if isinstance(m, nn.BatchNorm1d | nn.Dropout)]
+    for m, _ in modes:
+        m.training = False
+    try:
+        with torch.no_grad():
+            return model(x)
+    finally:
+        for m, training in modes:
+            m.training = training
+
+
+# %% wrong: predict "afterwards every parameter requires grad" fails="the running values of BatchNorm and all weights are as before"
+def predict(model, x):
+    modes = [(m, m.training) for m in model.modules()]
+    model.eval().requires_grad_(False)
+    try:
+        with torch.no_grad():
+            return model(x)
+    finally:
+        model.requires_grad_(True)
+        for m, training in modes:
+            m.training = training
+
+
 # %% right: cached_features "inference mode, and a clone outside"
 def cached_features(encoder, batches):
     with torch.inference_mode():
@@ -532,12 +567,34 @@ def cached_features(encoder, batches):
         return torch.stack([encoder(x) for x in batches]).flatten(0, 1)
 
 
-# %% wrong: cached_features "the last batch is enough to see" fails="features of two batches, and a head that learns from them | other encoders, batches of other sizes, and float64 | the features may be changed in place | requires_grad_() works on the features | no operation of the encoder is recorded"
+# %% wrong: cached_features "the last batch is enough to see" fails="features of two batches, and a head that learns from them | other encoders, batches of other sizes, and float64 | the features may be changed in place | requires_grad_() works on the features | no operation of the encoder is recorded | the batches stay as they are"
 def cached_features(encoder, batches):
     with torch.no_grad():
         for x in batches:
             features = encoder(x)
     return features
+
+
+# %% right: cached_features "one call for all rows"
+def cached_features(encoder, batches):
+    with torch.no_grad():
+        return encoder(torch.cat(batches))
+
+
+# %% wrong: cached_features "recording is on outside" fails="the batches stay as they are"
+def cached_features(encoder, batches):
+    torch.set_grad_enabled(False)
+    features = torch.cat([encoder(x) for x in batches])
+    torch.set_grad_enabled(True)
+    return features
+
+
+# %% wrong: cached_features "one batch needs no copy" fails="the batches stay as they are"
+def cached_features(encoder, batches):
+    with torch.no_grad():
+        if len(batches) == 1:
+            return encoder(batches[0])
+        return torch.cat([encoder(x) for x in batches])
 
 
 # %% right: window_gradients "detach_ at each border, and backward into .grad of a copy"

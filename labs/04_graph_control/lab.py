@@ -320,7 +320,7 @@ with check("x, its requires_grad and its .grad stay as they are", guard=True, hi
 ### END HIDDEN TESTS
 
 # %% [markdown]
-# It is enough to record f, and nothing else: one small graph for each step, freed before the next. What would the memory
+# It is enough to record f: one small graph for each step, freed before the next. What would the memory
 # look like if the update were recorded as well? You would get something for it: `points[-1]` could be differentiated
 # with respect to the start. Some methods that learn how to learn do just that.
 
@@ -740,6 +740,9 @@ with check("x and the weights stay as they are", guard=True, hint="Which of your
     assert not t.requires_grad, "x requires grad now"
     assert_close(t, torch.tensor([[0.5, -1.0, 2.0]]), rtol=0, atol=0, name="x")
     assert_close(got["weights"], before, rtol=0, atol=0, name="the weights")
+    for evaluating in ([], ["1"], ["", "0", "1", "2"]):
+        got = looked_at(saliency, [3, 4, 2], t, torch.tensor([1]), evaluating=evaluating)["evaluating"]
+        assert got == evaluating, "another set of modules is in evaluation mode than before"
     t.requires_grad_().grad = torch.tensor([[7.0, 8.0, 9.0]])
     looked_at(saliency, [3, 4, 2], t, torch.tensor([0]))
     assert t.requires_grad, "x does not require grad any more"
@@ -1062,8 +1065,9 @@ hint(
 def cached_features(encoder, batches: list[Tensor]) -> Tensor:
     """The features of all batches, one after the other, for use in training.
 
-    encoder: a function from (n, d) to (n, m), each row from its own row. It may return its argument. batches: at least
-    one tensor (n, d), float32 or float64; the n may differ and may be 0. Returns (total of the n, m), in the encoder's dtype. No operation of the encoder is recorded.
+    encoder: a function from (n, d) to (n, m), each row from its own row. It may return its argument, or a view of it.
+    batches: at least one tensor (n, d), float32 or float64; the n may differ and may be 0. Returns (total of the n, m),
+    in the encoder's dtype. No operation of the encoder is recorded.
     The result does not require grad, and is a normal tensor: operations may save it for backward, it may be changed in
     place, and requires_grad_() works. It shares no memory with the batches. They stay as they are, and whether
     operations are recorded is afterwards as before.
@@ -1123,7 +1127,7 @@ with check("the batches stay as they are", guard=True, hint="Is your result a te
     head_trained(cached_features, encode, t, torch.ones(4, 1))
     assert_close(t, before, rtol=0, atol=0)
     assert not t[0].requires_grad, "a batch requires grad now"
-    cached_features(nn.Identity(), t).add_(100)
+    cached_features(torch.detach, t).add_(100)
     assert_close(t, before, rtol=0, atol=0, name="the batch, after the features were changed,")
     assert torch.is_grad_enabled(), "recording was on before the call, and is off now"
     with torch.no_grad():
@@ -1163,8 +1167,9 @@ for text, make in {
 # to say it: the nodes live on as long as something holds them. What they kept is gone.
 #
 # `retain_graph=True` leaves it there. What does that cost? You may read that it doubles the memory of a backward pass.
-# The next picture shows what the eight layers from above hold for `backward`, after each step of a forward pass and a
-# backward pass. Draw the curve first, for a usual `backward`. Then draw the one with `retain_graph=True`.
+# The next picture shows what the eight layers from above hold for `backward`. A step is one
+# Linear or one Tanh, so there are 16 on the way forward and 16 on the way back. Draw the curve first, for a usual
+# `backward`. Then draw the one with `retain_graph=True`.
 # In a live notebook, buttons above the picture show one of the four ways at a time.
 
 # %% given
