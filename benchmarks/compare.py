@@ -14,6 +14,7 @@ Marks = dict[str, dict[str, float]]  # student -> points of each check cell
 CLOSE = 1e-3  # Gradlab rounds the points of a cell to four places, otter does not
 # What two kernels never say alike: addresses, the names of cells in tracebacks, times, the ids of widgets.
 SAME = {
+    r"USDT:[\d\- :]+": "USDT",
     r"0x[0-9a-f]{6,}": "0x",
     r"/ipykernel_\d+/": "/ipykernel/",
     r"[\d.]+ (ns|[µμ]s|ms|s)\b": "TIME",

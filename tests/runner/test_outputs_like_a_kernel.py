@@ -28,6 +28,7 @@ LABS = sorted(path.stem for path in (ROOT / "source").glob("*/*.ipynb"))
 # The random state that each student process starts with.
 SEEDS = "import random, numpy, torch\nfor seed in (torch.manual_seed, random.seed, numpy.random.seed):\n    seed(0)"
 SAME = {
+    r"USDT:[\d\- :]+": "USDT",  # the profiler writes the time and its pid
     r"0x[0-9a-f]{6,}": "0x",
     r"/ipykernel_\d+/": "/ipykernel/",
     r"[\d.]+(e[+-]?\d+)? (ns|[µμ]s|ms|s)\b": "TIME",  # of %time and %timeit
