@@ -43,7 +43,7 @@ class MLP(nn.Sequential):
         return super().forward(x)
 
 
-# %% wrong: MLP "layers in a Python list" fails="two layers: the shapes of its parameters, and its logits | one layer, and four | the gradients of all parameters | in training mode numbers are dropped, behind each layer but the last | without dropout both modes agree, and there are no buffers"
+# %% wrong: MLP "layers in a Python list" fails="two layers: the shapes of its parameters, and its logits | one layer, and four | the gradients of all parameters | in training mode numbers are dropped, behind each layer but the last | without dropout both modes agree, and there are no buffers | the layers start as nn.Linear makes them"
 class MLP(nn.Module):
     def __init__(self, sizes, dropout):
         super().__init__()
@@ -110,6 +110,35 @@ class MLP(nn.Module):
         return self.layers(x)
 
 
+# %% wrong: MLP "dropout on the input as well" fails="in training mode numbers are dropped, behind each layer but the last"
+class MLP(nn.Module):
+    def __init__(self, sizes, dropout):
+        super().__init__()
+        parts = []
+        for a, b in zip(sizes, sizes[1:]):
+            parts += [nn.Dropout(dropout), nn.Linear(a, b), nn.ReLU()]
+        self.layers = nn.Sequential(*parts[:-1])
+
+    def forward(self, x):
+        return self.layers(x)
+
+
+# %% wrong: MLP "started by hand, with biases of zero" fails="the layers start as nn.Linear makes them"
+class MLP(nn.Module):
+    def __init__(self, sizes, dropout):
+        super().__init__()
+        parts = []
+        for a, b in zip(sizes, sizes[1:]):
+            layer = nn.Linear(a, b)
+            nn.init.kaiming_normal_(layer.weight)
+            nn.init.zeros_(layer.bias)
+            parts += [layer, nn.ReLU(), nn.Dropout(dropout)]
+        self.layers = nn.Sequential(*parts[:-2])
+
+    def forward(self, x):
+        return self.layers(x)
+
+
 # %% wrong: MLP "dropout of the probability to keep" fails="in training mode numbers are dropped, behind each layer but the last | without dropout both modes agree, and there are no buffers"
 class MLP(nn.Module):
     def __init__(self, sizes, dropout):
@@ -135,7 +164,7 @@ class MLP(nn.Module):
         return self.last(self.dropout(self.first(x).relu()))
 
 
-# %% wrong: MLP "layers without a bias" fails="two layers: the shapes of its parameters, and its logits | one layer, and four | the gradients of all parameters | in training mode numbers are dropped, behind each layer but the last | without dropout both modes agree, and there are no buffers"
+# %% wrong: MLP "layers without a bias" fails="two layers: the shapes of its parameters, and its logits | one layer, and four | the gradients of all parameters | in training mode numbers are dropped, behind each layer but the last | without dropout both modes agree, and there are no buffers | the layers start as nn.Linear makes them"
 class MLP(nn.Module):
     def __init__(self, sizes, dropout):
         super().__init__()
@@ -278,6 +307,15 @@ def decay_groups(model, weight_decay):
     return [
         {"params": [p for p in trained if p.ndim == 2], "weight_decay": weight_decay},
         {"params": [p for p in trained if p.ndim != 2], "weight_decay": 0.0},
+    ]
+
+
+# %% wrong: decay_groups "dimensions of size one do not count" fails="a convolution, a single number and other rates"
+def decay_groups(model, weight_decay):
+    trained = [p for p in model.parameters() if p.requires_grad]
+    return [
+        {"params": [p for p in trained if p.squeeze().ndim >= 2], "weight_decay": weight_decay},
+        {"params": [p for p in trained if p.squeeze().ndim < 2], "weight_decay": 0.0},
     ]
 
 
@@ -648,6 +686,15 @@ def evaluate(model, batches):
     return float(loss / n), float(hits / n)
 
 
+# %% right: evaluate "a deep copy of the model is evaluated"
+def evaluate(model, batches):
+    twin = copy.deepcopy(model).eval()
+    with torch.inference_mode():
+        outputs = [(twin(x).log_softmax(1), y) for x, y in batches]
+    logs, y = torch.cat([o for o, _ in outputs]), torch.cat([t for _, t in outputs])
+    return F.nll_loss(logs, y).item(), (logs.max(dim=1).indices == y).double().mean().item()
+
+
 # %% wrong: evaluate "the mean of the batches' means" fails="batches of 7, 3 and 2, from a model in training mode"
 def evaluate(model, batches):
     modes = {m: m.training for m in model.modules()}
@@ -818,6 +865,23 @@ def train_accumulated(model, batches, optimizer, every):
     return steps
 
 
+# %% right: train_accumulated "gradients by autograd.grad, added up beside the model"
+def train_accumulated(model, batches, optimizer, every):
+    params = [p for group in optimizer.param_groups for p in group["params"]]
+    steps = 0
+    for first in range(0, len(batches), every):
+        window = batches[first : first + every]
+        sums = [torch.zeros_like(p) for p in params]
+        for x, y in window:
+            for total, grad in zip(sums, torch.autograd.grad(F.cross_entropy(model(x), y, reduction="sum"), params)):
+                total += grad
+        for p, total in zip(params, sums):
+            p.grad = total / sum(len(y) for _, y in window)
+        optimizer.step()
+        steps += 1
+    return steps
+
+
 # %% wrong: train_accumulated "each mean loss divided by the number of batches in a window" fails="windows of unequal batches | a last window that is shorter"
 def train_accumulated(model, batches, optimizer, every):
     steps = 0
@@ -902,6 +966,32 @@ def train_accumulated(model, batches, optimizer, every):
         optimizer.zero_grad()
         for x, y in batches[first : first + every]:
             (F.cross_entropy(model(x), y, reduction="sum") / everything).backward()
+        optimizer.step()
+        steps += 1
+    return steps
+
+
+# %% wrong: train_accumulated "the batches of a window joined to one" fails="the graph of one batch at a time"
+def train_accumulated(model, batches, optimizer, every):
+    steps = 0
+    for first in range(0, len(batches), every):
+        window = batches[first : first + every]
+        optimizer.zero_grad()
+        x, y = torch.cat([x for x, _ in window]), torch.cat([y for _, y in window])
+        F.cross_entropy(model(x), y).backward()
+        optimizer.step()
+        steps += 1
+    return steps
+
+
+# %% wrong: train_accumulated "the losses of a window added up, and one backward" fails="the graph of one batch at a time"
+def train_accumulated(model, batches, optimizer, every):
+    steps = 0
+    for first in range(0, len(batches), every):
+        window = batches[first : first + every]
+        optimizer.zero_grad()
+        total = sum(F.cross_entropy(model(x), y, reduction="sum") for x, y in window)
+        (total / sum(len(y) for _, y in window)).backward()
         optimizer.step()
         steps += 1
     return steps

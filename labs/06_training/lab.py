@@ -30,7 +30,7 @@ from labkit import assert_close, check, explain, hint, letters, probes, show_cur
 # break. All numbers in the text were measured with PyTorch 2.13 on a CPU.
 #
 # Write your predictions down before you run a cell. The lab is worth 33 points. The checks that you see hold about a
-# fifth of them. The last question, worth 2 points, is read by a person.
+# sixth of them. The last question, worth 2 points, is read by a person.
 
 # %% [markdown]
 # ## The data
@@ -61,9 +61,9 @@ for axes, image, label in zip(every, images[:8], classes[:8], strict=True):
 # Validation and test stand for data that is not there yet. A number that was computed from them has looked into the
 # future. Here the difference would be small. In other data it is the whole result.
 #
-# A `TensorDataset` gives one sample for an index. A `DataLoader` makes batches of a dataset: it draws an order, if
-# asked to, cuts it into pieces, and stacks the samples of each piece. `len(loader)` is the number of batches. With
-# 1,000 samples and batches of 64, how many are there, and how large is the last one?
+# A `TensorDataset` gives one sample for an index, and several, stacked, for a slice. A `DataLoader` makes batches of a
+# dataset: it draws an order, if asked to, cuts it into pieces, and stacks the samples of each piece. `len(loader)` is
+# the number of batches. With 1,000 samples and batches of 64, how many are there, and how large is the last one?
 
 # %% given
 loader = DataLoader(training, batch_size=64, shuffle=True, generator=torch.Generator().manual_seed(1))
@@ -108,13 +108,13 @@ print("cast      :", {"plain": parts.plain.dtype, "layers[0].weight": parts.laye
 # cast, moved or saved. Worse, no optimizer ever sees the weights in the list. The forward pass works all the same. For
 # several modules there are `nn.ModuleList`, `nn.ModuleDict` and `nn.Sequential`, which register what they hold.
 #
-# Two layers of our model need a word before you build it. `nn.Dropout(p)` sets each number to zero with probability `p`
+# One layer of our model needs a word before you build it. `nn.Dropout(p)` sets each number to zero with probability `p`
 # while the model is in *training mode*, and divides the others by `1 - p`. In *evaluation mode* it does nothing. The
 # modes are set by `model.train()` and `model.eval()`. A module is in training mode when it is made.
 #
 # ### Your turn
-# Build a classifier: linear layers, with ReLU and dropout after each but the last. Why not after the last one as well?
-# Its outputs are *logits*: the loss turns them into probabilities by itself, and a logit may be negative.
+# Build a classifier: linear layers, with ReLU and dropout after each but the last. The outputs of the last one are
+# *logits*. The loss turns them into probabilities by itself. What would a ReLU take away from a logit?
 
 # %% given
 hint(
@@ -128,7 +128,7 @@ class MLP(nn.Module):
     """Linear layers of the given sizes, each but the last followed by ReLU and then dropout.
 
     sizes: at least two ints: MLP([64, 32, 10], 0.5) has the layers 64 to 32 and 32 to 10, each with a bias.
-    dropout: a probability, 0 <= dropout < 1, for all of them.
+    dropout: a probability, 0 <= dropout < 1, the same at every place. Nothing else is dropped, the input neither.
     Its parameters are, in this order, weight and bias of the first layer, of the second, and so on. It has no others,
     and no buffers. Layers start as nn.Linear makes them. model(x): x (n, sizes[0]) to logits (n, sizes[-1]).
     """
@@ -165,6 +165,7 @@ def built(make, sizes, dropout, weights, x, mode="eval"):
     torch.manual_seed(0)
     model = make(sizes, dropout)
     parameters = list(model.parameters())
+    start = [p.detach().clone() for p in parameters]
     shapes = [list(p.shape) for p in parameters]
     if shapes == [list(t.shape) for t in weights]:
         with torch.no_grad():
@@ -177,6 +178,7 @@ def built(make, sizes, dropout, weights, x, mode="eval"):
         logits.square().sum().backward()
     return {
         "logits": logits.detach(),
+        "start": start,
         "shapes": shapes,
         "gradients": [p.grad for p in parameters],
         "buffers": len(list(model.buffers())),
@@ -231,19 +233,19 @@ with check(
 with check(
     "in training mode numbers are dropped, behind each layer but the last",
     weight=3,
-    hint="Does each hidden layer have its dropout, with the probability that was asked for?",
+    hint="Does each hidden layer have its dropout, with the probability that was asked for? Is anything else dropped?",
 ):
     one = torch.eye(400)
     for dropout in (0.25, 0.75):
         w = [
             torch.eye(400),
-            torch.ones(400),
+            torch.zeros(400),
             torch.eye(400),
             torch.zeros(400),
             torch.eye(400),
             torch.full((400,), -9.0),
         ]
-        got = built(MLP, [400, 400, 400, 400], dropout, w, torch.zeros(50, 400), "train")["logits"] + 9
+        got = built(MLP, [400, 400, 400, 400], dropout, w, torch.ones(50, 400), "train")["logits"] + 9
         kept = (got != 0).float().mean()
         assert abs(kept - (1 - dropout) ** 2) < 0.02, f"{kept:.0%} of the numbers were kept"
         assert_close(got[got != 0].unique(), torch.tensor([1 / (1 - dropout) ** 2]), name="what was kept")
@@ -254,6 +256,13 @@ with check("without dropout both modes agree, and there are no buffers", hint="W
     got = built(MLP, [3, 5, 2], 0.0, w, t, "train")
     assert_close(got["logits"], want)
     assert got["buffers"] == 0, f"your module has {got['buffers']} buffers"
+with check("the layers start as nn.Linear makes them", hint="Does a line of yours write into a weight or a bias?"):
+    w = weights_for([100, 400, 50], 6)
+    got = built(MLP, [100, 400, 50], 0.5, w, torch.zeros(1, 100))
+    assert_close(got["shapes"], [list(p.shape) for p in w], name="the shapes of your parameters")
+    for p, inputs in zip(got["start"], (100, 100, 400, 400), strict=True):
+        largest = p.abs().max().item() * math.sqrt(inputs)
+        assert 0.5 < largest < 1.001, f"a {'bias' if p.ndim == 1 else 'weight'} starts with other numbers"
 with check("no samples give no logits", guard=True):
     want = torch.empty(0, 2)
     assert_close(built(MLP, [3, 5, 2], 0.5, weights_for([3, 5, 2], 4), torch.empty(0, 3))["logits"], want)
@@ -261,7 +270,7 @@ with check("no samples give no logits", guard=True):
 
 # %% [markdown]
 # Did you get an AttributeError, "cannot assign module before Module.__init__() call"? A module must call
-# `super().__init__()` before anything is assigned to it: it has nowhere to register it before.
+# `super().__init__()` before a layer is assigned to it. Until then it has nowhere to register the layer.
 #
 # A question to think about: one `nn.Dropout` object could serve all places, since it has no parameters. Could one
 # `nn.BatchNorm1d` object do so? That layer brings a trap of its own. In training mode it takes the mean and deviation
@@ -370,8 +379,8 @@ with check("after the last step it stays at zero", weight=2, hint="A cosine goes
 
 # %% [markdown]
 # `torch.optim.lr_scheduler.LambdaLR(optimizer, f)` takes the optimizer's own rate times `f(step)`. Call its `step()`
-# after `optimizer.step()`, once for each step or once for each epoch, as you counted. An *epoch* is one pass over the
-# training data. In the other order the first value is skipped, and PyTorch warns.
+# after `optimizer.step()`. If it is called before, the first value is skipped, and PyTorch warns. Call it once for each
+# step or once for each epoch, as you counted. An *epoch* is one pass over the training data.
 #
 # ## Which parameters decay?
 #
@@ -449,7 +458,7 @@ def make_dense():
 
 
 def make_conv():
-    return nn.Sequential(nn.Conv1d(2, 3, 2), nn.GroupNorm(1, 3), nn.PReLU())
+    return nn.Sequential(nn.Conv1d(1, 3, 1), nn.GroupNorm(1, 3), nn.PReLU())
 
 
 @probes.probe
@@ -529,8 +538,8 @@ with check("the model stays as it is", guard=True, hint="Which of your lines fre
 #
 # SGD walks against the gradient. Adam keeps two running averages for each number of each parameter: `m`, the mean of
 # the gradients, and `v`, the mean of their squares. Its step has the direction of `m` and is divided by the root of
-# `v`. So a parameter whose gradients are all a thousand times larger makes the same steps. Check that claim first:
-# what will the two columns show?
+# `v`. Suppose that a loss, and so each gradient, is a thousand times as large. How much larger is the step of SGD then,
+# and how much larger is that of Adam?
 
 # %% given
 for optimizer_type in (torch.optim.SGD, torch.optim.Adam):
@@ -544,7 +553,8 @@ for optimizer_type in (torch.optim.SGD, torch.optim.Adam):
     print(f"{optimizer_type.__name__:5} moved by {moved[0]:.4f}, with a loss 1000 times as large by {moved[1]:.4f}")
 
 # %% [markdown]
-# This is why Adam hides mistakes in the scale of a loss, and why the checks of this lab use SGD.
+# The step of SGD is a thousand times as large, and that of Adam is the same. This is why Adam hides mistakes in the
+# scale of a loss, and why the checks of this lab use SGD.
 #
 # Both averages start at zero, and so they are too small at first. Adam corrects that. After `t` steps, with the factors
 # `b1` and `b2`, it computes
@@ -692,16 +702,18 @@ with check(
 ### END HIDDEN TESTS
 
 # %% [markdown]
-# Your state holds two tensors of the parameter's size. Adam takes 8 bytes for each float32 parameter, on top of 4 for
-# the parameter and 4 for its gradient. For a model of 7 billion parameters these are 28, 28 and 56 gigabytes.
+# Your state holds two tensors of the parameter's size. A float32 parameter takes 4 bytes, its gradient 4, and the two
+# averages 8. For a model of 7 billion parameters these are 28, 28 and 56 gigabytes.
+#
+# SGD with *momentum* keeps one such tensor. Each step multiplies it by the momentum, for instance 0.9, adds the
+# gradient, and then goes against it in place of the gradient.
 
 # %% [markdown]
 # ## The loop, and its order
 #
 # Now the loop itself. For each batch: set the gradients to `None`, compute the loss, go back, make a step. It is often
 # said that `zero_grad` has to come first. Has it? The next cell trains one and the same layer for 60 steps in five
-# orders. Which of them reach the same loss as the first one, to the last digit? Which learn a little, and which
-# nothing?
+# orders. Which of them reach the same loss as the first one, to the last digit? What do the others reach?
 
 
 # %% given
@@ -746,8 +758,8 @@ for text, steps in ORDERS.items():
 # layer, and this order raises an error. Lab 5 says why: `step` changes weights in place that `backward` still needs.
 #
 # A loop has other choices that show only in its curve. `show_curves` draws the losses of several runs. In a live
-# notebook you can move the learning rate. Before you do: which of the five rates will be too small, and what will too
-# large look like?
+# notebook you can pick one run, and the others turn grey. The next cell tries the rates 0.001, 0.01, 0.1, 1 and 10.
+# Which of them will be too small, and what will too large look like?
 
 # %% given
 RATES = (0.001, 0.01, 0.1, 1.0, 10.0)
@@ -778,7 +790,7 @@ def train_epoch(model: nn.Module, batches, optimizer: torch.optim.Optimizer) -> 
     """One pass over the batches: for each, one step of the optimizer on the mean cross entropy of its samples.
 
     model: gives logits (n, c); it is put into training mode, and left in it. Gradients that it holds do not count.
-    batches: an iterable of at least one pair x, y (n,) int64, with n from 1 on and different.
+    batches: an iterable of at least one pair x, y (n,) int64; n may differ from pair to pair.
     Returns the mean over all samples of their losses, each as it was before its batch's step: a Python float.
     """
     ### BEGIN SOLUTION
@@ -845,7 +857,7 @@ with check(
     "batches of 8, 8, 5 and 2: the weights, with momentum and with gradients from before",
     weight=3,
     required=True,
-    hint="In which order do your four lines stand? What was in .grad at the start, and after the first step?",
+    hint="In which order do the lines of your loop stand? What was in .grad at the start, and after the first step?",
 ):
     for make, momentum in ((make_net, 0.9), (make_used_net, 0.0)):
         t = samples([8, 8, 5, 2], 1)
@@ -912,6 +924,7 @@ with torch.no_grad():
 # with running averages that must not move. After `model.eval()` and `model.train()` that is forgotten.
 #
 # ### Your turn
+# Measure the loss and the accuracy, and leave no trace.
 
 # %% given
 hint(
@@ -924,7 +937,7 @@ hint(
 def evaluate(model: nn.Module, batches) -> tuple[float, float]:
     """Mean cross entropy and accuracy over all samples, in evaluation mode, without a graph.
 
-    model: gives logits (n, c). batches: an iterable of at least one pair x, y (n,) int64; the n differ.
+    model: gives logits (n, c). batches: an iterable of at least one pair x, y (n,) int64; n may differ.
     A prediction is the class of the largest logit. Returns (loss, accuracy): Python floats, accuracy from 0 to 1.
     Afterwards parameters, buffers and every .grad are as before, and each module inside is in the mode it was in.
     """
@@ -946,14 +959,15 @@ def evaluate(model: nn.Module, batches) -> tuple[float, float]:
 
 # %% given
 class Notes(nn.Module):
-    """Hands its input on, and notes whether recording was on."""
+    """Hands its input on, and notes whether recording was on. A copy notes it in the same list."""
 
     def __init__(self):
         super().__init__()
-        self.recording = []
+        self.recording = recording = []
+        self.note = lambda: recording.append(torch.is_grad_enabled())
 
     def forward(self, x):
-        self.recording.append(torch.is_grad_enabled())
+        self.note()
         return x
 
 
@@ -1067,9 +1081,9 @@ def train_accumulated(model: nn.Module, batches: list, optimizer: torch.optim.Op
     """One pass over the batches, with one step of the optimizer for each window of `every` batches.
 
     Each step uses the gradient of the mean cross entropy over all samples of its window. The last one may be shorter,
-    and makes a step as well. batches: pairs x, y (n,) int64, at least one; the n differ. every: at least 1.
-    Gradients that the model holds at the start do not count. The model's mode is not changed. No step holds the graphs
-    of more than one batch. Returns the number of steps.
+    and makes a step as well. batches: pairs x, y (n,) int64, at least one; n may differ. every: at least 1.
+    Gradients that the model holds at the start do not count. The model's mode is not changed. At no time is there a
+    graph of more than one batch, or the graphs of two. Returns the number of steps.
     """
     ### BEGIN SOLUTION
     steps = 0
@@ -1108,13 +1122,35 @@ def make_used_classifier():
     return net
 
 
+class Held(nn.Module):
+    """Hands its input on, and counts the samples that are in a graph and have not gone back yet."""
+
+    def __init__(self):
+        super().__init__()
+        self.now, self.most = 0, 0
+
+    def forward(self, x):
+        if x.requires_grad:
+            n = len(x)
+            self.count(n)
+            x.register_hook(lambda _: self.count(-n))
+        return x
+
+    def count(self, n):
+        self.now += n
+        self.most = max(self.most, self.now)
+
+
 @probes.probe
 def accumulated(train, make_model, batches, every, lr, momentum=0.0):
-    """The model after train(model, batches, optimizer, every), what it returned, and whether the model trains."""
-    model = make_model()
+    """The model after train(model, batches, optimizer, every), what it returned, and whether the model trains.
+
+    held: the largest number of samples that were in graphs at one time.
+    """
+    model = make_model().append(held := Held())
     optimizer = torch.optim.SGD([p for p in model.parameters() if p.requires_grad], lr=lr, momentum=momentum)
     steps = train(model, batches, optimizer, every)
-    return {"state": probes.state_of(model), "steps": steps, "training": model.training}
+    return {"state": probes.state_of(model), "steps": steps, "training": model.training, "held": held.most}
 
 
 # %% check: train_accumulated points=4
@@ -1176,6 +1212,15 @@ with check("windows of one batch", weight=1, hint="What is a window of one?"):
     assert_close(
         accumulated(train_accumulated, make_classifier, t, 1, 0.4)["state"], probes.state_of(net), name="the model"
     )
+with check(
+    "the graph of one batch at a time",
+    weight=2,
+    observed=True,
+    hint="How many samples are in graphs when you call backward? Which call lets a graph go?",
+):
+    for sizes, every in (([4, 3, 5, 2], 2), ([2, 6, 3, 1], 3)):
+        held = accumulated(train_accumulated, make_classifier, samples(sizes, 32), every, 0.1)["held"]
+        assert held <= max(sizes), f"{held} samples were in graphs at one time, and a batch has {max(sizes)} at most"
 with check("the model's mode is not changed", guard=True):
     for make, mode in ((make_classifier, True), (make_used_classifier, False)):
         assert accumulated(train_accumulated, make, samples([2], 1), 1, 0.1)["training"] is mode, "the mode has changed"
@@ -1214,6 +1259,7 @@ for text, state in kept.items():
 # Code that keeps one of these restores, at the end, the last weights.
 #
 # ### Your turn
+# Write the loop over the epochs. What an epoch does, and how it is measured, is handed in as two functions.
 
 # %% given
 hint(
@@ -1380,6 +1426,9 @@ for extra in (False, True):
 #
 # A long run dies: a machine is taken away, a disk is full. It should go on from the last *checkpoint* as if nothing had
 # happened, to the same bits. What is needed for that? The weights, of course. Write down what else, before you read on.
+
+# %% [markdown]
+# Besides the weights it takes
 #
 # - the buffers of the model: `state_dict()` has them;
 # - what the optimizer keeps: momentum, Adam's averages and step counts;
@@ -1442,7 +1491,9 @@ class Run:
     def __init__(self, kind, seed):
         torch.manual_seed(seed)
         width = WIDTHS[kind]
-        self.model = nn.Sequential(nn.Linear(4, width), nn.BatchNorm1d(width), nn.Dropout(0.5), nn.Linear(width, 3))
+        self.model = nn.Sequential(
+            nn.Linear(4, width, bias=False), nn.BatchNorm1d(width), nn.Dropout(0.5), nn.Linear(width, 3)
+        )
         self.optimizer = OPTIMIZERS[kind](self.model.parameters())
         self.generator = torch.Generator().manual_seed(seed)
         ((self.x, self.y),) = samples([40], 50)
@@ -1490,8 +1541,8 @@ with check("three steps, a checkpoint, and no step more", weight=2, required=Tru
     want = undisturbed("momentum", 0, 3)
     got = interrupted(checkpoint, "momentum", 0, 3, 0)
     assert_close(got["keys"], ["generator", "model", "optimizer", "rng"], name="your keys")
-    assert_close(dict(got["model"]), want, rtol=0, atol=0, name="the model in your dict")
-    assert_close(got["second"], want, rtol=0, atol=0, name="the model that went on")
+    assert_close(dict(got["model"]), want, name="the model in your dict")
+    assert_close(got["second"], want, name="the model that went on")
 ### BEGIN HIDDEN TESTS
 with check(
     "a run that goes on is bit for bit the one that was not stopped",
@@ -1503,16 +1554,15 @@ with check(
         for seed, before, after in ((1, 4, 5), (2, 1, 3)):
             want = undisturbed(kind, seed, before + after)
             got = interrupted(checkpoint, kind, seed, before, after)
-            assert_close(got["second"], want, rtol=0, atol=0, name="the model that went on")
+            assert_close(got["second"], want, name="the model that went on")
+            assert_close(got["second"], got["first"], rtol=0, atol=0, name="the model that went on")
 with check("the run that was saved is not disturbed", weight=2, guard=True, hint="Which of your calls draws or seeds?"):
     for kind in ("momentum", "adam"):
         want = undisturbed(kind, 3, 6)
-        assert_close(interrupted(checkpoint, kind, 3, 2, 4)["first"], want, rtol=0, atol=0, name="the model")
+        assert_close(interrupted(checkpoint, kind, 3, 2, 4)["first"], want, name="the model")
 with check("it survives a file", weight=2, hint="What may a file hold that torch.load reads by default?"):
     want = undisturbed("adam", 4, 7)
-    assert_close(
-        interrupted(checkpoint, "adam", 4, 3, 4, True)["second"], want, rtol=0, atol=0, name="the model that went on"
-    )
+    assert_close(interrupted(checkpoint, "adam", 4, 3, 4, True)["second"], want, name="the model that went on")
 ### END HIDDEN TESTS
 
 # %% [markdown]
@@ -1524,31 +1574,37 @@ with check("it survives a file", weight=2, hint="What may a file hold that torch
 # Here are your parts in one run. It trains on the digits, stops early, and looks at the test data once.
 
 # %% scratch
-torch.manual_seed(0)
-model = MLP([64, 48, 10], 0.2)
-optimizer = torch.optim.SGD(decay_groups(model, 1e-3), lr=0.3, momentum=0.9)
-schedule = torch.optim.lr_scheduler.LambdaLR(optimizer, lambda epoch: warmup_cosine(epoch, 2, 15, 1.0))
-loader = DataLoader(training, batch_size=64, shuffle=True, generator=torch.Generator().manual_seed(1))
 history = {"training": [], "validation": []}
 
 
-def one_epoch():
-    history["training"].append(train_epoch(model, loader, optimizer))
-    schedule.step()
+def all_of_it():
+    torch.manual_seed(0)
+    model = MLP([64, 48, 10], 0.2)
+    optimizer = torch.optim.SGD(decay_groups(model, 1e-3), lr=0.3, momentum=0.9)
+    schedule = torch.optim.lr_scheduler.LambdaLR(optimizer, lambda epoch: warmup_cosine(epoch, 2, 15, 1.0))
+    loader = DataLoader(training, batch_size=64, shuffle=True, generator=torch.Generator().manual_seed(1))
+
+    def one_epoch():
+        history["training"].append(train_epoch(model, loader, optimizer))
+        schedule.step()
+
+    def one_validation():
+        history["validation"].append(evaluate(model, [validation[:]])[0])
+        return history["validation"][-1]
+
+    print("best epoch and its loss:", fit(model, one_epoch, one_validation, 4, 15))
+    print("test loss and accuracy :", evaluate(model, [(scaled[1397:], classes[1397:])]))
 
 
-def one_validation():
-    history["validation"].append(evaluate(model, [validation[:]])[0])
-    return history["validation"][-1]
-
-
-print("best epoch and its loss:", fit(model, one_epoch, one_validation, 4, 15))
-print("test loss and accuracy :", evaluate(model, [(scaled[1397:], classes[1397:])]))
+try:
+    all_of_it()
+except NotImplementedError:
+    print("Some of the exercises above are not written yet.")
 show_curves(history)
 
 # %% [markdown]
-# The validation curve lies below the training curve at first. Why is that no mistake? Two things differ: the dropout,
-# and the time at which each loss was taken.
+# The axis counts epochs here. The validation curve lies below the training curve at first. Why is that no mistake? Two
+# things differ: the dropout, and the time at which each loss was taken.
 
 # %% [markdown]
 # ## Interview questions
@@ -1579,10 +1635,10 @@ show_curves(history)
 #
 # **q4. The loss of an epoch**
 # - a. The mean of the batches' means is the mean over the samples if all batches have one size.
-# - b. `total += loss` in place of `total += loss.item()` changes the value of the mean.
+# - b. `total += loss` in place of `total += loss.item()` makes the mean wrong.
 # - c. A training loss that is higher than the validation loss is a sure sign of a mistake.
 # - d. Softmax before `F.cross_entropy` gives another loss than the logits.
-# - e. `drop_last=True` in a `DataLoader` leaves some samples out of an epoch.
+# - e. `drop_last=True` in a `DataLoader` can leave samples out of an epoch.
 #
 # **q5. Accumulating gradients over k batches**
 # - a. With unequal batches, dividing each mean loss by k is exact.

@@ -102,6 +102,22 @@ def training_bytes(parts, optimizer, master):
     return {**found, "total": sum(found.values())}
 
 
+# %% wrong: training_bytes "sgd has no master copy" fails="bfloat16 and float16, with a master copy and without"
+def training_bytes(parts, optimizer, master):
+    per = {"sgd": 0, "momentum": 1, "adam": 2}[optimizer]
+    d = {"weights": 0, "gradients": 0, "master": 0, "states": 0}
+    for shape, dtype, trained in parts:
+        n = math.prod(shape)
+        d["weights"] += n * dtype.itemsize
+        if trained:
+            d["gradients"] += n * dtype.itemsize
+            if master and dtype != torch.float32 and optimizer != "sgd":
+                d["master"] += 4 * n
+            d["states"] += per * n * (4 if master else dtype.itemsize)
+    d["total"] = sum(d.values())
+    return d
+
+
 # %% right: kept_bytes "measured on a model of that kind"
 def kept_bytes(sizes, activation, batch, dtype):
     model = stack(sizes, activation).to(dtype)
@@ -452,6 +468,42 @@ class Allocator:
         self.cached.clear()
 
 
+# %% wrong: Allocator "only as many cached blocks as needed" fails="where memory runs out, the cache is given back first"
+class Allocator:
+    def __init__(self, capacity):
+        self.capacity, self.used, self.cached, self.peak, self.n = capacity, {}, [], 0, 0
+
+    @property
+    def allocated(self):
+        return sum(self.used.values())
+
+    @property
+    def reserved(self):
+        return self.allocated + sum(self.cached)
+
+    def alloc(self, size):
+        size = (size + 511) // 512 * 512
+        fits = [b for b in self.cached if b >= size]
+        if fits:
+            size = min(fits)
+            self.cached.remove(size)
+        else:
+            while self.cached and self.reserved + size > self.capacity:
+                self.cached.pop(0)
+            if self.allocated + size > self.capacity:
+                raise torch.OutOfMemoryError("no")
+        self.n += 1
+        self.used[self.n] = size
+        self.peak = max(self.peak, self.allocated)
+        return self.n
+
+    def free(self, number):
+        self.cached.append(self.used.pop(number))
+
+    def empty_cache(self):
+        self.cached.clear()
+
+
 # %% right: alive "worked out from what is kept"
 def alive():
     layers, batches = 8, 4
@@ -571,6 +623,28 @@ def column_of(model, xs, column):
 def column_of(model, xs, column):
     with torch.no_grad():
         return [torch.cat([model(x)[:, column] for x in xs])]
+
+
+# %% wrong: column_of "contiguous always copies" fails="the results keep no memory but their own"
+def column_of(model, xs, column):
+    with torch.no_grad():
+        return [model(x)[:, column].contiguous() for x in xs]
+
+
+# %% wrong: column_of "no parameter requires grad for a while" fails="the model is as before"
+def column_of(model, xs, column):
+    for p in model.parameters():
+        p.requires_grad_(False)
+    out = [model(x)[:, column].clone() for x in xs]
+    for p in model.parameters():
+        p.requires_grad_(True)
+    return out
+
+
+# %% right: column_of "inference mode, row by row"
+def column_of(model, xs, column):
+    with torch.inference_mode():
+        return [torch.stack([row[column] for row in model(x)]) if len(x) else model(x)[:, column].clone() for x in xs]
 
 
 # %% right: largest_batch "doubling, and then halving"
@@ -734,6 +808,40 @@ def largest_batch(run, low, high):
     return best
 
 
+# %% right: largest_batch "bisect with a key"
+def largest_batch(run, low, high):
+    import bisect
+
+    def too_large(n):
+        try:
+            run(n)
+        except torch.OutOfMemoryError:
+            return True
+        return False
+
+    at = bisect.bisect_left(range(low, high + 1), True, key=too_large)
+    return low + at - 1 if at else 0
+
+
+# %% right: largest_batch "steps that double, and then halve"
+def largest_batch(run, low, high):
+    def fits(n):
+        try:
+            run(n)
+            return True
+        except torch.OutOfMemoryError:
+            return False
+
+    best, step = low - 1, 1
+    while best + step <= high and fits(best + step):
+        best, step = best + step, step * 2
+    while step > 1:
+        step //= 2
+        if best + step <= high and fits(best + step):
+            best += step
+    return best if best >= low else 0
+
+
 # %% right: in_segments "a function with its layers bound"
 def in_segments(layers, x, k):
     def apply(part, t):
@@ -781,7 +889,7 @@ def in_segments(layers, x, k):
     return x
 
 
-# %% wrong: in_segments "reentrant, with an input that needs no gradient" fails="four layers in two segments: the result and all gradients | other numbers of layers and segments | dropout drops the same numbers in both passes | the list stays as it is, and an empty batch stays empty"
+# %% wrong: in_segments "reentrant, with an input that needs no gradient" fails="four layers in two segments: the result and all gradients | other numbers of layers and segments | dropout drops the same numbers in both passes | what is kept, and the peak | the list and x stay as they are, and an empty batch stays empty"
 def in_segments(layers, x, k):
     edges = [len(layers) * n // k for n in range(k + 1)]
     for begin, end in zip(edges[:-1], edges[1:]):
@@ -789,7 +897,7 @@ def in_segments(layers, x, k):
     return x
 
 
-# %% wrong: in_segments "segments without a graph" fails="four layers in two segments: the result and all gradients | other numbers of layers and segments | the gradient of x, where x requires grad | dropout drops the same numbers in both passes | the list stays as it is, and an empty batch stays empty"
+# %% wrong: in_segments "segments without a graph" fails="four layers in two segments: the result and all gradients | other numbers of layers and segments | the gradient of x, where x requires grad | dropout drops the same numbers in both passes | what is kept, and the peak | the list and x stay as they are, and an empty batch stays empty"
 def in_segments(layers, x, k):
     edges = [len(layers) * n // k for n in range(k + 1)]
     for begin, end in zip(edges[:-1], edges[1:]):
@@ -818,7 +926,7 @@ def in_segments(layers, x, k):
     return checkpoint(nn.Sequential(*layers), x, use_reentrant=False)
 
 
-# %% wrong: in_segments "the rest is left out" fails="other numbers of layers and segments | the gradient of x, where x requires grad | the list stays as it is, and an empty batch stays empty"
+# %% wrong: in_segments "the rest is left out" fails="other numbers of layers and segments | the gradient of x, where x requires grad | the list and x stay as they are, and an empty batch stays empty"
 def in_segments(layers, x, k):
     n = len(layers) // k
     for i in range(k):
@@ -849,6 +957,41 @@ def in_segments(layers, x, k):
     for begin, end in zip(edges[:-1], edges[1:]):
         x = checkpoint(nn.Sequential(*layers[begin:end]), x, use_reentrant=False)
     return x
+
+
+# %% wrong: in_segments "lengths rounded up" fails="what is kept, and the peak"
+def in_segments(layers, x, k):
+    size = math.ceil(len(layers) / k)
+    for start in range(0, len(layers), size):
+        x = checkpoint(nn.Sequential(*layers[start : start + size]), x, use_reentrant=False)
+    return x
+
+
+# %% wrong: in_segments "x is made to require grad" fails="the list and x stay as they are, and an empty batch stays empty"
+def in_segments(layers, x, k):
+    if not x.requires_grad:
+        x.requires_grad_()
+    n = len(layers)
+    for i in range(k):
+        part = nn.Sequential(*layers[i * n // k : (i + 1) * n // k])
+        x = checkpoint(part, x, use_reentrant=False)
+    return x
+
+
+# %% right: in_segments "equal shares of what is left"
+def in_segments(layers, x, k):
+    rest, out = list(layers), x
+    for left in range(k, 0, -1):
+        n = len(rest) // left
+        part, rest = rest[:n], rest[n:]
+
+        def seg(t, part=part):
+            for layer in part:
+                t = layer(t)
+            return t
+
+        out = checkpoint(seg, out, use_reentrant=False)
+    return out
 
 
 # %% right: best_segments "a loop"

@@ -37,8 +37,7 @@ from labkit import assert_close, check, explain, hint, letters, memory, probes, 
 #
 # - *Weights*: the parameters, and the buffers.
 # - *Gradients*: one number in `.grad` for each parameter that is trained.
-# - *Optimizer states*: what the optimizer keeps from step to step. SGD keeps nothing, SGD with momentum one number for
-#   each parameter, Adam two.
+# - *Optimizer states*: what the optimizer keeps from step to step.
 # - *Activations*: what the forward pass keeps for the backward pass. They are called saved tensors.
 #
 # The next cell makes one step with Adam and adds up the bytes of the first three. How many bytes does each have, as a
@@ -61,6 +60,8 @@ print("states after    ", memory.nbytes(list(optimizer.state.values())))
 # a step count of 4 bytes each. And they are made in the first `step()`. A training run that fits into memory in its
 # first forward and backward pass can still fail at the first step.
 #
+# So Adam keeps two numbers for each number of a parameter. SGD with momentum keeps one, and plain SGD keeps none.
+#
 # Adam's states have the dtype of their parameter. If the weights are `bfloat16`, with 2 bytes each, so are the states.
 # Some training code therefore keeps a *master copy* of such weights in `float32`. The optimizer changes the copy, with
 # states in `float32`, and the copy is then cast into the weights.
@@ -71,7 +72,7 @@ print("states after    ", memory.nbytes(list(optimizer.state.values())))
 
 # %% given
 hint(
-    "How many numbers does each parameter have, in each of the four columns? And how many bytes has each number?",
+    "How many numbers does each parameter have under each of the four keys? And how many bytes has each number?",
     "torch.bfloat16.itemsize is 2. Which tensors have no gradient? Which ones get no master copy?",
 )
 
@@ -124,7 +125,7 @@ with check(
     "bfloat16 and float16, with a master copy and without",
     weight=3,
     required=True,
-    hint="16 bytes for each parameter with a master copy, 8 without. Which are they?",
+    hint="With Adam it is 16 bytes for each parameter with a master copy, 8 without. Which of them stay with SGD?",
 ):
     for dtype, n in ((torch.bfloat16, 12), (torch.float16, 15)):
         t = [([3, n], dtype, True)]
@@ -133,6 +134,8 @@ with check(
         assert_close(training_bytes(t, "adam", True), want)
         want = {"weights": 2 * n, "gradients": 2 * n, "master": 0, "states": 2 * n, "total": 6 * n}
         assert_close(training_bytes(t, "momentum", False), want)
+        want = {"weights": 2 * n, "gradients": 2 * n, "master": 4 * n, "states": 0, "total": 8 * n}
+        assert_close(training_bytes(t, "sgd", True), want)
 with check("one that is not trained has weights only", weight=2, hint="Which lines hold for trained parameters only?"):
     t = [([9, 2], torch.float16, False), ([3, 4], torch.float16, True), ([5], torch.float32, True)]
     want = {"weights": 80, "gradients": 44, "master": 48, "states": 68, "total": 240}
@@ -155,7 +158,9 @@ with check("a number without dimensions, an empty tensor, and no parameter at al
 # Three of the four kinds do not depend on the batch. The fourth does. When is it largest?
 #
 # `labkit.memory.watch` counts the bytes of all tensors that are made inside a `with` block and are still alive. It asks
-# each operation, and needs no GPU. `now` is the bytes that are alive, and `peak` the most that there were.
+# each operation, and needs no GPU. `now` is the bytes that are alive, and `peak` the most that there were. The
+# model and `x` are there before, and do not count: `watch(model, x)` is told of them.
+#
 # Next: one step with 16 layers and a batch that is large for them. Draw a curve of the live bytes before you run it.
 
 
@@ -492,13 +497,16 @@ with check("blocks in use have different numbers, also of equal size", weight=1,
 with check(
     "where memory runs out, the cache is given back first",
     weight=2,
-    hint="When is a cached block of no use, although there are enough bytes in the cache?",
+    hint="When is a cached block of no use, although there are enough bytes in the cache? How many are given back?",
 ):
     t = [("alloc", "a", 1024), ("alloc", "b", 1024), ("free", "a"), ("free", "b"), ("alloc", "c", 2048)]
     want = [[1024, 1024, 1024], [2048, 2048, 2048], [1024, 2048, 2048], [0, 2048, 2048], [2048, 2048, 2048]]
     got = replayed(Allocator, 2048, t)
     assert_close([numbers[:3] for numbers in got], want)
     assert not any(numbers[3] for numbers in got), "it ran out"
+    t = [("alloc", name, 512) for name in "abc"] + [("free", name) for name in "abc"] + [("alloc", "d", 1024)]
+    got = replayed(Allocator, 2048, t)[-1][:3]
+    assert_close(got, [1024, 1024, 1536], name="the numbers after three cached blocks were of no use")
 with check("where it just fits, the cache stays", hint="When exactly is it too much?"):
     t = [("alloc", "a", 512), ("free", "a"), ("alloc", "b", 1024), ("alloc", "c", 512)]
     want = [[512, 512, 512], [0, 512, 512], [1024, 1536, 1024], [1536, 1536, 1536]]
@@ -521,7 +529,7 @@ with check("two allocators know nothing of each other, and an empty cache may be
 ### END HIDDEN TESTS
 
 # %% [markdown]
-# Look at the last but one check. 2,048 bytes were cached, in two pieces, and a block of 2,048 did not fit into either.
+# Free two blocks of 1,024 bytes. 2,048 bytes are cached now, in two pieces, and a block of 2,048 fits into neither.
 # That is *fragmentation*: enough bytes, in pieces that are too small. If the blocks between them are in use, giving the
 # cache back does not help either. Sizes that change from step to step make it worse.
 
@@ -651,14 +659,15 @@ with check("loop f", weight=2, hint="Which activation has a name?"):
 ### END HIDDEN TESTS
 
 # %% [markdown]
-# Loop a is the famous one, and it keeps no activation. `backward` frees what was saved. What stays behind is a row of
-# small node objects, one for each operation. It costs little, but `total` should be a number all the same: write
-# `.item()`, or `.detach()` where you do not want to wait for a GPU.
+# Loop a is the famous one, and it keeps no activation. `backward` frees what was saved. A list of such losses would
+# keep none either. What stays behind is a row of small node objects, one for each operation. It costs little, but
+# `total` should be a number all the same: write `.item()`, or `.detach()` where you do not want to wait for a GPU.
 #
 # Loop b is the real leak. It has no `backward`, so nothing is freed. Loop c repairs it by half: `loss` still leads to
 # the graph of the last batch while the next one is built. Two graphs are alive at a time. Look at the second number of
 # `after(loop_c)`: 17, against 12 in loop a. Loop e asks to keep what backward would free. That does not double
-# the memory of one backward pass, as some say. It keeps it for longer.
+# the memory of one backward pass, as some say. It keeps it for longer. Loop f keeps the last activation of each batch:
+# `outs` leads to it, and `backward` frees only what the graph kept.
 #
 # ### Your turn
 # Loop d is the quiet one: a view of one column keeps all columns. Collect one column of a model's results without it.
@@ -675,7 +684,8 @@ def column_of(model: nn.Module, xs: list[Tensor], column: int) -> list[Tensor]:
     """One column of the model's results: a tensor of shape (n,) for each x of shape (n, d) in xs.
 
     The results have the dtype of model(x), and do not require grad. They keep no memory beyond their own numbers. While
-    it runs, no graph is built. column: may be negative. The model, its modes and its .grad stay as they are.
+    it runs, no graph is built. column: may be negative. The model stays as it is, with its modes, its .grad and each
+    parameter's requires_grad.
     """
     ### BEGIN SOLUTION
     with torch.no_grad():
@@ -685,12 +695,13 @@ def column_of(model: nn.Module, xs: list[Tensor], column: int) -> list[Tensor]:
 
 # %% given
 def scorer(width, dtype):
-    """A model that makes three numbers of five, through a wide layer. Its modes are mixed."""
+    """A model that makes three numbers of five, through a wide layer. Its modes are mixed, one parameter is frozen."""
     with torch.random.fork_rng(devices=[]):
         torch.manual_seed(width)
         made = nn.Sequential(nn.Linear(5, width), nn.Tanh(), nn.BatchNorm1d(width), nn.Tanh(), nn.Linear(width, 3))
         made[2].running_mean.fill_(0.25)
         made[2].eval()
+        made[0].bias.requires_grad_(False)
         return made.to(dtype)
 
 
@@ -710,6 +721,7 @@ def columns(column_of, width, dtype, xs, column):
         "changed": [name for name in state if not torch.equal(state[name], before[name])],
         "grads": list(probes.gradients_of(model).values()),
         "training": [name for name, module in model.named_modules() if module.training],
+        "frozen": [name for name, parameter in model.named_parameters() if not parameter.requires_grad],
         "bytes": memory.nbytes(found),
         "peak": seen.peak,
     }
@@ -747,12 +759,13 @@ with check("the model is as before", weight=2, hint="Which modes were there befo
     want = [torch.ones_like(p) for p in scorer(7, torch.float32).parameters()]
     got = columns(column_of, 7, torch.float32, t, 1)
     assert_close(got["training"], ["", "0", "1", "3", "4"], name="the modules in training mode")
+    assert_close(got["frozen"], ["0.bias"], name="the frozen parameters")
     assert_close(got["changed"], [], name="what changed in the model")
     assert_close(got["grads"], want, name="the .grad of the model")
 with check("the results keep no memory but their own", weight=2, observed=True, hint="What is a column a view of?"):
-    t = [torch.linspace(-1, 1, 5 * n).reshape(n, 5) for n in (4, 6, 3)]
+    t = [torch.linspace(-1, 1, 5 * n).reshape(n, 5) for n in (4, 6, 1, 3)]
     got = columns(column_of, 7, torch.float32, t, 0)["bytes"]
-    assert got <= 4 * 13, f"13 numbers keep {got} bytes"
+    assert got <= 4 * 14, f"14 numbers keep {got} bytes"
 with check("no graph is built", weight=2, observed=True, hint="When is the result of the first layer freed?"):
     t = [torch.linspace(-1, 1, 500).reshape(100, 5)]
     got = columns(column_of, 64, torch.float32, t, 0)["peak"] / (4 * 100 * 64)
@@ -1020,7 +1033,7 @@ def in_segments(layers: list[nn.Module], x: Tensor, k: int) -> Tensor:
     """The layers applied to x, one after another, in k checkpointed segments of consecutive layers.
 
     1 <= k <= len(layers). The lengths of two segments differ by at most one. Values and gradients are those of the
-    plain loop, of the parameters and, where x requires grad, of x. The list stays as it is.
+    plain loop, of the parameters and, where x requires grad, of x. The list and x stay as they are.
     """
     ### BEGIN SOLUTION
     edges = [len(layers) * number // k for number in range(k + 1)]
@@ -1054,21 +1067,29 @@ def segmented(forward, count, width, kind, x, upstream, k):
     layers = make_layers(count, width, kind, x.dtype)
     given = list(layers)
     parameters = [p for layer in layers for p in layer.parameters()]
-    x = x.detach().clone().requires_grad_(x.requires_grad)
+    needs_grad = x.requires_grad
+    x = x.detach().clone().requires_grad_(needs_grad)
     size = max(1, x.shape[0] * width * x.element_size())
+    calls = []
+    for number, layer in enumerate(given):
+        layer.register_forward_pre_hook(lambda *_, number=number: calls.append(number))
     with torch.random.fork_rng(devices=[]):
         torch.manual_seed(5)
         with memory.watch(parameters, x, upstream) as seen:
             out = forward(layers, x, k)
             kept = seen.now
+            calls.clear()  # what follows is computed again, the last segment first
             if out.requires_grad:
                 out.backward(upstream)
+    firsts = [n for n, number in enumerate(calls) if n == 0 or number != calls[n - 1] + 1]
     return {
         "out": out.detach(),
         "grads": [p.grad for p in parameters],
         "x": x.grad,
         "kept": kept / size,
         "peak": seen.peak / size,
+        "lengths": [after - before for before, after in pairwise([*firsts, len(calls)])],
+        "same x": x.requires_grad == needs_grad,
         "same list": len(layers) == count and all(a is b for a, b in zip(layers, given, strict=False)),
     }
 
@@ -1114,10 +1135,15 @@ with check("what is kept, and the peak", weight=2, observed=True, hint="How many
         got = segmented(in_segments, count, 16, "tanh", t, g, k)
         assert got["kept"] < k + 0.5, f"with {k} segments it kept {got['kept']:.1f} activations"
         assert got["peak"] < most, f"with {k} segments the peak was {got['peak']:.1f} activations"
-with check("the list stays as it is, and an empty batch stays empty", guard=True):
+    for count, k in ((7, 3), (5, 4)):
+        lengths = segmented(in_segments, count, 16, "tanh", t, g, k)["lengths"]
+        assert len(lengths) == k, f"of {count} layers, segments of lengths {lengths[::-1]} were computed again"
+        assert max(lengths) - min(lengths) <= 1, f"your segments of {count} layers have lengths {lengths[::-1]}"
+with check("the list and x stay as they are, and an empty batch stays empty", guard=True):
     want = segmented(plainly, 5, 4, "tanh", torch.empty(0, 4), torch.empty(0, 4), 2)
     got = segmented(in_segments, 5, 4, "tanh", torch.empty(0, 4), torch.empty(0, 4), 2)
     assert got["same list"], "the list was changed"
+    assert got["same x"], "x requires grad now"
     assert_close((got["out"], got["grads"]), (want["out"], want["grads"]))
 ### END HIDDEN TESTS
 
@@ -1132,13 +1158,19 @@ with check("the list stays as it is, and an empty batch stays empty", guard=True
 
 # %% scratch
 runs = {"plain": first_run}
-for k in (1, 2, 4, 8, 16):
-    runs[f"{k} segments"] = one_step(lambda x: in_segments(list(model16), x, k), model16, batch)
+try:
+    for k in (1, 2, 4, 8, 16):
+        runs[f"k = {k}"] = one_step(lambda x: in_segments(list(model16), x, k), model16, batch)
+except NotImplementedError:
+    print("The exercise above is not written yet.")
 for name, run in runs.items():
     print(f"{name:12} peak {run.peak / unit:4.1f}")
 show_memory(runs)
 
 # %% [markdown]
+# First the last segment: backward needs it at once, so a checkpoint would throw away what is computed again a moment
+# later. It would save almost nothing, and cost a forward pass of that segment.
+#
 # The smallest peak is in the middle, at 4. It is the square root of 16. Is it always a square root? The two costs are
 # `k` inputs of segments, and the activations of the longest segment, which has `layers / k` layers, rounded up.
 #
@@ -1237,6 +1269,9 @@ print("after backward", norm.num_batches_tracked.item())
 # Each batch counts twice. The running averages move twice as well, with the same statistics. Training works. Evaluation
 # uses other averages than a run without checkpoints.
 #
+# Dropout is safe. By default, `checkpoint` puts the random numbers' state back before the second call, and so the same
+# numbers are dropped. A buffer gets no such care.
+#
 # A last detail, before you repair it. The second call need not come to its end: once all saved tensors are there again,
 # checkpoint leaves the function early, by an exception of its own. Code behind the last operation may not run.
 #
@@ -1307,7 +1342,8 @@ def blocked(forward, kind, width, xs, training=True):
         with memory.watch(block, xs) as seen:
             outs = [forward(block, x) for x in xs]
             kept = seen.now
-            sum((out * out).sum() * (n + 1) for n, out in enumerate(outs)).backward()
+            # Cubes: the squares of what is normalised have no slope.
+            sum(out.pow(3).sum() * (n + 1) for n, out in enumerate(outs)).backward()
     return {
         "outs": [out.detach() for out in outs],
         "grads": list(probes.gradients_of(block).values()),
@@ -1352,7 +1388,10 @@ with check(
 ):
     t = [torch.linspace(-1, 2, 18).reshape(6, 3).cos()]
     want, got = blocked(without, "last", 5, t), blocked(checkpoint_once, "last", 5, t)
-    assert_close((got["outs"], got["grads"]), (want["outs"], want["grads"]))
+    assert_close(got["outs"], want["outs"])
+    assert_close(
+        got["grads"], want["grads"], rtol=1e-3, atol=1e-3
+    )  # six samples: rounding shows behind a normalisation
     assert_close(got["buffers"], want["buffers"], name="the buffers")
 with check("in evaluation mode too", weight=1, hint="What do you do with the block's mode?"):
     t = [torch.linspace(-1, 2, 18).reshape(6, 3).cos()]
@@ -1391,7 +1430,7 @@ with check("only x is kept", weight=2, observed=True, hint="What is inside the c
 #
 # **q3. Leaks**
 # - a. `losses.append(loss)` after `loss.backward()` keeps the activations of all batches.
-# - b. `total += loss` in a validation loop that records keeps the activations of all batches.
+# - b. `total += loss` in a validation loop without `no_grad` keeps the activations of all batches.
 # - c. `out[:, 0].detach()` keeps all of `out` in memory.
 # - d. A detached tensor has memory of its own.
 # - e. A loop that keeps only `loss.item()` can have two graphs alive at a time.
