@@ -1391,7 +1391,7 @@ with check(
     assert_close(got["outs"], want["outs"])
     assert_close(
         got["grads"], want["grads"], rtol=1e-3, atol=1e-3
-    )  # six samples: rounding shows behind a normalisation
+    )  # rounding shows behind a normalisation
     assert_close(got["buffers"], want["buffers"], name="the buffers")
 with check("in evaluation mode too", weight=1, hint="What do you do with the block's mode?"):
     t = [torch.linspace(-1, 2, 18).reshape(6, 3).cos()]
