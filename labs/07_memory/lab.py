@@ -1389,9 +1389,7 @@ with check(
     t = [torch.linspace(-1, 2, 18).reshape(6, 3).cos()]
     want, got = blocked(without, "last", 5, t), blocked(checkpoint_once, "last", 5, t)
     assert_close(got["outs"], want["outs"])
-    assert_close(
-        got["grads"], want["grads"], rtol=1e-3, atol=1e-3
-    )  # rounding shows behind a normalisation
+    assert_close(got["grads"], want["grads"], rtol=1e-3, atol=1e-3)  # rounding shows behind a normalisation
     assert_close(got["buffers"], want["buffers"], name="the buffers")
 with check("in evaluation mode too", weight=1, hint="What do you do with the block's mode?"):
     t = [torch.linspace(-1, 2, 18).reshape(6, 3).cos()]
