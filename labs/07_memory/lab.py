@@ -331,18 +331,29 @@ else:
 # - `torch.profiler` gives the bytes that each operation allocated, less those that it freed. It works on a CPU as well.
 #   On a GPU, the column is called `self_device_memory_usage`. Older texts call it `cuda_memory_usage`.
 #
-# Here is the profiler's table for the small model, with 32 samples. (The profiler may print two lines of its own, which
-# begin with `USDT`.) Which operation will be at the top: one of the forward pass, or one of the backward pass?
-
-# %% scratch
-few_inputs = torch.randn(32, 64, generator=torch.Generator().manual_seed(1))
-with torch.profiler.profile(activities=[torch.profiler.ProfilerActivity.CPU], profile_memory=True) as profiler:
-    small(few_inputs).square().mean().backward()
-rows = sorted(profiler.key_averages(), key=lambda row: -row.self_cpu_memory_usage)
-for row in rows[:5]:
-    print(f"{row.key:20} calls {row.count}  bytes {row.self_cpu_memory_usage}")
+# This is how it is asked, for the small model with 32 samples. Which operation will be at the top of its table: one of
+# the forward pass, or one of the backward pass? Try it in a cell of your own. The profiler may print two lines that
+# begin with `USDT`; they are its own.
+#
+# ```python
+# few_inputs = torch.randn(32, 64)
+# with torch.profiler.profile(activities=[torch.profiler.ProfilerActivity.CPU], profile_memory=True) as profiler:
+#     small(few_inputs).square().mean().backward()
+# rows = sorted(profiler.key_averages(), key=lambda row: -row.self_cpu_memory_usage)
+# for row in rows[:4]:
+#     print(f"{row.key:20} calls {row.count}  bytes {row.self_cpu_memory_usage}")
+# ```
 
 # %% [markdown]
+# On a CPU it printed
+#
+# ```
+# aten::mm             calls 3  bytes 54272
+# aten::addmm          calls 2  bytes 17664
+# aten::tanh           calls 1  bytes 16384
+# aten::tanh_backward  calls 1  bytes 16384
+# ```
+#
 # `mm` belongs to the backward pass: it makes the gradients of both weights, and one of an activation. `addmm` and
 # `tanh` are the linear layers and the activation of the forward pass. The profiler says who allocated. It does not say
 # who keeps.
