@@ -22,7 +22,7 @@ from autograder.build.regions import find_regions
 from autograder.course import Check
 from autograder.examiner.clock import Patience
 from autograder.examiner.submission import Seen, Step, examine
-from autograder.result import CheckOutcome, GradedCell, Result
+from autograder.result import CheckOutcome, GradedCell, Result, Versions
 from autograder.results.recording import Marks, marks_of
 from autograder.runner.notebook_text import notebook_text
 from autograder.runner.task import Task, code_digest, digest, key_of, versions
@@ -112,11 +112,17 @@ def grade_notebook(
         lab=lab,
         student=student,
         device=device,
-        versions=versions() if device == "cpu" else versions().model_copy(update={"gpu": ", ".join(gpus())}),
+        versions=_versions_on(device),
         isolation=tuple(warm.layers),
         notes=(*notes, *_limits(seen)),
         cells=tuple(graded),
     )
+
+
+@functools.cache
+def _versions_on(device: str) -> Versions:
+    """What submissions are graded with there. The driver is asked once: that starts a program."""
+    return versions() if device == "cpu" else versions().model_copy(update={"gpu": ", ".join(gpus())})
 
 
 def limit_outputs(notebook: NotebookNode, settings: Mapping[str, Any]) -> NotebookNode:
