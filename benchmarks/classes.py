@@ -80,11 +80,11 @@ def run(students: int = 24, others: int = 6, turns: int = 3, otters: int = 2, la
         "# A class, graded by everybody\n\n"
         f"Seconds a submission, medians of {turns} turns of the floor and of gradlab ({min(turns, OTHERS_TURNS)} for "
         "the course's own labs), between which the others ran. CPU is that of all processes together, without the "
-        f"start of the command: for gradlab, what a class {LARGER} times as large takes more; for nbgrader, what a "
-        "class of one takes less. The floor runs the same cells and checks in a fork of one warm process. gradlab "
-        f"grades {JOBS} at a time, isolation {strongest_level(available())}. nbgrader {version('nbgrader')} and "
-        f"otter-grader {otter_grader.VERSION} are as installed; otter starts anew for each submission. Python "
-        f"{platform.python_version()}, torch {torch.__version__}, {os.cpu_count()} cores.\n\n"
+        f"start of the command: for gradlab, what a class of {LARGER} times the same notebooks takes more; for "
+        "nbgrader, what a class of one takes less. The floor runs the same cells and checks in a fork of one warm "
+        f"process. gradlab grades {JOBS} at a time, isolation {strongest_level(available())}. nbgrader "
+        f"{version('nbgrader')} and otter-grader {otter_grader.VERSION} are as installed; otter starts anew for "
+        f"each submission. Python {platform.python_version()}, torch {torch.__version__}, {os.cpu_count()} cores.\n\n"
         + HEAD
         + "".join(map(_rows, found))
         + "\n"
@@ -104,7 +104,7 @@ def _measured(base: Path, lab: Lab, count: int, turns: int, otter: Path, otters:
         course = _course(base, lab, count)
         floors.append(floor(course, name))
         wholes.append(gradlab(course, name))
-        larges.append(gradlab(_course(base, lab, LARGER * count), name))
+        larges.append(gradlab(_course(base, lab, LARGER * count, count), name))
         if turn == 0:
             theirs, one = _course(base, lab, count), _course(base, lab, 1)
             stock_one, stock_whole = stock(one, name), stock(theirs, name)
@@ -146,10 +146,10 @@ def _ratios(one: Measured) -> str:
     )
 
 
-def _course(base: Path, lab: Lab, count: int) -> Path:
-    """A class that nobody has graded."""
+def _course(base: Path, lab: Lab, count: int, different: int = 0) -> Path:
+    """A class that nobody has graded. different: its notebooks repeat after so many."""
     course = copy_for(base / "course", lab.name, Path(tempfile.mkdtemp(dir=base)) / "course")
-    hand_in(course, lab, count)
+    hand_in(course, lab, count, different)
     return course
 
 

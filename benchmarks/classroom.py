@@ -44,23 +44,27 @@ def copy_for(course: Path, lab: str, folder: Path) -> Path:
     return folder
 
 
-def members(lab: Lab, count: int) -> Iterator[tuple[str, bytes]]:
-    """(student, notebook): the worked solution, the blank one, and then right and wrong answers in turn."""
+def members(lab: Lab, count: int, different: int = 0) -> Iterator[tuple[str, bytes]]:
+    """(student, notebook): the worked solution, the blank one, and then right and wrong answers in turn.
+
+    different: after so many notebooks they come again, from the first one; 0 is never.
+    """
     right = reference(lab)
     answers, _ = read_answers(lab)
     sources = {
         e.name: [right[e.name], *(a.source for a in answers if a.exercise == e.name and not a.generated)]
         for e in lab.exercises
     }
-    for number in range(count):
+    for member in range(count):
+        number = member % (different or count)
         turn = number - 1
         solutions = {name: each[turn % len(each)] for name, each in sources.items()}
         solutions = (right, {}, solutions)[min(number, 2)]
-        yield f"student_{number:04}", json.dumps(filled(lab, solutions), indent=1).encode()
+        yield f"student_{member:04}", json.dumps(filled(lab, solutions), indent=1).encode()
 
 
-def hand_in(course: Path, lab: Lab, count: int) -> None:
-    for student, notebook in members(lab, count):
+def hand_in(course: Path, lab: Lab, count: int, different: int = 0) -> None:
+    for student, notebook in members(lab, count, different):
         folder = course / "submitted" / student / lab.name
         folder.mkdir(parents=True)
         (folder / f"{lab.name}.ipynb").write_bytes(notebook)

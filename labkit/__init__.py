@@ -5,7 +5,7 @@ labkit imports nothing from `autograder`: a student needs only this package.
 
 from labkit import memory, probes
 from labkit.check import check
-from labkit.choices import letters
+from labkit.choices import assert_answered, assert_letters, assert_some_right
 from labkit.compare import assert_close, explain
 from labkit.device import device
 from labkit.hint import hint
@@ -23,14 +23,16 @@ from labkit.pictures import (
 )
 
 __all__ = [
+    "assert_answered",
     "assert_close",
+    "assert_letters",
+    "assert_some_right",
     "check",
     "device",
     "explain",
     "explore_broadcasting",
     "explore_strides",
     "hint",
-    "letters",
     "memory",
     "probes",
     "show_broadcasting",

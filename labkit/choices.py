@@ -1,6 +1,13 @@
-"""Questions with several right statements, answered by letters."""
+"""Questions with several right statements, answered by letters: what was answered, and how a check judges it.
+
+Nothing that is raised here names a right letter.
+"""
 
 from __future__ import annotations
+
+from collections.abc import Mapping
+
+STATEMENTS = "abcde"
 
 
 def letters(answers: object, question: str) -> str:
@@ -10,3 +17,32 @@ def letters(answers: object, question: str) -> str:
     """
     text = answers.get(question, "") if isinstance(answers, dict) else ""
     return "".join(sorted(set(str(text).lower()) - set(" ,")))
+
+
+def assert_answered(answers: object, questions: int) -> None:
+    """Raises AssertionError unless answers is a dict that has letters from a to e for q1, q2, ... and no other key."""
+    if not isinstance(answers, dict):
+        raise AssertionError(f"your result is a {type(answers).__name__}")
+    if set(answers) != {f"q{number}" for number in range(1, questions + 1)}:
+        raise AssertionError(f"your keys are {sorted(map(str, answers))}")
+    for question in answers:
+        given = letters(answers, question)
+        if not given:
+            raise AssertionError(f"{question} has no letters")
+        if not set(given) <= set(STATEMENTS):
+            raise AssertionError(f"{question} has {answers[question]!r}")
+
+
+def assert_some_right(answers: object, key: Mapping[str, str]) -> None:
+    """Raises AssertionError unless two questions at least have all of their right letters, and no other.
+
+    One alone can be a guess. key: the right letters of each question, in order.
+    """
+    if sum(letters(answers, question) == right for question, right in key.items()) < 2:
+        raise AssertionError("fewer than two are right")
+
+
+def assert_letters(answers: object, question: str, right: str) -> None:
+    """Raises AssertionError unless the question has exactly these letters. right: in order."""
+    if letters(answers, question) != right:
+        raise AssertionError(f"not all of your letters for {question} are right, or some are missing")

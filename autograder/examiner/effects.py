@@ -26,6 +26,7 @@ FAR_REACHING = frozenset(
     "breakpoint builtins compile ctypes delattr eval exec gc get_ipython globals importlib input inspect library "
     "locals multiprocessing open os setattr signal subprocess sys threading vars".split()
 )
+SHARED_NAMES = frozenset({"eval"})  # a module's eval() is not Python's
 PRIVATE = frozenset("__call__ __getitem__ __init__ __len__ __name__ __version__".split())  # that change nothing
 COMPREHENSIONS = ("listcomp", "dictcomp", "setcomp", "genexpr")
 SETTERS = ("set_", "register_module", "use_", "_")
@@ -53,27 +54,34 @@ class Effects:
 
     def __init__(self, exercises: Iterable[str]) -> None:
         self.exercises = frozenset(exercises)
-        self.keeps_nothing = True  # the student's objects so far are functions and classes without a memory
-        self._names: frozenset[str] = frozenset()  # of the student's
-        self._values: frozenset[str] = frozenset()  # of anybody's
-        self._reads: frozenset[str] = frozenset()
-        self._recalls: frozenset[str] = frozenset()
+        self.keeps_nothing = True  # the exercises so far are functions and classes without a memory
+        self._values: frozenset[str] = frozenset()  # names of anybody's
+        self._made: dict[str, Cell] = {}  # the student's names, and the cell that each is from
 
     def leaves_alone(self, source: str, given: bool) -> bool:
-        """Whether running this cell next leaves all that the student's functions so far do as it is."""
+        """Whether running this cell next leaves all that the exercises so far do as it is."""
         cell = look_at(source)
-        new = cell.binds | cell.defines
-        values = self._values | cell.binds
-        apart = not new & (self._reads | self._names) and cell.writes <= values and not cell.writes & self._reads
+        new, used = cell.binds | cell.defines, self._used()
+        apart = not new & used and cell.writes <= self._values | cell.binds and not cell.writes & used
         before = self.keeps_nothing
-        self._values = values
+        self._values |= cell.binds
         if not given:
-            self._names |= new
-            self._reads |= cell.reads
-            self._recalls |= cell.recalls
-            self.keeps_nothing &= cell.plain and not cell.binds & self.exercises
-        self.keeps_nothing &= not self._recalls & self._values
+            self._made |= dict.fromkeys(new, cell)
+            self.keeps_nothing &= cell.plain and cell.writes <= self._values and not cell.binds & self.exercises
+        used = self._used()
+        recalled = {name for made in used & self._made.keys() for name in self._made[made].recalls}
+        self.keeps_nothing &= not recalled & self._values
         return before and apart and (given or cell.plain)
+
+    def _used(self) -> frozenset[str]:
+        """The exercises that there are, and all names that they may come to: through what they read, and that reads."""
+        found: set[str] = set()
+        left = {name for name in self.exercises if name in self._made}
+        while left:
+            name = left.pop()
+            found.add(name)
+            left |= (self._made[name].reads if name in self._made else frozenset()) - found
+        return frozenset(found)
 
 
 @functools.lru_cache(maxsize=1024)
@@ -154,12 +162,12 @@ def _is_plain(tree: ast.Module, shared: frozenset[str]) -> bool:
                 ):
                     return False
             case ast.Name():
-                if node.id in FAR_REACHING:
+                if node.id in FAR_REACHING or (node.id.startswith("__") and node.id not in PRIVATE):
                     return False
             case ast.Attribute():
                 hidden = node.attr.startswith("__") and node.attr not in PRIVATE
                 setter = node.attr.startswith(SETTERS) and root_of(node) in ("torch", "np", "numpy")
-                if hidden or node.attr in FAR_REACHING or (setter and node.attr != "set_grad_enabled"):
+                if hidden or node.attr in FAR_REACHING - SHARED_NAMES or (setter and node.attr != "set_grad_enabled"):
                     return False
         if id(node) in inside and _is_written_into(node) and root_of(node) in ("", "cls", *shared):
             return False

@@ -5,7 +5,17 @@ import numpy as np
 import torch
 from torch import Tensor
 
-from labkit import assert_close, check, explain, explore_strides, hint, letters, show_strides
+from labkit import (
+    assert_answered,
+    assert_close,
+    assert_letters,
+    assert_some_right,
+    check,
+    explain,
+    explore_strides,
+    hint,
+    show_strides,
+)
 
 # %% [markdown]
 # # Tensors: values, views and types
@@ -1515,12 +1525,7 @@ with check(
     guard=True,
     hint="Which key or letter is missing?",
 ):
-    got = interview()
-    assert isinstance(got, dict), f"your result is a {type(got).__name__}"
-    assert set(got) == {"q1", "q2", "q3", "q4", "q5", "q6"}, f"your keys are {sorted(map(str, got))}"
-    for question in got:
-        assert letters(got, question), f"{question} has no letters"
-        assert set(letters(got, question)) <= set("abcde"), f"{question} has {got[question]!r}"
+    assert_answered(interview(), questions=6)
 ### BEGIN HIDDEN TESTS
 with check(
     "at least two questions are right",
@@ -1529,23 +1534,21 @@ with check(
     guard=True,
     hint="Which of your answers did you try out?",
 ):
-    got = interview()
-    key = {"q1": "ad", "q2": "ace", "q3": "ade", "q4": "be", "q5": "bd", "q6": "bde"}
-    assert sum(letters(got, question) == right for question, right in key.items()) >= 2, "fewer than two are right"
+    assert_some_right(interview(), {"q1": "ad", "q2": "ace", "q3": "ade", "q4": "be", "q5": "bd", "q6": "bde"})
 with check(
     "q1: creating", weight=4, hint="What decides the dtype: the data, or the function? And the length of arange?"
 ):
-    assert letters(interview(), "q1") == "ad", "not all of your letters for q1 are right, or some are missing"
+    assert_letters(interview(), "q1", "ad")
 with check("q2: promotion", weight=4, hint="What is the difference between the shapes () and (1,)?"):
-    assert letters(interview(), "q2") == "ace", "not all of your letters for q2 are right, or some are missing"
+    assert_letters(interview(), "q2", "ace")
 with check("q3: views", weight=4, hint="Is it read with advanced indexing, or assigned with it?"):
-    assert letters(interview(), "q3") == "ade", "not all of your letters for q3 are right, or some are missing"
+    assert_letters(interview(), "q3", "ade")
 with check("q4: strides", weight=4, hint="In which unit are strides counted?"):
-    assert letters(interview(), "q4") == "be", "not all of your letters for q4 are right, or some are missing"
+    assert_letters(interview(), "q4", "be")
 with check("q5: NumPy", weight=4, hint="What does each of them do if the dtype fits already?"):
-    assert letters(interview(), "q5") == "bd", "not all of your letters for q5 are right, or some are missing"
+    assert_letters(interview(), "q5", "bd")
 with check("q6: masks, sums and few bits", weight=4, hint="Which of these did a given cell of this lab print?"):
-    assert letters(interview(), "q6") == "bde", "not all of your letters for q6 are right, or some are missing"
+    assert_letters(interview(), "q6", "bde")
 ### END HIDDEN TESTS
 
 # %% [markdown]

@@ -5,13 +5,15 @@ import torch
 from torch import Tensor, nn
 
 from labkit import (
+    assert_answered,
     assert_close,
+    assert_letters,
+    assert_some_right,
     check,
     device,
     explain,
     explore_broadcasting,
     hint,
-    letters,
     probes,
     show_broadcasting,
     show_strides,
@@ -1735,12 +1737,7 @@ with check(
     guard=True,
     hint="Which key or letter is missing?",
 ):
-    got = interview()
-    assert isinstance(got, dict), f"your result is a {type(got).__name__}"
-    assert set(got) == {"q1", "q2", "q3", "q4", "q5", "q6"}, f"your keys are {sorted(map(str, got))}"
-    for question in got:
-        assert letters(got, question), f"{question} has no letters"
-        assert set(letters(got, question)) <= set("abcde"), f"{question} has {got[question]!r}"
+    assert_answered(interview(), questions=6)
 ### BEGIN HIDDEN TESTS
 with check(
     "at least two questions are right",
@@ -1749,21 +1746,19 @@ with check(
     guard=True,
     hint="Which of your answers did you try out?",
 ):
-    got = interview()
-    key = {"q1": "ace", "q2": "bcde", "q3": "cd", "q4": "ac", "q5": "ae", "q6": "bde"}
-    assert sum(letters(got, question) == right for question, right in key.items()) >= 2, "fewer than two are right"
+    assert_some_right(interview(), {"q1": "ace", "q2": "bcde", "q3": "cd", "q4": "ac", "q5": "ae", "q6": "bde"})
 with check("q1: view against reshape", weight=4, hint="Which of the views of grid.T worked? What does reshape say?"):
-    assert letters(interview(), "q1") == "ace", "not all of your letters for q1 are right, or some are missing"
+    assert_letters(interview(), "q1", "ace")
 with check("q2: layout", weight=4, hint="Write down the strides of each. Which sizes are 1?"):
-    assert letters(interview(), "q2") == "bcde", "not all of your letters for q2 are right, or some are missing"
+    assert_letters(interview(), "q2", "bcde")
 with check("q3: dimensions of size 1", weight=4, hint="What did squeeze(0) do where the size was 5?"):
-    assert letters(interview(), "q3") == "cd", "not all of your letters for q3 are right, or some are missing"
+    assert_letters(interview(), "q3", "cd")
 with check("q4: broadcasting", weight=4, hint="From which side are shapes aligned? Can an operation in place grow x?"):
-    assert letters(interview(), "q4") == "ac", "not all of your letters for q4 are right, or some are missing"
+    assert_letters(interview(), "q4", "ac")
 with check("q5: devices", weight=4, hint="Which of the seven lines with far and near raised an error?"):
-    assert letters(interview(), "q5") == "ae", "not all of your letters for q5 are right, or some are missing"
+    assert_letters(interview(), "q5", "ae")
 with check("q6: code for any device", weight=4, hint="Which of the three modules with a table worked, and why?"):
-    assert letters(interview(), "q6") == "bde", "not all of your letters for q6 are right, or some are missing"
+    assert_letters(interview(), "q6", "bde")
 ### END HIDDEN TESTS
 
 # %% [markdown]

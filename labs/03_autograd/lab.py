@@ -5,7 +5,16 @@ import numpy as np
 import torch
 from torch import Tensor
 
-from labkit import assert_close, check, explain, hint, letters, show_graph
+from labkit import (
+    assert_answered,
+    assert_close,
+    assert_letters,
+    assert_some_right,
+    check,
+    explain,
+    hint,
+    show_graph,
+)
 
 # %% [markdown]
 # # Autograd: what is recorded, and what backward does
@@ -1794,12 +1803,7 @@ with check(
     guard=True,
     hint="Which key or letter is missing?",
 ):
-    got = interview()
-    assert isinstance(got, dict), f"your result is a {type(got).__name__}"
-    assert set(got) == {"q1", "q2", "q3", "q4", "q5", "q6"}, f"your keys are {sorted(map(str, got))}"
-    for question in got:
-        assert letters(got, question), f"{question} has no letters"
-        assert set(letters(got, question)) <= set("abcde"), f"{question} has {got[question]!r}"
+    assert_answered(interview(), questions=6)
 ### BEGIN HIDDEN TESTS
 with check(
     "at least two questions are right",
@@ -1808,25 +1812,23 @@ with check(
     guard=True,
     hint="One right answer can be a guess. Which of the sections would you read again?",
 ):
-    got = interview()
-    key = {"q1": "acd", "q2": "bcde", "q3": "bde", "q4": "abcd", "q5": "ace", "q6": "ade"}
-    assert sum(letters(got, question) == right for question, right in key.items()) >= 2, "fewer than two are right"
+    assert_some_right(interview(), {"q1": "acd", "q2": "bcde", "q3": "bde", "q4": "abcd", "q5": "ace", "q6": "ade"})
 with check("q1: the graph", weight=4, hint="What does exp keep? What is the grad_fn of a leaf?"):
-    assert letters(interview(), "q1") == "acd", "not all of your letters for q1 are right, or some are missing"
+    assert_letters(interview(), "q1", "acd")
 with check("q2: define-by-run", weight=4, hint="What did the graph of halve_until_small show of its while?"):
-    assert letters(interview(), "q2") == "bcde", "not all of your letters for q2 are right, or some are missing"
+    assert_letters(interview(), "q2", "bcde")
 with check(
     "q3: leaves and .grad",
     weight=4,
     hint="Which of w1, w2 and w3 were leaves, and what had a .grad after backward?",
 ):
-    assert letters(interview(), "q3") == "bde", "not all of your letters for q3 are right, or some are missing"
+    assert_letters(interview(), "q3", "bde")
 with check("q4: vector-Jacobian products", weight=4, hint="How many rows does J have? What counts as a scalar?"):
-    assert letters(interview(), "q4") == "abcd", "not all of your letters for q4 are right, or some are missing"
+    assert_letters(interview(), "q4", "abcd")
 with check("q5: zero or None", weight=4, hint="What did the name first show after the second backward?"):
-    assert letters(interview(), "q5") == "ace", "not all of your letters for q5 are right, or some are missing"
+    assert_letters(interview(), "q5", "ace")
 with check("q6: cuts", weight=4, hint="Which of the six lines under 'What cuts the graph?' kept their history?"):
-    assert letters(interview(), "q6") == "ade", "not all of your letters for q6 are right, or some are missing"
+    assert_letters(interview(), "q6", "ade")
 ### END HIDDEN TESTS
 
 # %% [markdown]

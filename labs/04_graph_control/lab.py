@@ -2,7 +2,18 @@
 import torch
 from torch import Tensor, nn
 
-from labkit import assert_close, check, explain, hint, letters, probes, show_graph, show_kept
+from labkit import (
+    assert_answered,
+    assert_close,
+    assert_letters,
+    assert_some_right,
+    check,
+    explain,
+    hint,
+    probes,
+    show_graph,
+    show_kept,
+)
 
 # %% [markdown]
 # # Controlling the graph
@@ -1868,12 +1879,7 @@ with check(
     guard=True,
     hint="Which key or letter is missing?",
 ):
-    got = interview()
-    assert isinstance(got, dict), f"your result is a {type(got).__name__}"
-    assert set(got) == {"q1", "q2", "q3", "q4", "q5", "q6"}, f"your keys are {sorted(map(str, got))}"
-    for question in got:
-        assert letters(got, question), f"{question} has no letters"
-        assert set(letters(got, question)) <= set("abcde"), f"{question} has {got[question]!r}"
+    assert_answered(interview(), questions=6)
 ### BEGIN HIDDEN TESTS
 with check(
     "at least two questions are right",
@@ -1882,21 +1888,19 @@ with check(
     guard=True,
     hint="One right answer can be a guess. Which of the sections would you read again?",
 ):
-    got = interview()
-    key = {"q1": "acd", "q2": "bce", "q3": "abd", "q4": "be", "q5": "de", "q6": "bd"}
-    assert sum(letters(got, question) == right for question, right in key.items()) >= 2, "fewer than two are right"
+    assert_some_right(interview(), {"q1": "acd", "q2": "bce", "q3": "abd", "q4": "be", "q5": "de", "q6": "bd"})
 with check("q1: detach", weight=4, hint="What did the list of detached tensors show after three steps?"):
-    assert letters(interview(), "q1") == "acd", "not all of your letters for q1 are right, or some are missing"
+    assert_letters(interview(), "q1", "acd")
 with check("q2: eval and no_grad", weight=4, hint="What did model.train(was) do to a BatchNorm in evaluation mode?"):
-    assert letters(interview(), "q2") == "bce", "not all of your letters for q2 are right, or some are missing"
+    assert_letters(interview(), "q2", "bce")
 with check("q3: no_grad and inference_mode", weight=4, hint="Which of the six things with an inference tensor worked?"):
-    assert letters(interview(), "q3") == "abd", "not all of your letters for q3 are right, or some are missing"
+    assert_letters(interview(), "q3", "abd")
 with check("q4: memory", weight=4, hint="What does a name hold alive? Look at the picture of the hill again."):
-    assert letters(interview(), "q4") == "be", "not all of your letters for q4 are right, or some are missing"
+    assert_letters(interview(), "q4", "be")
 with check("q5: two passes", weight=4, hint="What does x + 1 keep? What does each of the two options record?"):
-    assert letters(interview(), "q5") == "de", "not all of your letters for q5 are right, or some are missing"
+    assert_letters(interview(), "q5", "de")
 with check("q6: stops and frozen parts", weight=4, hint="Read the table of frozen parts again, row by row."):
-    assert letters(interview(), "q6") == "bd", "not all of your letters for q6 are right, or some are missing"
+    assert_letters(interview(), "q6", "bd")
 ### END HIDDEN TESTS
 
 # %% [markdown]

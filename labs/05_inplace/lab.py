@@ -6,7 +6,18 @@ import numpy as np
 import torch
 from torch import Tensor, nn
 
-from labkit import assert_close, check, explain, hint, letters, probes, show_versions, try_writes
+from labkit import (
+    assert_answered,
+    assert_close,
+    assert_letters,
+    assert_some_right,
+    check,
+    explain,
+    hint,
+    probes,
+    show_versions,
+    try_writes,
+)
 
 # %% [markdown]
 # # In place: what fails now, at backward, or silently
@@ -1962,12 +1973,7 @@ with check(
     guard=True,
     hint="Which key or letter is missing?",
 ):
-    got = interview()
-    assert isinstance(got, dict), f"your result is a {type(got).__name__}"
-    assert set(got) == {"q1", "q2", "q3", "q4", "q5", "q6"}, f"your keys are {sorted(map(str, got))}"
-    for question in got:
-        assert letters(got, question), f"{question} has no letters"
-        assert set(letters(got, question)) <= set("abcde"), f"{question} has {got[question]!r}"
+    assert_answered(interview(), questions=6)
 ### BEGIN HIDDEN TESTS
 with check(
     "at least two questions are right",
@@ -1976,21 +1982,19 @@ with check(
     guard=True,
     hint="One right answer can be a guess. Which of the sections would you read again?",
 ):
-    got = interview()
-    key = {"q1": "acd", "q2": "ad", "q3": "bce", "q4": "ab", "q5": "abd", "q6": "bcd"}
-    assert sum(letters(got, question) == right for question, right in key.items()) >= 2, "fewer than two are right"
+    assert_some_right(interview(), {"q1": "acd", "q2": "ad", "q3": "bce", "q4": "ab", "q5": "abd", "q6": "bcd"})
 with check("q1: what writes in place", weight=4, hint="Which statements did the second name see in the first cell?"):
-    assert letters(interview(), "q1") == "acd", "not all of your letters for q1 are right, or some are missing"
+    assert_letters(interview(), "q1", "acd")
 with check("q2: leaves", weight=4, hint="What was a after the error? What does an addition keep?"):
-    assert letters(interview(), "q2") == "ad", "not all of your letters for q2 are right, or some are missing"
+    assert_letters(interview(), "q2", "ad")
 with check("q3: the version counter", weight=4, hint="Which of the five writes to x gave 6 instead of an error?"):
-    assert letters(interview(), "q3") == "bce", "not all of your letters for q3 are right, or some are missing"
+    assert_letters(interview(), "q3", "bce")
 with check("q4: what is kept", weight=4, hint="Look at the table of input, output and nothing again."):
-    assert letters(interview(), "q4") == "ab", "not all of your letters for q4 are right, or some are missing"
+    assert_letters(interview(), "q4", "ab")
 with check("q5: ReLU in place", weight=4, hint="What did the last column of the measurement of eight layers say?"):
-    assert letters(interview(), "q5") == "abd", "not all of your letters for q5 are right, or some are missing"
+    assert_letters(interview(), "q5", "abd")
 with check("q6: recorded writes", weight=4, hint="What was the gradient of b, and of the overwritten row?"):
-    assert letters(interview(), "q6") == "bcd", "not all of your letters for q6 are right, or some are missing"
+    assert_letters(interview(), "q6", "bcd")
 ### END HIDDEN TESTS
 
 # %% [markdown]

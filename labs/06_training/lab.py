@@ -10,7 +10,17 @@ from sklearn.datasets import load_digits
 from torch import Tensor, nn
 from torch.utils.data import DataLoader, TensorDataset
 
-from labkit import assert_close, check, explain, hint, letters, probes, show_curves
+from labkit import (
+    assert_answered,
+    assert_close,
+    assert_letters,
+    assert_some_right,
+    check,
+    explain,
+    hint,
+    probes,
+    show_curves,
+)
 
 # %% [markdown]
 # # Training: the loop, and what goes wrong in it
@@ -1675,12 +1685,7 @@ with check(
     guard=True,
     hint="Which key or letter is missing?",
 ):
-    got = interview()
-    assert isinstance(got, dict), f"your result is a {type(got).__name__}"
-    assert set(got) == {"q1", "q2", "q3", "q4", "q5", "q6"}, f"your keys are {sorted(map(str, got))}"
-    for question in got:
-        assert letters(got, question), f"{question} has no letters"
-        assert set(letters(got, question)) <= set("abcde"), f"{question} has {got[question]!r}"
+    assert_answered(interview(), questions=6)
 ### BEGIN HIDDEN TESTS
 with check(
     "at least two questions are right",
@@ -1689,21 +1694,19 @@ with check(
     guard=True,
     hint="One right answer can be a guess. Which of the sections would you read again?",
 ):
-    got = interview()
-    key = {"q1": "bcd", "q2": "bce", "q3": "cd", "q4": "ade", "q5": "cde", "q6": "ac"}
-    assert sum(letters(got, question) == right for question, right in key.items()) >= 2, "fewer than two are right"
+    assert_some_right(interview(), {"q1": "bcd", "q2": "bce", "q3": "cd", "q4": "ade", "q5": "cde", "q6": "ac"})
 with check("q1: zero_grad", weight=4, hint="Which of the five orders were equal? Which of them learned nothing?"):
-    assert letters(interview(), "q1") == "bcd", "not all of your letters for q1 are right, or some are missing"
+    assert_letters(interview(), "q1", "bcd")
 with check("q2: eval and no_grad", weight=4, hint="What was printed in evaluation mode, and what under no_grad?"):
-    assert letters(interview(), "q2") == "bce", "not all of your letters for q2 are right, or some are missing"
+    assert_letters(interview(), "q2", "bce")
 with check("q3: parameters and buffers", weight=4, hint="What did Parts list, save and cast?"):
-    assert letters(interview(), "q3") == "cd", "not all of your letters for q3 are right, or some are missing"
+    assert_letters(interview(), "q3", "cd")
 with check("q4: the loss of an epoch", weight=4, hint="Which curves does a training with dropout give?"):
-    assert letters(interview(), "q4") == "ade", "not all of your letters for q4 are right, or some are missing"
+    assert_letters(interview(), "q4", "ade")
 with check("q5: accumulation", weight=4, hint="What did your window divide by, and what did it hold?"):
-    assert letters(interview(), "q5") == "cde", "not all of your letters for q5 are right, or some are missing"
+    assert_letters(interview(), "q5", "cde")
 with check("q6: the same numbers again", weight=4, hint="What did one more draw change? What did deepcopy keep?"):
-    assert letters(interview(), "q6") == "ac", "not all of your letters for q6 are right, or some are missing"
+    assert_letters(interview(), "q6", "ac")
 ### END HIDDEN TESTS
 
 # %% [markdown]

@@ -7,7 +7,18 @@ import torch
 from torch import Tensor, nn
 from torch.utils.checkpoint import checkpoint
 
-from labkit import assert_close, check, explain, hint, letters, memory, probes, show_memory
+from labkit import (
+    assert_answered,
+    assert_close,
+    assert_letters,
+    assert_some_right,
+    check,
+    explain,
+    hint,
+    memory,
+    probes,
+    show_memory,
+)
 
 # %% [markdown]
 # # Where the memory goes
@@ -1486,12 +1497,7 @@ with check(
     guard=True,
     hint="Which key or letter is missing?",
 ):
-    got = interview()
-    assert isinstance(got, dict), f"your result is a {type(got).__name__}"
-    assert set(got) == {"q1", "q2", "q3", "q4", "q5", "q6"}, f"your keys are {sorted(map(str, got))}"
-    for question in got:
-        assert letters(got, question), f"{question} has no letters"
-        assert set(letters(got, question)) <= set("abcde"), f"{question} has {got[question]!r}"
+    assert_answered(interview(), questions=6)
 ### BEGIN HIDDEN TESTS
 with check(
     "at least two questions are right",
@@ -1500,21 +1506,19 @@ with check(
     guard=True,
     hint="One right answer can be a guess. Which of the sections would you read again?",
 ):
-    got = interview()
-    key = {"q1": "bce", "q2": "cd", "q3": "bce", "q4": "bde", "q5": "bc", "q6": "ad"}
-    assert sum(letters(got, question) == right for question, right in key.items()) >= 2, "fewer than two are right"
+    assert_some_right(interview(), {"q1": "bce", "q2": "cd", "q3": "bce", "q4": "bde", "q5": "bc", "q6": "ad"})
 with check("q1: a model's bytes", weight=4, hint="What did the 112 GB consist of?"):
-    assert letters(interview(), "q1") == "bce", "not all of your letters for q1 are right, or some are missing"
+    assert_letters(interview(), "q1", "bce")
 with check("q2: allocated and reserved", weight=4, hint="What did your Allocator do in each case?"):
-    assert letters(interview(), "q2") == "cd", "not all of your letters for q2 are right, or some are missing"
+    assert_letters(interview(), "q2", "cd")
 with check("q3: leaks", weight=4, hint="Which of the six loops is it?"):
-    assert letters(interview(), "q3") == "bce", "not all of your letters for q3 are right, or some are missing"
+    assert_letters(interview(), "q3", "bce")
 with check("q4: smaller batches", weight=4, hint="Which of the four kinds of bytes know the batch?"):
-    assert letters(interview(), "q4") == "bde", "not all of your letters for q4 are right, or some are missing"
+    assert_letters(interview(), "q4", "bde")
 with check("q5: checkpointing", weight=4, hint="What were the peaks, and how often was addmm called?"):
-    assert letters(interview(), "q5") == "bc", "not all of your letters for q5 are right, or some are missing"
+    assert_letters(interview(), "q5", "bc")
 with check("q6: a checkpoint's traps", weight=4, hint="What raised no error? What did your checkpoint_once need?"):
-    assert letters(interview(), "q6") == "ad", "not all of your letters for q6 are right, or some are missing"
+    assert_letters(interview(), "q6", "ad")
 ### END HIDDEN TESTS
 
 # %% [markdown]

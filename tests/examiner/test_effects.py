@@ -25,6 +25,7 @@ PLAIN = [
     "y = table + 1\ny[0] = 3\nfor n in range(3):\n    y = y + n",
     "with torch.no_grad():\n    print(given(table))",
     "torch.set_grad_enabled(True)",
+    "def f(model, x):\n    model.eval()\n    for module in model.modules():\n        module.training = False\n    return model(x)",
 ]
 LASTING = [
     "def f(x, kept=[]):\n    return x",
@@ -46,6 +47,7 @@ LASTING = [
     "%timeit given(table)",
     "def f(x:",
     "import torch.multiprocessing",
+    "def f(x):\n    return __builtins__.eval(x)",
 ]
 
 
@@ -74,8 +76,10 @@ def test_a_cell_that_may_keep_or_reach_something_is_not(source: str) -> None:
         ("f = given", "print(1)", False, False),
         ("def f(x):\n    return 2 * x", "given.calls = 1", False, False),
         ("def f(x):\n    return 2 * x", "del f", True, False),
-        ("x = 1\ndef g(y):\n    return x", "print(1)", False, False),
+        ("x = 1\ndef f(y):\n    return x", "print(1)", False, False),
         ("def f(x):\n    return 2 * x", "x = table * 2\nprint(x)", False, True),
+        ("def f(x):\n    return 2 * x\ny = table + 1", "y = 3", True, True),
+        ("def f(x):\n    return 2 * x\ndef shows():\n    print(table)", "print(1)", False, False),
     ],
 )
 def test_a_later_cell_leaves_an_earlier_function_alone(exercise: str, later: str, given: bool, alone: bool) -> None:
@@ -83,6 +87,27 @@ def test_a_later_cell_leaves_an_earlier_function_alone(exercise: str, later: str
     effects.leaves_alone(GIVEN, given=True)
     effects.leaves_alone(exercise, given=False)
     assert effects.leaves_alone(later, given) is alone
+
+
+@pytest.mark.parametrize(
+    ("cells", "alone"),
+    [
+        (["def f(x):\n    return 2 * x", "shows = lambda: print(table)", "print(f(table))"], True),
+        (["def f(x):\n    return 2 * x", "print(table)", "table = 3"], True),
+        (["def f(x):\n    return helper(x)", "def helper(x):\n    return x + table", "print(1)"], False),
+        (["def helper(x):\n    counts.append(x)", "def f(x):\n    return helper(x)", "print(1)"], False),
+        (["def helper(x):\n    return x", "def f(x):\n    return helper(x)", "print(1)"], True),
+        (["def helper(x):\n    return x", "def f(x):\n    return helper(x)", "helper = 3"], False),
+        (["def f(x):\n    f.calls.append(x)", "f.calls = []", "f(table)"], False),
+    ],
+    ids=["no exercise reads it", "read once", "later helper", "helper with memory", "helper", "replaced", "attribute"],
+)
+def test_what_an_exercise_may_come_to_decides(cells: list[str], alone: bool) -> None:
+    effects = Effects(["f"])
+    effects.leaves_alone(GIVEN, given=True)
+    for source in cells[:-1]:
+        effects.leaves_alone(source, given=False)
+    assert effects.leaves_alone(cells[-1], given=True) is alone
 
 
 def test_given_cells_are_needed_where_a_check_could_tell_that_they_did_not_run() -> None:

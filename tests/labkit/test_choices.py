@@ -1,17 +1,53 @@
-"""Letters of a multiple choice, however they were typed."""
+"""Letters of a multiple choice, however they were typed, and what is said of them."""
 
 from __future__ import annotations
 
 import pytest
 
-from labkit import letters
+from labkit import assert_answered, assert_letters, assert_some_right
+from labkit.choices import letters
+
+KEY = {"q1": "abd", "q2": "c", "q3": "be"}
 
 
 @pytest.mark.parametrize("typed", ["abd", "dba", "A, B, D", "a b d", "aabbd"])
 def test_order_case_and_separators_make_no_difference(typed: str) -> None:
     assert letters({"q1": typed}, "q1") == "abd"
+    assert_letters({"q1": typed}, "q1", "abd")
 
 
 @pytest.mark.parametrize("answers", [None, {}, {"q2": "a"}, "abc", 3, {"q1": ""}])
 def test_no_answer_has_no_letters(answers: object) -> None:
     assert letters(answers, "q1") == ""
+
+
+@pytest.mark.parametrize("typed", ["ab", "abcd", "abe", "", 7])
+def test_a_letter_too_few_or_too_many_is_wrong_and_none_is_named(typed: object) -> None:
+    with pytest.raises(AssertionError, match=r"^not all of your letters for q1 are right, or some are missing$"):
+        assert_letters({"q1": typed}, "q1", "abd")
+
+
+def test_all_questions_answered_by_letters_pass_whether_right_or_wrong() -> None:
+    assert_answered({"q1": "a", "q2": "E, b", "q3": "abcde"}, questions=3)
+
+
+@pytest.mark.parametrize(
+    ("answers", "said"),
+    [
+        (None, "your result is a NoneType"),
+        ({"q1": "a"}, r"your keys are \['q1'\]"),
+        ({"q1": "a", "q2": "b", "q3": "c", "q4": "d"}, "your keys are"),
+        ({"q1": "a", "q2": " ", "q3": "c"}, "q2 has no letters"),
+        ({"q1": "a", "q2": "b", "q3": "f"}, "q3 has 'f'"),
+    ],
+)
+def test_what_is_not_an_answer_is_said(answers: object, said: str) -> None:
+    with pytest.raises(AssertionError, match=said):
+        assert_answered(answers, questions=3)
+
+
+def test_two_right_questions_are_more_than_a_guess() -> None:
+    assert_some_right({"q1": "bad", "q2": "c", "q3": "a"}, KEY)
+    for answers in ({"q1": "abd", "q2": "a", "q3": "a"}, {}, None):
+        with pytest.raises(AssertionError, match="fewer than two"):
+            assert_some_right(answers, KEY)
