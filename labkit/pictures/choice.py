@@ -21,14 +21,21 @@ class Choice(Picture):
         return {**super()._repr_mimebundle_(**options), **self._widget()}
 
     def _widget(self) -> dict[str, Any]:
-        """The widget's part of what a notebook shows. Nothing where there is no kernel, no ipywidgets or no drawing."""
+        """The widget's part of what a notebook shows.
+
+        Nothing where there is no kernel, no ipywidgets or no drawing, or where the whole has one part.
+        """
         try:
             import ipywidgets
             from IPython import get_ipython
 
             if get_ipython() is None or not isinstance(self.drawing, bytes):
                 return {}
-            buttons = ipywidgets.ToggleButtons(options=self.options, value=self.options[0])
+            if len(self.options) < (3 if self.options[0] == ALL else 2):
+                return {}
+            buttons = ipywidgets.ToggleButtons(
+                options=self.options, value=self.options[0], style={"button_width": "initial"}
+            )
             image = ipywidgets.Image(value=self.drawing, format="png")
 
             def choose(change: dict[str, Any]) -> None:

@@ -31,6 +31,13 @@ class NotebookPage:
         expect(prompt).to_have_text(re.compile(rf"^\[(?!{before}\])\d+\]:"))
         return cell.locator(".jp-OutputArea")
 
+    def run_all(self) -> None:
+        """Run every cell, as the menu does, and wait for the last one's end."""
+        self.page.get_by_role("menuitem", name="Run", exact=True).click()
+        self.page.get_by_role("menuitem", name="Run All Cells", exact=True).click()
+        code = self.page.locator(".jp-Notebook .jp-CodeCell .jp-InputPrompt")
+        expect(code.last).to_have_text(re.compile(r"^\[\d+\]:"))
+
     def rewrite_last_line(self, text: str, line: str) -> None:
         """Go to the end of the cell and type `line` in place of what stands there, behind its indent."""
         self.cell(text).locator(".cm-content").click()

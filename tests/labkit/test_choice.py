@@ -15,8 +15,8 @@ from labkit.pictures.choice import Choice
 WIDGET = "application/vnd.jupyter.widget-view+json"
 
 
-def choice() -> Choice:
-    return Choice("two ways", ["all", "one"], lambda chosen: chosen.encode())
+def choice(*parts: str) -> Choice:
+    return Choice("two ways", ["all", *(parts or ("one", "other"))], lambda chosen: chosen.encode())
 
 
 def test_without_a_kernel_the_whole_stands_still() -> None:
@@ -39,6 +39,11 @@ def test_in_a_kernel_a_button_draws_its_part(monkeypatch: pytest.MonkeyPatch) ->
     assert image.value == b"all"
     buttons.value = "one"
     assert image.value == b"one"
+
+
+def test_where_the_whole_has_one_part_there_is_nothing_to_choose(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(IPython, "get_ipython", lambda: object())
+    assert WIDGET not in choice("one")._repr_mimebundle_()
 
 
 def test_strides_of_several_views_are_said_in_words() -> None:

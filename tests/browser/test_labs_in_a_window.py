@@ -1,0 +1,52 @@
+"""Every released lab in JupyterLab's window: all cells run, all pictures show, and what can be chosen changes them."""
+
+from __future__ import annotations
+
+import os
+import re
+import shutil
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+from lab_pages import NotebookPage
+from lab_server import LabServer, lab_server
+from playwright.sync_api import Locator, Page, expect
+
+pytestmark = [pytest.mark.browser, pytest.mark.slow]
+
+RELEASE = Path(__file__).parents[2] / "release"
+LABS = sorted(path.name for path in RELEASE.iterdir())
+NIGHTLY = os.environ.get("HYPOTHESIS_PROFILE") == "nightly"
+
+
+@pytest.fixture
+def student(tmp_path_factory: pytest.TempPathFactory) -> Iterator[LabServer]:
+    folder = tmp_path_factory.mktemp("student")
+    shutil.copytree(RELEASE, folder, dirs_exist_ok=True)
+    with lab_server(folder, tmp_path_factory.mktemp("home")) as server:
+        yield server
+
+
+@pytest.mark.parametrize("lab", LABS if NIGHTLY else LABS[:1])
+def test_a_released_lab_runs_from_its_first_cell_to_its_last(student: LabServer, page: Page, lab: str) -> None:
+    """Slow: a kernel runs the whole lab; in the nightly run every lab."""
+    notebook = NotebookPage(page, student, f"{lab}/{lab}.ipynb")
+    notebook.run_all()
+
+    # What fails on purpose is caught by the lab; nothing unwritten stops the way to the next section.
+    expect(page.locator('[data-mime-type="application/vnd.jupyter.error"]')).to_have_count(0)
+    pictures = page.locator(".jp-OutputArea img")
+    assert pictures.evaluate_all("all => all.every(one => one.complete && one.naturalWidth > 0)")
+    for choice in page.locator(".widget-toggle-buttons").all():
+        assert len(set(pictures_of(choice))) > 1, "whatever is chosen, the picture is the same"
+
+
+def pictures_of(choice: Locator) -> Iterator[str]:
+    """What the picture beside the buttons shows after a click on each."""
+    picture = choice.locator("xpath=ancestor::*[contains(@class, 'jp-OutputArea-output')][1]").locator("img").first
+    for button in choice.get_by_role("button").all():
+        button.click()
+        expect(button).to_have_class(re.compile("mod-active"))
+        expect(choice.page.locator("#jp-main-statusbar").get_by_text("| Idle")).to_be_visible()
+        yield str(picture.evaluate("one => fetch(one.src).then(it => it.text())"))
