@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import contextlib
 import io
+import math
 import os
 import pickle
 import select
@@ -17,7 +18,7 @@ import tempfile
 import time
 from collections.abc import Callable
 from datetime import timedelta
-from typing import Any
+from typing import Any, NamedTuple, cast
 
 import torch
 
@@ -50,14 +51,19 @@ def ranks(f: Callable[..., Any], *args: Any, world_size: int = 2, seconds: float
             answers = _gather(pipes, seconds)
         finally:
             _end(pids, pipes)
-    failed = [error for result, error in answers if error is not None]
+    failed = [answer for answer in answers if answer.error is not None]
     if failed:
-        raise next((e for e in failed if not isinstance(e, _Lost)), failed[0])
-    return [result for result, _ in answers]
+        # Where one rank fails, the others lose their connection to it: what they raise says less.
+        raise cast(BaseException, min(failed, key=lambda answer: answer.when).error)
+    return [answer.result for answer in answers]
 
 
-class _Lost(RuntimeError):
-    """A rank that gave no answer: another one's exception, where there is one, says more."""
+class _Answer(NamedTuple):
+    """when: seconds on the machine's monotonic clock when the exception was raised; of a rank without answer, never."""
+
+    result: Any = None
+    error: BaseException | None = None
+    when: float = math.inf
 
 
 def _start(f: Any, args: Any, rank: int, world_size: int, store: str, seconds: float) -> tuple[int, int]:
@@ -79,8 +85,7 @@ def _start(f: Any, args: Any, rank: int, world_size: int, store: str, seconds: f
         os._exit(status)
 
 
-def _run(f: Any, args: Any, rank: int, world_size: int, store: str, seconds: float) -> tuple[Any, Any]:
-    """(result, None) or (None, exception)."""
+def _run(f: Any, args: Any, rank: int, world_size: int, store: str, seconds: float) -> _Answer:
     import torch.distributed as dist
 
     os.environ.setdefault("GLOO_SOCKET_IFNAME", "lo")
@@ -89,38 +94,40 @@ def _run(f: Any, args: Any, rank: int, world_size: int, store: str, seconds: flo
     try:
         dist.init_process_group("gloo", f"file://{store}", timeout=wait, rank=rank, world_size=world_size)
     except Exception as error:
-        return None, ProbeError(f"gloo does not start here: {error}")
+        return _Answer(error=ProbeError(f"gloo does not start here: {error}"), when=time.monotonic())
     try:
         result = f(rank, world_size, *args)
         dist.barrier()  # the first to end takes the group's connections along
-        return torch.utils._pytree.tree_map_only(torch.Tensor, lambda t: t.detach().clone(), result), None
+        return _Answer(torch.utils._pytree.tree_map_only(torch.Tensor, lambda t: t.detach().clone(), result))
     except BaseException as error:
-        return None, error
+        return _Answer(error=error, when=time.monotonic())
 
 
-def _packed(answer: tuple[Any, Any]) -> bytes:
+def _packed(answer: _Answer) -> bytes:
     try:
         packed = pickle.dumps(answer)
         pickle.loads(packed)
         return packed
     except Exception:
-        error = answer[1]
-        if error is None:
-            return pickle.dumps((None, TypeError(f"a {type(answer[0]).__name__} cannot leave its rank")))
-        return pickle.dumps((None, RuntimeError(f"{type(error).__name__}: {str(error)[:1000]}")))
+        error: Exception
+        if answer.error is None:
+            error = TypeError(f"a {type(answer.result).__name__} cannot leave its rank")
+        else:
+            error = RuntimeError(f"{type(answer.error).__name__}: {str(answer.error)[:1000]}")
+        return pickle.dumps(_Answer(error=error, when=min(answer.when, time.monotonic())))
 
 
-def _gather(pipes: list[int], seconds: float) -> list[tuple[Any, Any]]:
+def _gather(pipes: list[int], seconds: float) -> list[_Answer]:
     """The answer of each rank. After the first failure the others have a moment left: they may wait for it."""
     end = time.monotonic() + seconds
     chunks: dict[int, bytes] = {pipe: b"" for pipe in pipes}
-    answers: dict[int, tuple[Any, Any]] = {}
+    answers: dict[int, _Answer] = {}
     while len(answers) < len(pipes):
         waiting = [pipe for pipe in pipes if pipe not in answers]
         ready, _, _ = select.select(waiting, [], [], max(end - time.monotonic(), 0))
         if not ready:
-            if any(error is not None for _, error in answers.values()):
-                answers |= {pipe: (None, _Lost("a rank waited for another")) for pipe in waiting}
+            if any(answer.error is not None for answer in answers.values()):
+                answers |= {pipe: _Answer(error=RuntimeError("a rank waited for another")) for pipe in waiting}
                 break
             raise TimeoutError(f"{len(waiting)} of {len(pipes)} ranks did not end within {seconds:g} s")
         for pipe in ready:
@@ -129,8 +136,9 @@ def _gather(pipes: list[int], seconds: float) -> list[tuple[Any, Any]]:
             if chunk:
                 continue
             # What the ranks wrote is this process' own, or a fork's of it: as trustworthy as itself, and no more.
-            answers[pipe] = pickle.loads(chunks[pipe]) if chunks[pipe] else (None, _Lost("the process of a rank ended"))
-            if answers[pipe][1] is not None:
+            ended = _Answer(error=RuntimeError("the process of a rank ended"))
+            answers[pipe] = pickle.loads(chunks[pipe]) if chunks[pipe] else ended
+            if answers[pipe].error is not None:
                 end = min(end, time.monotonic() + GRACE)
     return [answers[pipe] for pipe in pipes]
 

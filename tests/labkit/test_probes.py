@@ -185,6 +185,16 @@ def test_a_rank_that_ends_its_process_is_told() -> None:
         probes.ranks(lambda rank, world_size: os._exit(3))
 
 
+def test_the_first_rank_to_fail_is_heard_not_those_that_lost_it() -> None:
+    def fails(rank: int, world_size: int) -> None:
+        if rank == 1:
+            raise KeyError("the second rank")
+        dist.barrier()
+
+    with pytest.raises(KeyError, match="the second rank"):
+        probes.ranks(fails)
+
+
 def test_whose_error_it_is() -> None:
     def broken(x: Any) -> Any:
         raise KeyError("mine")
