@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-import sys
 from collections.abc import Sequence
+from dataclasses import replace
 from typing import Any
 
 from labkit.pictures.picture import Picture, never_fails, new_figure, png_of
@@ -33,62 +33,44 @@ def show_broadcasting(*shapes: Shape) -> Picture:
     return Picture("\n".join(lines), lambda: _draw(rows, result))
 
 
-def explore_broadcasting(a: Shape = (4, 1), b: Shape = (3,)) -> Explorer:
+@never_fails
+def explore_broadcasting(a: Shape = (4, 1), b: Shape = (3,)) -> Picture:
     """Two fields for shapes, with the picture of show_broadcasting below, which follows them.
 
     Without a kernel or without ipywidgets it is the picture of the shapes given here.
     """
-    return Explorer(a, b)
+    still = show_broadcasting(a, b)
+    return replace(still, widgets=lambda: _fields((a, b), still))
 
 
-class Explorer:
-    """What a notebook displays: widgets where it can, else a still picture."""
+def _fields(start: Sequence[Shape], still: Picture) -> Any:
+    """The two fields, and the picture that follows them."""
+    import ipywidgets  # type: ignore[import-untyped]
 
-    def __init__(self, a: Shape, b: Shape) -> None:
-        self.start = (tuple(a), tuple(b))
-        self.still = show_broadcasting(a, b)
+    fields = [
+        ipywidgets.Text(value=", ".join(map(str, shape)), description=f"shape {name}:", continuous_update=False)
+        for name, shape in zip("ab", start, strict=True)
+    ]
+    drawing, words = ipywidgets.Image(format="png"), ipywidgets.HTML()
 
-    def __repr__(self) -> str:
-        return repr(self.still)
+    def show(picture: Picture) -> None:
+        made = picture.drawing
+        words.value = "" if isinstance(made, bytes) else "This cannot be drawn."
+        if isinstance(made, bytes):
+            drawing.value = made
 
-    def _repr_mimebundle_(self, **_: Any) -> dict[str, Any]:
-        shown = self.still._repr_mimebundle_()
-        ipython = sys.modules.get("IPython")
-        if ipython is None or ipython.get_ipython() is None:
-            return shown
+    def follow(*_: Any) -> None:
         try:
-            return {**self.widgets()._repr_mimebundle_(), **shown}
-        except Exception:  # no ipywidgets, or another version: the still picture says the same
-            return shown
+            shapes = [shape_of(field.value) for field in fields]
+        except ValueError as error:
+            words.value = str(error)
+        else:
+            show(show_broadcasting(*shapes))
 
-    def widgets(self) -> Any:
-        """The two fields, and the picture that follows them."""
-        import ipywidgets  # type: ignore[import-untyped]
-
-        fields = [
-            ipywidgets.Text(value=", ".join(map(str, shape)), description=f"shape {name}:", continuous_update=False)
-            for name, shape in zip("ab", self.start, strict=True)
-        ]
-        drawing, words = ipywidgets.Image(format="png"), ipywidgets.HTML()
-
-        def show(picture: Picture) -> None:
-            made = picture.drawing
-            words.value = "" if isinstance(made, bytes) else "This cannot be drawn."
-            if isinstance(made, bytes):
-                drawing.value = made
-
-        def follow(*_: Any) -> None:
-            try:
-                shapes = [shape_of(field.value) for field in fields]
-            except ValueError as error:
-                words.value = str(error)
-            else:
-                show(show_broadcasting(*shapes))
-
-        for field in fields:
-            field.observe(follow, "value")
-        show(self.still)
-        return ipywidgets.VBox([ipywidgets.HBox(fields), words, drawing])
+    for field in fields:
+        field.observe(follow, "value")
+    show(still)
+    return ipywidgets.VBox([ipywidgets.HBox(fields), words, drawing])
 
 
 def shape_of(text: str) -> tuple[int, ...]:

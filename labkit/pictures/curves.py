@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Mapping, Sequence
 
-from labkit.pictures.choice import ALL, Choice
+from labkit.pictures.choice import ALL, choice
 from labkit.pictures.picture import Picture, never_fails, new_figure, png_of
 
 COLOURS = ("#1f6fb2", "#c44e28", "#4a8f3c", "#7a5195", "#8a6d1d", "#3d3d3d")
@@ -19,7 +19,7 @@ def show_curves(runs: Mapping[str, Sequence[float]]) -> Picture:
         raise ValueError("there is no run with a loss")
     width = max(map(len, curves))
     words = [f"{name:{width}}  first {c[0]:.4g}, last {c[-1]:.4g}" for name, c in curves.items() if c]
-    return Choice("\n".join(words), [ALL, *curves], lambda chosen: draw(curves, chosen))
+    return choice("\n".join(words), [ALL, *curves], lambda chosen: draw(curves, chosen))
 
 
 def draw(curves: Mapping[str, Sequence[float]], chosen: str = ALL) -> bytes:

@@ -10,7 +10,7 @@ import torch
 from torch import Tensor, nn
 from torch.autograd.graph import saved_tensors_hooks
 
-from labkit.pictures.choice import ALL, Choice
+from labkit.pictures.choice import ALL, choice
 from labkit.pictures.picture import Picture, never_fails, new_figure, png_of
 
 MODES = ("backward()", "backward(retain_graph=True)", "no_grad()", "detach() at the end")
@@ -32,7 +32,7 @@ def show_kept(model: nn.Sequential, x: Tensor) -> Picture:
     curves, layers = {mode: measure(model, x, mode) for mode in MODES}, len(model)
     width = max(len(mode) for mode in MODES)
     lines = [f"{mode:{width}}  most {max(c):9,} bytes, at the end {c[-1]:9,} bytes" for mode, c in curves.items()]
-    return Choice("\n".join(lines), [ALL, *MODES], lambda chosen: draw(curves, layers, chosen))
+    return choice("\n".join(lines), [ALL, *MODES], lambda chosen: draw(curves, layers, chosen))
 
 
 @dataclass

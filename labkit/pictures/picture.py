@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import functools
 import io
+import sys
 from collections.abc import Callable
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, ParamSpec
@@ -15,14 +16,19 @@ if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
 P = ParamSpec("P")
+VIEW = "application/vnd.jupyter.widget-view+json"
 
 
 @dataclass
 class Picture:
-    """words: what a reader without pictures gets. draw: gives the drawing, as SVG or PNG."""
+    """words: what a reader without pictures gets. draw: gives the drawing, as SVG or PNG.
+
+    widgets: makes the ipywidgets by which a reader changes the drawing, where there is a kernel for them.
+    """
 
     words: str
     draw: Callable[[], str | bytes] | None = None
+    widgets: Callable[[], Any] | None = None
 
     @functools.cached_property
     def drawing(self) -> str | bytes:
@@ -39,7 +45,18 @@ class Picture:
     def _repr_mimebundle_(self, **_: Any) -> dict[str, Any]:
         drawing = self.drawing
         kind = "image/png" if isinstance(drawing, bytes) else "image/svg+xml"
-        return {"text/plain": self.words, **({kind: drawing} if drawing else {})}
+        return {"text/plain": self.words, **({kind: drawing, **self._live()} if drawing else {})}
+
+    def _live(self) -> dict[str, Any]:
+        """The view of the widgets. Nothing where there is no kernel or no ipywidgets."""
+        ipython = sys.modules.get("IPython")
+        if self.widgets is None or ipython is None or ipython.get_ipython() is None:
+            return {}
+        try:
+            shown = self.widgets()._repr_mimebundle_()
+        except Exception:  # the still picture says the same
+            return {}
+        return {VIEW: shown[VIEW]} if shown and VIEW in shown else {}
 
 
 def never_fails(draw: Callable[P, Picture]) -> Callable[P, Picture]:

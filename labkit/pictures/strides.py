@@ -8,7 +8,7 @@ from collections.abc import Mapping
 import torch
 from torch import Tensor
 
-from labkit.pictures.choice import Choice
+from labkit.pictures.choice import choice
 from labkit.pictures.picture import Picture, never_fails, new_figure, png_of
 
 # More cells than this are too small to read.
@@ -41,7 +41,7 @@ def explore_strides(views: Mapping[str, Tensor]) -> Picture:
             return Picture(f"{name}: {picture.words}")
     width = max(map(len, views))
     words = [f"{name:{width}}  {picture.words}" for name, picture in pictures.items()]
-    return Choice("\n".join(words), list(views), lambda name: pictures[name].drawing)
+    return choice("\n".join(words), list(views), lambda name: pictures[name].drawing)
 
 
 def words_on(t: Tensor) -> str:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Protocol
 
-from labkit.pictures.choice import ALL, Choice
+from labkit.pictures.choice import ALL, choice
 from labkit.pictures.curves import COLOURS
 from labkit.pictures.picture import Picture, never_fails, new_figure, png_of
 
@@ -26,7 +26,7 @@ def show_memory(runs: Mapping[str, Timed]) -> Picture:
         raise ValueError("there is no run")
     width = max(map(len, runs))
     words = [f"{name:{width}}  peak {run.peak:,} bytes, at the end {run.timeline[-1]:,}" for name, run in runs.items()]
-    return Choice("\n".join(words), [ALL, *runs], lambda chosen: draw(runs, chosen))
+    return choice("\n".join(words), [ALL, *runs], lambda chosen: draw(runs, chosen))
 
 
 def draw(runs: Mapping[str, Timed], chosen: str = ALL) -> bytes:

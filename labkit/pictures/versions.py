@@ -72,33 +72,16 @@ def try_writes(lines: Sequence[str], writes: Sequence[str], tensors: Mapping[str
     """
     runs = {w: follow([w if line == WRITE else line for line in lines], tensors) for w in writes}
     pictures = {w: Picture(_words(steps), functools.partial(_drawn, steps)) for w, steps in runs.items()}
-    return Menu("\n\n".join(p.words for p in pictures.values()), lambda: _drawn(*runs.values()), pictures)
 
+    def widgets() -> Any:
+        import ipywidgets  # type: ignore[import-untyped]
 
-@dataclass(repr=False)
-class Menu(Picture):
-    """Pictures to choose from, by name."""
+        menu = ipywidgets.Dropdown(options=list(pictures), description=WRITE)
+        shown = ipywidgets.HTML(next(iter(pictures.values())).drawing)
+        menu.observe(lambda change: setattr(shown, "value", pictures[change["new"]].drawing), names="value")
+        return ipywidgets.VBox([menu, shown])
 
-    pictures: dict[str, Picture] = field(default_factory=dict)
-
-    def _repr_mimebundle_(self, **options: Any) -> dict[str, Any]:
-        still = super()._repr_mimebundle_(**options)
-        try:
-            return {**still, **self._interactive()}
-        except Exception:  # no ipywidgets, or nobody to talk to
-            return still
-
-    def _interactive(self) -> dict[str, Any]:
-        import ipywidgets
-        from IPython import get_ipython
-
-        if getattr(get_ipython(), "kernel", None) is None:
-            return {}
-        menu = ipywidgets.Dropdown(options=list(self.pictures), description=WRITE)
-        shown = ipywidgets.HTML(next(iter(self.pictures.values())).drawing)
-        menu.observe(lambda change: setattr(shown, "value", self.pictures[change["new"]].drawing), names="value")
-        bundle = ipywidgets.VBox([menu, shown])._repr_mimebundle_()
-        return {kind: data for kind, data in bundle.items() if "widget" in kind}
+    return Picture("\n\n".join(p.words for p in pictures.values()), lambda: _drawn(*runs.values()), widgets)
 
 
 def follow(lines: Sequence[str], tensors: Mapping[str, Tensor]) -> list[Step]:
