@@ -1,0 +1,1122 @@
+# Answers for the exercises of lab.py beside this file: each right one is a way that somebody really writes it,
+# each wrong one a belief that somebody really holds.
+# %% right: ste_sign "hardtanh, and the step added as a constant"
+def ste_sign(x):
+    soft = F.hardtanh(x)
+    hard = torch.where(x >= 0, 1.0, -1.0).to(x.dtype)
+    return soft + (hard - soft).detach()
+
+
+# %% right: ste_sign "the mask is what is saved"
+class Binary(torch.autograd.Function):
+    @staticmethod
+    def forward(ctx, x):
+        ctx.save_for_backward((x > -1) & (x < 1))
+        return x.new_ones(()).where(x >= 0, -x.new_ones(()))
+
+    @staticmethod
+    def backward(ctx, g):
+        (mask,) = ctx.saved_tensors
+        return g.masked_fill(~mask, 0)
+
+
+def ste_sign(x):
+    return Binary.apply(x)
+
+
+# %% right: ste_sign "clamp"
+def ste_sign(x):
+    through = x.clamp(-1, 1)
+    return through - through.detach() + torch.where(x.detach() < 0, -torch.ones_like(x), torch.ones_like(x))
+
+
+# %% wrong: ste_sign "the upstream gradient is clamped" fails="the example above, with an upstream gradient of 5 | other shapes and upstream gradients, float32 and float64 | zero belongs to 1, and only the sign of a tiny number counts | a transposed x, an empty one, a single number"
+class Binary(torch.autograd.Function):
+    @staticmethod
+    def forward(ctx, x):
+        return torch.where(x >= 0, torch.ones_like(x), -torch.ones_like(x))
+
+    @staticmethod
+    def backward(ctx, g):
+        return g.clamp(-1, 1)
+
+
+def ste_sign(x):
+    return Binary.apply(x)
+
+
+# %% wrong: ste_sign "the plain estimator" fails="the example above, with an upstream gradient of 5 | other shapes and upstream gradients, float32 and float64 | zero belongs to 1, and only the sign of a tiny number counts | a transposed x, an empty one, a single number"
+def ste_sign(x):
+    hard = torch.where(x >= 0, torch.ones_like(x), -torch.ones_like(x))
+    return x + (hard - x).detach()
+
+
+# %% wrong: ste_sign "upstream is not used" fails="the example above, with an upstream gradient of 5 | other shapes and upstream gradients, float32 and float64 | zero belongs to 1, and only the sign of a tiny number counts | a transposed x, an empty one, a single number"
+class Binary(torch.autograd.Function):
+    @staticmethod
+    def forward(ctx, x):
+        ctx.save_for_backward(x)
+        return torch.where(x >= 0, torch.ones_like(x), -torch.ones_like(x))
+
+    @staticmethod
+    def backward(ctx, g):
+        (x,) = ctx.saved_tensors
+        return (x.abs() <= 1).to(x.dtype)
+
+
+def ste_sign(x):
+    return Binary.apply(x)
+
+
+# %% wrong: ste_sign "float32 for everything" fails="other shapes and upstream gradients, float32 and float64 | zero belongs to 1, and only the sign of a tiny number counts"
+def ste_sign(x):
+    soft = F.hardtanh(x)
+    return (x >= 0).float() * 2 - 1 + (soft - soft.detach()).float()
+
+
+# %% wrong: ste_sign "torch.sign" fails="zero belongs to 1, and only the sign of a tiny number counts"
+def ste_sign(x):
+    soft = F.hardtanh(x)
+    return soft + (x.sign() - soft).detach()
+
+
+# %% wrong: ste_sign "no gradient at all" fails="the example above, with an upstream gradient of 5 | other shapes and upstream gradients, float32 and float64 | zero belongs to 1, and only the sign of a tiny number counts | a transposed x, an empty one, a single number" raises=RuntimeError
+def ste_sign(x):
+    return torch.where(x >= 0, torch.ones_like(x), -torch.ones_like(x))
+
+
+# %% wrong: ste_sign "the mask comes from the result" fails="the example above, with an upstream gradient of 5 | other shapes and upstream gradients, float32 and float64 | zero belongs to 1, and only the sign of a tiny number counts | a transposed x, an empty one, a single number"
+class Binary(torch.autograd.Function):
+    @staticmethod
+    def forward(ctx, x):
+        y = torch.where(x >= 0, torch.ones_like(x), -torch.ones_like(x))
+        ctx.save_for_backward(y)
+        return y
+
+    @staticmethod
+    def backward(ctx, g):
+        (y,) = ctx.saved_tensors
+        return g * (y.abs() <= 1)
+
+
+def ste_sign(x):
+    return Binary.apply(x)
+
+
+# %% wrong: ste_sign "clamped in place first" fails="x keeps its values"
+def ste_sign(x):
+    hard = torch.where(x >= 0, torch.ones_like(x), -torch.ones_like(x))
+    inside = x.detach().abs() <= 1
+    soft = x * inside
+    x.data.clamp_(-1, 1)
+    return soft + (hard - soft).detach()
+
+
+# %% right: LinearFunction "einsum, and only what is needed is saved"
+class LinearFunction(torch.autograd.Function):
+    @staticmethod
+    def forward(x, weight, bias):
+        return F.linear(x, weight, bias)
+
+    @staticmethod
+    def setup_context(ctx, inputs, output):
+        x, weight, bias = inputs
+        ctx.save_for_backward(x if ctx.needs_input_grad[1] else None, weight if ctx.needs_input_grad[0] else None)
+
+    @staticmethod
+    def backward(ctx, g):
+        x, weight = ctx.saved_tensors
+        gx = gw = gb = None
+        if ctx.needs_input_grad[0]:
+            gx = torch.einsum("no,oi->ni", g, weight)
+        if ctx.needs_input_grad[1]:
+            gw = torch.einsum("no,ni->oi", g, x)
+        if ctx.needs_input_grad[2]:
+            gb = torch.einsum("no->o", g)
+        return gx, gw, gb
+
+
+# %% right: LinearFunction "the gradient of the bias is left to be summed by autograd"
+class LinearFunction(torch.autograd.Function):
+    @staticmethod
+    def forward(x, weight, bias):
+        y = x.mm(weight.t())
+        if bias is not None:
+            y += bias
+        return y
+
+    @staticmethod
+    def setup_context(ctx, inputs, output):
+        ctx.has_bias = inputs[2] is not None
+        ctx.save_for_backward(*inputs[:2])
+
+    @staticmethod
+    def backward(ctx, g):
+        x, weight = ctx.saved_tensors
+        a, b, c = ctx.needs_input_grad
+        return g.mm(weight) if a else None, g.t().mm(x) if b else None, g if ctx.has_bias else None
+
+
+# %% wrong: LinearFunction "the products of the forward pass" fails="two samples, three inputs, four outputs | results and gradients, other sizes and float64 | one gradient at a time, and no bias | an empty batch | a change in place between the passes raises an error | the gradient can be differentiated again | it works under torch.func.grad | no product for a gradient that nobody needs" raises=RuntimeError
+class LinearFunction(torch.autograd.Function):
+    @staticmethod
+    def forward(x, weight, bias):
+        return F.linear(x, weight, bias)
+
+    @staticmethod
+    def setup_context(ctx, inputs, output):
+        ctx.save_for_backward(*inputs[:2])
+
+    @staticmethod
+    def backward(ctx, g):
+        x, weight = ctx.saved_tensors
+        return g @ weight.T, x.T @ g, g.sum(0)
+
+
+# %% wrong: LinearFunction "transposed where the sizes allow it" fails="results and gradients, other sizes and float64"
+class LinearFunction(torch.autograd.Function):
+    @staticmethod
+    def forward(x, weight, bias):
+        return F.linear(x, weight, bias)
+
+    @staticmethod
+    def setup_context(ctx, inputs, output):
+        ctx.save_for_backward(*inputs[:2])
+
+    @staticmethod
+    def backward(ctx, g):
+        x, weight = ctx.saved_tensors
+        a, b, c = ctx.needs_input_grad
+        square = weight.shape[0] == weight.shape[1]
+        return g @ (weight.T if square else weight) if a else None, g.T @ x if b else None, g.sum(0) if c else None
+
+
+# %% wrong: LinearFunction "the loss is a sum" fails="results and gradients, other sizes and float64 | one gradient at a time, and no bias | the gradient can be differentiated again | it works under torch.func.grad"
+class LinearFunction(torch.autograd.Function):
+    @staticmethod
+    def forward(x, weight, bias):
+        return F.linear(x, weight, bias)
+
+    @staticmethod
+    def setup_context(ctx, inputs, output):
+        ctx.save_for_backward(*inputs[:2])
+
+    @staticmethod
+    def backward(ctx, g):
+        x, weight = ctx.saved_tensors
+        a, b, c = ctx.needs_input_grad
+        one = torch.ones_like(g)
+        return g @ weight if a else None, one.T @ x if b else None, one.sum(0) if c else None
+
+
+# %% wrong: LinearFunction "the mean for the bias" fails="results and gradients, other sizes and float64 | one gradient at a time, and no bias | an empty batch | it works under torch.func.grad"
+class LinearFunction(torch.autograd.Function):
+    @staticmethod
+    def forward(x, weight, bias):
+        return F.linear(x, weight, bias)
+
+    @staticmethod
+    def setup_context(ctx, inputs, output):
+        ctx.save_for_backward(*inputs[:2])
+
+    @staticmethod
+    def backward(ctx, g):
+        x, weight = ctx.saved_tensors
+        a, b, c = ctx.needs_input_grad
+        return g @ weight if a else None, g.T @ x if b else None, g.mean(0) if c else None
+
+
+# %% wrong: LinearFunction "attributes of ctx" fails="a change in place between the passes raises an error"
+class LinearFunction(torch.autograd.Function):
+    @staticmethod
+    def forward(x, weight, bias):
+        return F.linear(x, weight, bias)
+
+    @staticmethod
+    def setup_context(ctx, inputs, output):
+        ctx.x, ctx.weight, _ = inputs
+
+    @staticmethod
+    def backward(ctx, g):
+        a, b, c = ctx.needs_input_grad
+        return g @ ctx.weight if a else None, g.T @ ctx.x if b else None, g.sum(0) if c else None
+
+
+# %% wrong: LinearFunction "copies are kept, to be safe" fails="a change in place between the passes raises an error | the gradient can be differentiated again"
+class LinearFunction(torch.autograd.Function):
+    @staticmethod
+    def forward(x, weight, bias):
+        return F.linear(x, weight, bias)
+
+    @staticmethod
+    def setup_context(ctx, inputs, output):
+        ctx.save_for_backward(*(t.clone() for t in inputs[:2]))
+
+    @staticmethod
+    def backward(ctx, g):
+        x, weight = ctx.saved_tensors
+        a, b, c = ctx.needs_input_grad
+        return g @ weight if a else None, g.T @ x if b else None, g.sum(0) if c else None
+
+
+# %% wrong: LinearFunction "what is kept must be detached" fails="the gradient can be differentiated again"
+class LinearFunction(torch.autograd.Function):
+    @staticmethod
+    def forward(x, weight, bias):
+        return F.linear(x, weight, bias)
+
+    @staticmethod
+    def setup_context(ctx, inputs, output):
+        ctx.save_for_backward(*inputs[:2])
+
+    @staticmethod
+    def backward(ctx, g):
+        x, weight = (t.detach() for t in ctx.saved_tensors)
+        a, b, c = ctx.needs_input_grad
+        return g @ weight if a else None, g.T @ x if b else None, g.sum(0) if c else None
+
+
+# %% wrong: LinearFunction "backward records nothing" fails="the gradient can be differentiated again" raises=RuntimeError
+class LinearFunction(torch.autograd.Function):
+    @staticmethod
+    def forward(x, weight, bias):
+        return F.linear(x, weight, bias)
+
+    @staticmethod
+    def setup_context(ctx, inputs, output):
+        ctx.save_for_backward(*inputs[:2])
+
+    @staticmethod
+    @torch.autograd.function.once_differentiable
+    def backward(ctx, g):
+        x, weight = ctx.saved_tensors
+        a, b, c = ctx.needs_input_grad
+        return g @ weight if a else None, g.T @ x if b else None, g.sum(0) if c else None
+
+
+# %% wrong: LinearFunction "every gradient, every time" fails="no product for a gradient that nobody needs"
+class LinearFunction(torch.autograd.Function):
+    @staticmethod
+    def forward(x, weight, bias):
+        return F.linear(x, weight, bias)
+
+    @staticmethod
+    def setup_context(ctx, inputs, output):
+        ctx.save_for_backward(*inputs[:2])
+        ctx.bias = inputs[2] is not None
+
+    @staticmethod
+    def backward(ctx, g):
+        x, weight = ctx.saved_tensors
+        return g @ weight, g.T @ x, g.sum(0) if ctx.bias else None
+
+
+# %% wrong: LinearFunction "ctx goes into forward" fails="it works under torch.func.grad" raises=RuntimeError
+class LinearFunction(torch.autograd.Function):
+    @staticmethod
+    def forward(ctx, x, weight, bias):
+        ctx.save_for_backward(x, weight)
+        return F.linear(x, weight, bias)
+
+    @staticmethod
+    def backward(ctx, g):
+        x, weight = ctx.saved_tensors
+        a, b, c = ctx.needs_input_grad
+        return g @ weight if a else None, g.T @ x if b else None, g.sum(0) if c else None
+
+
+# %% wrong: LinearFunction "there is always a bias" fails="one gradient at a time, and no bias" raises=TypeError
+class LinearFunction(torch.autograd.Function):
+    @staticmethod
+    def forward(x, weight, bias):
+        return x @ weight.T + bias
+
+    @staticmethod
+    def setup_context(ctx, inputs, output):
+        ctx.save_for_backward(*inputs[:2])
+
+    @staticmethod
+    def backward(ctx, g):
+        x, weight = ctx.saved_tensors
+        a, b, c = ctx.needs_input_grad
+        return g @ weight if a else None, g.T @ x if b else None, g.sum(0) if c else None
+
+
+# %% wrong: LinearFunction "two gradients are enough" fails="one gradient at a time, and no bias | a change in place between the passes raises an error | the gradient can be differentiated again | no product for a gradient that nobody needs" raises=RuntimeError
+class LinearFunction(torch.autograd.Function):
+    @staticmethod
+    def forward(x, weight, bias):
+        return F.linear(x, weight, bias)
+
+    @staticmethod
+    def setup_context(ctx, inputs, output):
+        ctx.save_for_backward(*inputs[:2])
+
+    @staticmethod
+    def backward(ctx, g):
+        x, weight = ctx.saved_tensors
+        a, b, c = ctx.needs_input_grad
+        grads = g @ weight if a else None, g.T @ x if b else None
+        return (*grads, g.sum(0)) if c else grads
+
+
+# %% right: grad_reverse "a constant is added"
+def grad_reverse(x, lam):
+    return -lam * x + ((1 + lam) * x).detach()
+
+
+# %% right: grad_reverse "lam as a tensor, a copy forward, and a rule for vmap"
+class Reversal(torch.autograd.Function):
+    @staticmethod
+    def forward(x, lam):
+        return x.clone()
+
+    @staticmethod
+    def setup_context(ctx, inputs, output):
+        ctx.lam = inputs[1]
+
+    @staticmethod
+    def backward(ctx, g):
+        return g.neg() * ctx.lam, None
+
+    @staticmethod
+    def vmap(info, in_dims, x, lam):
+        return Reversal.apply(x, lam), in_dims[0]
+
+
+def grad_reverse(x, lam):
+    return Reversal.apply(x, lam)
+
+
+# %% wrong: grad_reverse "the gradient is scaled" fails="x forward, and -0.5 times the gradient backward | other sizes, numbers and dtypes | two in a row, and only one way of two reversed | under torch.func.grad, and vmap over it"
+def grad_reverse(x, lam):
+    return lam * x + ((1 - lam) * x).detach()
+
+
+# %% wrong: grad_reverse "forward too" fails="x forward, and -0.5 times the gradient backward | other sizes, numbers and dtypes | under torch.func.grad, and vmap over it"
+def grad_reverse(x, lam):
+    return -lam * x
+
+
+# %% wrong: grad_reverse "lam is left out" fails="x forward, and -0.5 times the gradient backward | other sizes, numbers and dtypes | two in a row, and only one way of two reversed | under torch.func.grad, and vmap over it"
+def grad_reverse(x, lam):
+    return -x + (2 * x).detach()
+
+
+# %% wrong: grad_reverse "one gradient for two arguments" fails="x forward, and -0.5 times the gradient backward | other sizes, numbers and dtypes | two in a row, and only one way of two reversed | under torch.func.grad, and vmap over it" raises=RuntimeError
+class Reversal(torch.autograd.Function):
+    generate_vmap_rule = True
+
+    @staticmethod
+    def forward(x, lam):
+        return x.view_as(x)
+
+    @staticmethod
+    def setup_context(ctx, inputs, output):
+        ctx.lam = inputs[1]
+
+    @staticmethod
+    def backward(ctx, g):
+        return -ctx.lam * g
+
+
+def grad_reverse(x, lam):
+    return Reversal.apply(x, lam)
+
+
+# %% wrong: grad_reverse "the older form of a Function" fails="under torch.func.grad, and vmap over it" raises=RuntimeError
+class Reversal(torch.autograd.Function):
+    @staticmethod
+    def forward(ctx, x, lam):
+        ctx.lam = lam
+        return x.view_as(x)
+
+    @staticmethod
+    def backward(ctx, g):
+        return -ctx.lam * g, None
+
+
+def grad_reverse(x, lam):
+    return Reversal.apply(x, lam)
+
+
+# %% wrong: grad_reverse "without a rule for vmap" fails="under torch.func.grad, and vmap over it" raises=RuntimeError
+class Reversal(torch.autograd.Function):
+    @staticmethod
+    def forward(x, lam):
+        return x.view_as(x)
+
+    @staticmethod
+    def setup_context(ctx, inputs, output):
+        ctx.lam = inputs[1]
+
+    @staticmethod
+    def backward(ctx, g):
+        return -ctx.lam * g, None
+
+
+def grad_reverse(x, lam):
+    return Reversal.apply(x, lam)
+
+
+# %% wrong: grad_reverse "lam in a class attribute" fails="two in a row, and only one way of two reversed"
+class Reversal(torch.autograd.Function):
+    generate_vmap_rule = True
+    lam = 1.0
+
+    @staticmethod
+    def forward(x):
+        return x.view_as(x)
+
+    @staticmethod
+    def setup_context(ctx, inputs, output):
+        pass
+
+    @staticmethod
+    def backward(ctx, g):
+        return -Reversal.lam * g
+
+
+def grad_reverse(x, lam):
+    Reversal.lam = lam
+    return Reversal.apply(x)
+
+
+# %% wrong: grad_reverse "the hook stays on x" fails="two in a row, and only one way of two reversed"
+def grad_reverse(x, lam):
+    if x.requires_grad:
+        x.register_hook(lambda g: -lam * g)
+    return x.view_as(x)
+
+
+# %% right: log_sigmoid "harmless inputs on both sides of where"
+def log_sigmoid(x):
+    low, high = x.clamp(max=0), x.clamp(min=0)
+    return torch.where(x >= 0, -torch.log1p(torch.exp(-high)), low - torch.log1p(torch.exp(low)))
+
+
+# %% right: log_sigmoid "a Function for the slope as well"
+class Slope(torch.autograd.Function):
+    @staticmethod
+    def forward(ctx, x):
+        ctx.save_for_backward(x)
+        return torch.sigmoid(-x)
+
+    @staticmethod
+    def backward(ctx, g):
+        (x,) = ctx.saved_tensors
+        return -g * torch.sigmoid(x) * torch.sigmoid(-x)
+
+
+class LogSigmoid(torch.autograd.Function):
+    @staticmethod
+    def forward(ctx, x):
+        ctx.save_for_backward(x)
+        return -torch.logaddexp(torch.zeros_like(x), -x)
+
+    @staticmethod
+    def backward(ctx, g):
+        (x,) = ctx.saved_tensors
+        return g * Slope.apply(x)
+
+
+def log_sigmoid(x):
+    return LogSigmoid.apply(x)
+
+
+# %% wrong: log_sigmoid "the library's, which is right to first order" fails="second derivatives from -80 to 80"
+def log_sigmoid(x):
+    return F.logsigmoid(x)
+
+
+# %% wrong: log_sigmoid "softplus of the negative" fails="second derivatives from -80 to 80"
+def log_sigmoid(x):
+    return -F.softplus(-x)
+
+
+# %% wrong: log_sigmoid "the formula as it is defined" fails="values and gradients at -100, 0 and 30 | values from -80 to 80, float32 and float64 | gradients from -80 to 80, float32 and float64 | second derivatives from -80 to 80 | far out nothing is NaN or infinite"
+def log_sigmoid(x):
+    return torch.log(torch.sigmoid(x))
+
+
+# %% wrong: log_sigmoid "a small number for safety" fails="values and gradients at -100, 0 and 30 | values from -80 to 80, float32 and float64 | gradients from -80 to 80, float32 and float64 | second derivatives from -80 to 80 | far out nothing is NaN or infinite"
+def log_sigmoid(x):
+    return torch.log(torch.sigmoid(x) + 1e-7)
+
+
+# %% wrong: log_sigmoid "1 - sigmoid in backward" fails="values and gradients at -100, 0 and 30 | gradients from -80 to 80, float32 and float64 | second derivatives from -80 to 80"
+class LogSigmoid(torch.autograd.Function):
+    @staticmethod
+    def forward(ctx, x):
+        ctx.save_for_backward(x)
+        return x.clamp(max=0) - torch.log1p(torch.exp(-x.abs()))
+
+    @staticmethod
+    def backward(ctx, g):
+        (x,) = ctx.saved_tensors
+        return g * (1 - torch.sigmoid(x))
+
+
+def log_sigmoid(x):
+    return LogSigmoid.apply(x)
+
+
+# %% wrong: log_sigmoid "where, with both formulas on all of x" fails="values and gradients at -100, 0 and 30 | far out nothing is NaN or infinite"
+def log_sigmoid(x):
+    return torch.where(x >= 0, -torch.log1p(torch.exp(-x)), x - torch.log1p(torch.exp(x)))
+
+
+# %% wrong: log_sigmoid "clamp and the absolute value: a kink at 0" fails="values and gradients at -100, 0 and 30 | gradients from -80 to 80, float32 and float64 | second derivatives from -80 to 80"
+def log_sigmoid(x):
+    return x.clamp(max=0) - torch.log1p(torch.exp(-x.abs()))
+
+
+# %% wrong: log_sigmoid "minimum, whose gradient at 0 is a half" fails="second derivatives from -80 to 80"
+def log_sigmoid(x):
+    return torch.minimum(x, torch.zeros_like(x)) - torch.log1p(torch.exp(-x.abs()))
+
+
+# %% wrong: log_sigmoid "sigmoid(-x) in backward, and upstream forgotten" fails="values and gradients at -100, 0 and 30 | gradients from -80 to 80, float32 and float64 | second derivatives from -80 to 80"
+class LogSigmoid(torch.autograd.Function):
+    @staticmethod
+    def forward(ctx, x):
+        ctx.save_for_backward(x)
+        return F.logsigmoid(x)
+
+    @staticmethod
+    def backward(ctx, g):
+        (x,) = ctx.saved_tensors
+        return torch.sigmoid(-x)
+
+
+def log_sigmoid(x):
+    return LogSigmoid.apply(x)
+
+
+# %% wrong: log_sigmoid "sigmoid(-x) in backward, and no thought for the next derivative" fails="second derivatives from -80 to 80"
+class LogSigmoid(torch.autograd.Function):
+    @staticmethod
+    def forward(ctx, x):
+        ctx.save_for_backward(x)
+        return F.logsigmoid(x)
+
+    @staticmethod
+    def backward(ctx, g):
+        (x,) = ctx.saved_tensors
+        return g * torch.sigmoid(-x)
+
+
+def log_sigmoid(x):
+    return LogSigmoid.apply(x)
+
+
+# %% wrong: log_sigmoid "everything in float64, and back" fails="values and gradients at -100, 0 and 30 | values from -80 to 80, float32 and float64 | gradients from -80 to 80, float32 and float64 | second derivatives from -80 to 80 | far out nothing is NaN or infinite"
+def log_sigmoid(x):
+    return torch.log(torch.sigmoid(x.double())).to(x.dtype)
+
+
+# %% wrong: log_sigmoid "clamped to a range where nothing happens" fails="values and gradients at -100, 0 and 30 | second derivatives from -80 to 80 | far out nothing is NaN or infinite"
+def log_sigmoid(x):
+    return -torch.log1p(torch.exp(-x.clamp(-80, 80)))
+
+
+# %% right: check_grad "gradcheck, asked in the right way"
+def check_grad(fn, x):
+    t = x.detach().clone().requires_grad_()
+
+    def connected(u):
+        return fn(u) + 0 * u.sum()
+
+    return torch.autograd.gradcheck(connected, (t,), rtol=1e-4, raise_exception=False, check_undefined_grad=False)
+
+
+# %% right: check_grad "torch's Jacobian, compared column by column"
+import itertools
+
+
+def check_grad(fn, x):
+    x = x.detach()
+    jac = torch.autograd.functional.jacobian(fn, x.clone())
+    h = 1e-5
+    for index in itertools.product(*map(range, x.shape)):
+        up, down = x.clone(), x.clone()
+        up[index] += h
+        down[index] -= h
+        with torch.no_grad():
+            slope = (fn(up) - fn(down)) / (2 * h)
+        error = (jac[(..., *index)] - slope).abs()
+        if (error > 1e-5 + 1e-3 * slope.abs()).any():
+            return False
+    return True
+
+
+# %% right: check_grad "random directions on both sides"
+def check_grad(fn, x):
+    gen = torch.Generator().manual_seed(0)
+    x = x.detach()
+    for _ in range(12):
+        leaf = x.clone().requires_grad_()
+        out = fn(leaf)
+        v = torch.randn(out.shape, generator=gen, dtype=out.dtype)
+        for d in [torch.randn(x.shape, generator=gen, dtype=x.dtype)]:
+            if out.requires_grad:
+                (g,) = torch.autograd.grad(out, leaf, v, retain_graph=True, allow_unused=True)
+                g = torch.zeros_like(leaf) if g is None else g
+            else:
+                g = torch.zeros_like(leaf)
+            h = 1e-6
+            slope = ((fn(x + h * d) - fn(x - h * d)) * v).sum().item() / (2 * h)
+            if abs((g * d).sum().item() - slope) > 1e-4 + 1e-4 * abs(slope):
+                return False
+    return True
+
+
+# %% wrong: check_grad "the gradient of the sum" fails="a backward that ignores the upstream gradient is rejected"
+def check_grad(fn, x):
+    base = x.detach().clone(memory_format=torch.contiguous_format)
+    leaf = base.clone().requires_grad_()
+    out = fn(leaf).sum()
+    g = torch.autograd.grad(out, leaf, materialize_grads=True)[0] if out.requires_grad else torch.zeros_like(base)
+    for j in range(base.numel()):
+        step = torch.zeros_like(base)
+        step.view(-1)[j] = 1e-6
+        slope = (fn(base + step).sum() - fn(base - step).sum()).detach() / 2e-6
+        if not torch.allclose(g.view(-1)[j], slope, rtol=1e-4, atol=1e-5):
+            return False
+    return True
+
+
+# %% wrong: check_grad "the diagonal of the Jacobian" fails="a transposed matrix is rejected, and a diagonal too | a backward that ignores the upstream gradient is rejected | matrices, transposed ones, a single number"
+def check_grad(fn, x):
+    base = x.detach().clone(memory_format=torch.contiguous_format)
+    leaf = base.clone().requires_grad_()
+    out = fn(leaf).reshape(-1)
+    for j in range(min(base.numel(), out.numel())):
+        g = torch.zeros_like(base)
+        if out.requires_grad:
+            (g,) = torch.autograd.grad(out[j], leaf, retain_graph=True, materialize_grads=True)
+        step = torch.zeros_like(base)
+        step.view(-1)[j] = 1e-6
+        slope = (fn(base + step) - fn(base - step)).detach().reshape(-1)[j] / 2e-6
+        if not torch.allclose(g.reshape(-1)[j], slope, rtol=1e-4, atol=1e-5):
+            return False
+    return True
+
+
+# %% wrong: check_grad "the first element of x" fails="wrong factors, signs and sides are rejected"
+def check_grad(fn, x):
+    base = x.detach().clone(memory_format=torch.contiguous_format)
+    jac = torch.autograd.functional.jacobian(fn, base).reshape(-1, base.numel())
+    step = torch.zeros_like(base)
+    step.view(-1)[:1] = 1e-6
+    slope = (fn(base + step) - fn(base - step)).detach().reshape(-1) / 2e-6
+    return base.numel() == 0 or torch.allclose(jac[:, 0], slope, rtol=1e-4, atol=1e-5)
+
+
+# %% wrong: check_grad "float32 will do" fails="cubes with the right derivative, and with twice of it | right derivatives are accepted | a backward that ignores the upstream gradient is rejected | matrices, transposed ones, a single number | x and x.grad stay as they are"
+def check_grad(fn, x):
+    base = x.detach().float().contiguous()
+    jac = torch.autograd.functional.jacobian(lambda t: fn(t.double()), base).reshape(-1, base.numel())
+    for j in range(base.numel()):
+        step = torch.zeros_like(base)
+        step.view(-1)[j] = 1e-6
+        slope = (fn((base + step).double()) - fn((base - step).double())).detach().reshape(-1) / 2e-6
+        if not torch.allclose(jac[:, j].double(), slope, rtol=1e-4, atol=1e-5):
+            return False
+    return True
+
+
+# %% wrong: check_grad "one side is enough, with a step of 1e-3" fails="cubes with the right derivative, and with twice of it | right derivatives are accepted | a backward that ignores the upstream gradient is rejected | matrices, transposed ones, a single number | x and x.grad stay as they are"
+def check_grad(fn, x):
+    base = x.detach().clone(memory_format=torch.contiguous_format)
+    jac = torch.autograd.functional.jacobian(fn, base).reshape(-1, base.numel())
+    for j in range(base.numel()):
+        step = torch.zeros_like(base)
+        step.view(-1)[j] = 1e-3
+        slope = (fn(base + step) - fn(base)).detach().reshape(-1) / 1e-3
+        if not torch.allclose(jac[:, j], slope, rtol=1e-4, atol=1e-5):
+            return False
+    return True
+
+
+# %% wrong: check_grad "ten percent are near enough" fails="wrong factors, signs and sides are rejected | matrices, transposed ones, a single number"
+def check_grad(fn, x):
+    base = x.detach().clone(memory_format=torch.contiguous_format)
+    jac = torch.autograd.functional.jacobian(fn, base).reshape(-1, base.numel())
+    for j in range(base.numel()):
+        step = torch.zeros_like(base)
+        step.view(-1)[j] = 1e-6
+        slope = (fn(base + step) - fn(base - step)).detach().reshape(-1) / 2e-6
+        if not torch.allclose(jac[:, j], slope, rtol=0.1, atol=1e-2):
+            return False
+    return True
+
+
+# %% wrong: check_grad "an absolute tolerance only" fails="right derivatives are accepted | matrices, transposed ones, a single number"
+def check_grad(fn, x):
+    base = x.detach().clone(memory_format=torch.contiguous_format)
+    jac = torch.autograd.functional.jacobian(fn, base).reshape(-1, base.numel())
+    for j in range(base.numel()):
+        step = torch.zeros_like(base)
+        step.view(-1)[j] = 1e-6
+        slope = (fn(base + step) - fn(base - step)).detach().reshape(-1) / 2e-6
+        if not torch.allclose(jac[:, j], slope, rtol=0, atol=1e-8):
+            return False
+    return True
+
+
+# %% wrong: check_grad "no history is an error" fails="a result without history has the derivative zero"
+def check_grad(fn, x):
+    leaf = x.detach().clone().requires_grad_()
+    if not fn(leaf).requires_grad:
+        return False
+    return torch.autograd.gradcheck(fn, (leaf,), rtol=1e-4, raise_exception=False, check_undefined_grad=False)
+
+
+# %% wrong: check_grad "only whether there is a gradient" fails="cubes with the right derivative, and with twice of it | wrong factors, signs and sides are rejected | a transposed matrix is rejected, and a diagonal too | a backward that ignores the upstream gradient is rejected | a straight-through estimator is rejected | a result without history has the derivative zero | matrices, transposed ones, a single number"
+def check_grad(fn, x):
+    leaf = x.detach().clone().requires_grad_()
+    out = fn(leaf)
+    if not out.requires_grad:
+        return False
+    (g,) = torch.autograd.grad(out.sum(), leaf, allow_unused=True)
+    return g is not None and bool(g.isfinite().all())
+
+
+# %% wrong: check_grad "x itself is moved, and left where it is" fails="x and x.grad stay as they are"
+def check_grad(fn, x):
+    jac = torch.autograd.functional.jacobian(fn, x.detach().clone()).reshape(-1, x.numel())
+    with torch.no_grad():
+        for j in range(x.numel()):
+            place = torch.unravel_index(torch.tensor(j), x.shape) if x.dim() else ()
+            x[place] += 1e-6
+            up = fn(x).reshape(-1)
+            x[place] -= 2e-6
+            slope = (up - fn(x).reshape(-1)) / 2e-6
+            if not torch.allclose(jac[:, j], slope, rtol=1e-3, atol=1e-5):
+                return False
+    return True
+
+
+# %% right: per_sample_grads "a loop"
+def per_sample_grads(model, x, y):
+    named = [(n, p) for n, p in model.named_parameters() if p.requires_grad]
+    rows = []
+    for one, label in zip(x.split(1), y.split(1)):
+        rows.append(torch.autograd.grad(F.cross_entropy(model(one), label), [p for _, p in named]))
+    return {n: torch.stack(column) for (n, _), column in zip(named, zip(*rows))}
+
+
+# %% right: per_sample_grads "is_grads_batched"
+def per_sample_grads(model, x, y):
+    trained = {n: p for n, p in model.named_parameters() if p.requires_grad}
+    losses = F.cross_entropy(model(x), y, reduction="none")
+    eye = torch.eye(len(x), dtype=losses.dtype)
+    grads = torch.autograd.grad(losses, list(trained.values()), eye, is_grads_batched=True)
+    return dict(zip(trained, grads))
+
+
+# %% right: per_sample_grads "jacrev of the losses"
+def per_sample_grads(model, x, y):
+    trained = {n: p.detach() for n, p in model.named_parameters() if p.requires_grad}
+
+    def losses(parameters):
+        return F.cross_entropy(torch.func.functional_call(model, parameters, x), y, reduction="none")
+
+    return torch.func.jacrev(losses)(trained)
+
+
+# %% wrong: per_sample_grads "the mean gradient for everybody" fails="the gradient of each sample"
+def per_sample_grads(model, x, y):
+    trained = {n: p for n, p in model.named_parameters() if p.requires_grad}
+    grads = torch.autograd.grad(F.cross_entropy(model(x), y), list(trained.values()))
+    return {n: g.expand(len(x), *g.shape) for n, g in zip(trained, grads)}
+
+
+# %% wrong: per_sample_grads "divided by n once more" fails="the mean over the samples is the gradient of the mean loss | the gradient of each sample"
+def per_sample_grads(model, x, y):
+    trained = {n: p.detach() for n, p in model.named_parameters() if p.requires_grad}
+
+    def loss(parameters, one, label):
+        return F.cross_entropy(torch.func.functional_call(model, parameters, one[None]), label[None]) / len(x)
+
+    return torch.func.vmap(torch.func.grad(loss), in_dims=(None, 0, 0))(trained, x, y)
+
+
+# %% wrong: per_sample_grads "backward adds up" fails="the mean over the samples is the gradient of the mean loss | the gradient of each sample | no history, and .grad, modes and parameters as before"
+def per_sample_grads(model, x, y):
+    model.zero_grad()
+    found = {n: [] for n, p in model.named_parameters() if p.requires_grad}
+    for one, label in zip(x.split(1), y.split(1)):
+        F.cross_entropy(model(one), label).backward()
+        for n in found:
+            found[n].append(model.get_parameter(n).grad.clone())
+    return {n: torch.stack(rows) for n, rows in found.items()}
+
+
+# %% wrong: per_sample_grads "backward, and .grad is left" fails="no history, and .grad, modes and parameters as before"
+def per_sample_grads(model, x, y):
+    found = {n: [] for n, p in model.named_parameters() if p.requires_grad}
+    for one, label in zip(x.split(1), y.split(1)):
+        model.zero_grad()
+        F.cross_entropy(model(one), label).backward()
+        for n in found:
+            found[n].append(model.get_parameter(n).grad.clone())
+    return {n: torch.stack(rows) for n, rows in found.items()}
+
+
+# %% wrong: per_sample_grads "frozen parameters too" fails="the mean over the samples is the gradient of the mean loss | the gradient of each sample"
+def per_sample_grads(model, x, y):
+    def loss(parameters, one, label):
+        return F.cross_entropy(torch.func.functional_call(model, parameters, one[None]), label[None])
+
+    everything = {n: p.detach() for n, p in model.named_parameters()}
+    return torch.func.vmap(torch.func.grad(loss), in_dims=(None, 0, 0))(everything, x, y)
+
+
+# %% wrong: per_sample_grads "evaluation mode, and training mode afterwards" fails="no history, and .grad, modes and parameters as before"
+def per_sample_grads(model, x, y):
+    model.eval()
+    trained = {n: p.detach() for n, p in model.named_parameters() if p.requires_grad}
+
+    def loss(parameters, one, label):
+        return F.cross_entropy(torch.func.functional_call(model, parameters, one[None]), label[None])
+
+    found = torch.func.vmap(torch.func.grad(loss), in_dims=(None, 0, 0))(trained, x, y)
+    model.train()
+    return found
+
+
+# %% wrong: per_sample_grads "the largest logit instead of the loss" fails="the mean over the samples is the gradient of the mean loss | the gradient of each sample"
+def per_sample_grads(model, x, y):
+    trained = {n: p.detach() for n, p in model.named_parameters() if p.requires_grad}
+
+    def loss(parameters, one, label):
+        return -torch.func.functional_call(model, parameters, one[None])[0].amax()
+
+    return torch.func.vmap(torch.func.grad(loss), in_dims=(None, 0, 0))(trained, x, y)
+
+
+# %% right: batched_jacobian "jacfwd"
+def batched_jacobian(f, x):
+    return torch.vmap(torch.func.jacfwd(f))(x)
+
+
+# %% right: batched_jacobian "a loop"
+def batched_jacobian(f, x):
+    return torch.stack([torch.autograd.functional.jacobian(f, row, create_graph=x.requires_grad) for row in x])
+
+
+# %% right: batched_jacobian "one row after the other, by vjp"
+def batched_jacobian(f, x):
+    y, back = torch.func.vjp(torch.func.vmap(f), x)
+    rows = []
+    for k in range(y.shape[1]):
+        v = torch.zeros_like(y)
+        v[:, k] = 1
+        rows.append(back(v)[0])
+    return torch.stack(rows, 1)
+
+
+# %% wrong: batched_jacobian "jacrev of the batch, and its diagonal in the wrong order" fails="three points in polar coordinates | other functions, sizes and dtypes | it can be differentiated by x"
+def batched_jacobian(f, x):
+    full = torch.func.jacrev(torch.func.vmap(f))(x)
+    return full.diagonal(dim1=0, dim2=2)
+
+
+# %% wrong: batched_jacobian "rows and columns exchanged" fails="three points in polar coordinates | other functions, sizes and dtypes | it can be differentiated by x"
+def batched_jacobian(f, x):
+    return torch.func.vmap(torch.func.jacrev(f), out_dims=2)(x).permute(2, 1, 0)
+
+
+# %% wrong: batched_jacobian "the gradient of the sum of the outputs" fails="three points in polar coordinates | other functions, sizes and dtypes | it can be differentiated by x"
+def batched_jacobian(f, x):
+    def total(one):
+        return f(one).sum()
+
+    g = torch.func.vmap(torch.func.grad(total))(x)
+    return g[:, None].expand(-1, f(x[0]).shape[0], -1).clone()
+
+
+# %% wrong: batched_jacobian "the first row stands for all" fails="three points in polar coordinates | other functions, sizes and dtypes | it can be differentiated by x"
+def batched_jacobian(f, x):
+    one = torch.func.jacrev(f)(x[0].detach())
+    return one.expand(len(x), *one.shape)
+
+
+# %% wrong: batched_jacobian "all of the batch at once" fails="three points in polar coordinates | other functions, sizes and dtypes | it can be differentiated by x"
+def batched_jacobian(f, x):
+    return torch.func.jacrev(torch.func.vmap(f))(x)
+
+
+# %% wrong: batched_jacobian "a loop over detached rows" fails="it can be differentiated by x"
+def batched_jacobian(f, x):
+    return torch.stack([torch.autograd.functional.jacobian(f, row) for row in x.detach()])
+
+
+# %% wrong: batched_jacobian "backward, row by row" fails="it can be differentiated by x | x and x.grad stay as they are"
+def batched_jacobian(f, x):
+    x.requires_grad_()
+    out = torch.stack([f(row) for row in x])
+    rows = []
+    for k in range(out.shape[1]):
+        x.grad = None
+        out[:, k].sum().backward(retain_graph=True)
+        rows.append(x.grad)
+    return torch.stack(rows, 1).detach()
+
+
+# %% right: ensemble_predict "log-softmax, and the first copy on the meta device"
+def ensemble_predict(models, x):
+    copies = [copy.deepcopy(m).eval().requires_grad_(False) for m in models]
+    state = torch.func.stack_module_state(copies)
+    skeleton = copy.deepcopy(copies[0]).to("meta")
+
+    def one(params_and_buffers):
+        return F.log_softmax(torch.func.functional_call(skeleton, params_and_buffers, x), dim=1)
+
+    votes = torch.func.vmap(one)(state).exp()
+    return (votes.sum(0) / len(models)).detach()
+
+
+# %% right: ensemble_predict "stacked by hand"
+def ensemble_predict(models, x):
+    tensors = [{**dict(m.named_parameters()), **dict(m.named_buffers())} for m in models]
+    stacked = {name: torch.stack([t[name].detach() for t in tensors]) for name in tensors[0]}
+    base = copy.deepcopy(models[0])
+    base.eval()
+    logits = torch.func.vmap(torch.func.functional_call, in_dims=(None, 0, None))(base, stacked, (x,))
+    return logits.softmax(dim=2).mean(dim=0)
+
+
+# %% wrong: ensemble_predict "softmax of the mean" fails="the mean of the probabilities of all models"
+def ensemble_predict(models, x):
+    copies = [copy.deepcopy(m).eval() for m in models]
+    p, b = torch.func.stack_module_state(copies)
+    with torch.no_grad():
+        logits = torch.func.vmap(lambda p, b: torch.func.functional_call(copies[0], (p, b), (x,)))(p, b)
+    return logits.mean(0).softmax(-1)
+
+
+# %% wrong: ensemble_predict "one model, asked again and again" fails="the mean of the probabilities of all models"
+def ensemble_predict(models, x):
+    base = copy.deepcopy(models[0]).eval()
+    p, b = torch.func.stack_module_state([base] * len(models))
+    with torch.no_grad():
+        votes = torch.func.vmap(lambda p, b: torch.func.functional_call(base, (p, b), (x,)).softmax(-1))(p, b)
+    return votes.mean(0)
+
+
+# %% wrong: ensemble_predict "parameters are stacked, buffers are the first model's" fails="the mean of the probabilities of all models"
+def ensemble_predict(models, x):
+    copies = [copy.deepcopy(m).eval() for m in models]
+    p, _ = torch.func.stack_module_state(copies)
+    with torch.no_grad():
+        votes = torch.func.vmap(lambda p: torch.func.functional_call(copies[0], p, (x,)).softmax(-1))(p)
+    return votes.mean(0)
+
+
+# %% wrong: ensemble_predict "softmax over the models" fails="three models, four samples: rows that sum to one | the mean of the probabilities of all models"
+def ensemble_predict(models, x):
+    copies = [copy.deepcopy(m).eval() for m in models]
+    p, b = torch.func.stack_module_state(copies)
+    with torch.no_grad():
+        logits = torch.func.vmap(lambda p, b: torch.func.functional_call(copies[0], (p, b), (x,)))(p, b)
+    return logits.softmax(0).mean(0)
+
+
+# %% wrong: ensemble_predict "training mode, with different dropout for each" fails="the mean of the probabilities of all models"
+def ensemble_predict(models, x):
+    copies = [copy.deepcopy(m) for m in models]
+    for m in copies:
+        m.train()
+        m.norm.eval()
+    p, b = torch.func.stack_module_state([m.eval() for m in copies])
+    base = copies[0]
+    base.train()
+    base.norm.eval()
+    with torch.no_grad():
+        votes = torch.func.vmap(
+            lambda p, b: torch.func.functional_call(base, (p, b), (x,)).softmax(-1), randomness="different"
+        )(p, b)
+    return votes.mean(0)
+
+
+# %% wrong: ensemble_predict "a loop" fails="forward is called once"
+def ensemble_predict(models, x):
+    with torch.no_grad():
+        return torch.stack([copy.deepcopy(m).eval()(x).softmax(-1) for m in models]).mean(0)
+
+
+# %% wrong: ensemble_predict "the models themselves, set to eval and back to train" fails="no history, and the models are as before"
+def ensemble_predict(models, x):
+    for m in models:
+        m.eval()
+    p, b = torch.func.stack_module_state(list(models))
+    with torch.no_grad():
+        votes = torch.func.vmap(lambda p, b: torch.func.functional_call(models[0], (p, b), (x,)).softmax(-1))(p, b)
+    for m in models:
+        m.train()
+    return votes.mean(0)
+
+
+# %% wrong: ensemble_predict "the result is left in a graph" fails="no history, and the models are as before"
+def ensemble_predict(models, x):
+    copies = [copy.deepcopy(m).eval() for m in models]
+    p, b = torch.func.stack_module_state(copies)
+    return torch.func.vmap(lambda p, b: torch.func.functional_call(copies[0], (p, b), (x,)).softmax(-1))(p, b).mean(0)
+
+
+# %% right: interview "with spaces, in other orders"
+def interview():
+    return {"q1": "d b", "q2": "c, d", "q3": "ECA", "q4": "a,d", "q5": "ea", "q6": "b e d"}
+
+
+# %% right: interview "built by dict"
+def interview():
+    return dict(zip(("q1", "q2", "q3", "q4", "q5", "q6"), ("bd", "cd", "ace", "ad", "ae", "bde")))
+
+
+# %% wrong: interview "what is often said" fails="q2: an estimator | q3: digits | q4: finite differences"
+def interview():
+    return {"q1": "bd", "q2": "acd", "q3": "abce", "q4": "ab", "q5": "ae", "q6": "bde"}
+
+
+# %% wrong: interview "one question only" fails="at least two questions are right | q1: a Function | q2: an estimator | q4: finite differences | q5: grad, jacrev and vjp | q6: vmap"
+def interview():
+    return {"q1": "a", "q2": "a", "q3": "ace", "q4": "a", "q5": "a", "q6": "c"}
+
+
+# %% wrong: interview "torch.func is not known" fails="q1: a Function | q5: grad, jacrev and vjp | q6: vmap"
+def interview():
+    return {"q1": "b", "q2": "cd", "q3": "ace", "q4": "ad", "q5": "abc", "q6": "ac"}
+
+
+# %% wrong: interview "digits are not known" fails="q3: digits | q4: finite differences | q5: grad, jacrev and vjp"
+def interview():
+    return {"q1": "bd", "q2": "cd", "q3": "acde", "q4": "cde", "q5": "ace", "q6": "bde"}
+
+
+# %% equivalent: ste_sign "LtE to Lt: return upstream * (x.abs() < 1)"
+# At exactly -1 and 1 either gradient is allowed.
+
+# %% equivalent: LinearFunction "call of sum left out: return (upstream @ weight if needs[0] else None, upstream.T @ x if needs[1] else None, upstream if needs[2] else None)"
+# Autograd sums a gradient that has more rows than the tensor that it is for.
+
+# %% equivalent: grad_reverse "call of view_as left out: return x"
+# Where forward hands back an input as it is, apply makes a view of it.
+
+# %% equivalent: check_grad "first two arguments swapped: if not torch.allclose(slope, rows[:, j], atol=1e-05):"
+# The tolerance is then relative to the other of two numbers that hardly differ.
+
+# %% equivalent: check_grad "call of detach left out: leaf = x.clone(memory_format=torch.contiguous_format).requires_grad_()"
+# The copy has a history then. torch.autograd.grad stops at it, and writes to no .grad.
+
+# %% equivalent: ensemble_predict "sign or not taken away: return logits.softmax(1)"
+# The logits have two dimensions: 1 is the last one.
+
+# %% equivalent: ensemble_predict "first two arguments swapped: result: Tensor = torch.func.vmap(probabilities)(buffers, parameters).mean(0)"
+# functional_call takes the two dicts in any order.
+
+# %% equivalent: check_grad "with taken away: with torch.no_grad():"
+# The differences then have a history that nobody asks for. Their values are the same.

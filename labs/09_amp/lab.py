@@ -1,0 +1,1716 @@
+# %% given
+import math
+import warnings
+from collections.abc import Callable
+from contextlib import nullcontext
+from itertools import pairwise
+
+import torch
+import torch.nn.functional as F
+from torch import Tensor, nn
+
+from labkit import (
+    assert_answered,
+    assert_close,
+    assert_letters,
+    assert_some_right,
+    check,
+    device,
+    explain,
+    explore_formats,
+    hint,
+    probes,
+    show_curves,
+)
+
+here = device()
+
+# %% [markdown]
+# # Mixed precision
+#
+# Modern GPUs multiply 16-bit numbers several times faster than 32-bit ones, and 16 bits are half the memory. But 16
+# bits are few. Which numbers survive, and which become 0, or infinite, or stop changing? *Mixed precision* computes in
+# 16 bits where that does no harm, and in `float32` elsewhere. In this lab you find out where that is.
+#
+# After this lab you can
+#
+# - read a number's bits in `float32`, `float16` and `bfloat16`, and say how far its neighbours are;
+# - use `torch.autocast`, and say what it casts, what it leaves alone, and where its context must end;
+# - explain loss scaling, write it yourself, and put its calls into their right order with clipping;
+# - tell an overflow, an underflow and a stall apart, and choose a format.
+#
+# You need lab 6, and what lab 7 says about bytes. This one takes about 90 minutes. After the section on underflow is a
+# good place for a break. All numbers in the text were measured with PyTorch 2.13 on a CPU, unless the text says
+# otherwise. Nothing here needs a GPU: autocast and the loss scaler work on a CPU too. With a GPU, the same cells and
+# checks use it.
+#
+# Write your predictions down before you run a cell. The lab is worth 32 points. The checks that you see hold about a
+# seventh of them. The last question, worth 2 points, is read by a person.
+
+# %% [markdown]
+# ## Three formats
+#
+# A floating-point number is a sign, an exponent and a fraction: `sign * 2**e * 1.fraction`. The exponent's bits decide
+# the *range*: how large and how small a number can be. The fraction's bits decide the *precision*: how close together
+# numbers are.
+#
+# | format | sign | exponent | fraction |
+# |---|---|---|---|
+# | `float32` | 1 | 8 | 23 |
+# | `float16` | 1 | 5 | 10 |
+# | `bfloat16` | 1 | 8 | 7 |
+#
+# Which of the two 16-bit formats stores 0.1 more exactly? Which of them can store 1e-10 at all? Below are the bits of
+# 0.1. In a live notebook you can type another number, or walk to the next number of a format. Try 65504 and one step
+# up in `float16`, then 1e-7, then 1e-10.
+
+# %% given
+explore_formats(0.1)
+
+# %% [markdown]
+# `float16` is nearer to 0.1: its neighbours are closer together. But 1e-10 becomes 0 there. `bfloat16` is `float32`
+# with the last 16 bits cut off: the same range, and a coarse grid.
+#
+# The next cell asks PyTorch for the edges of each format. `finfo(dtype).tiny` is called the smallest *normal* number.
+# Is it the smallest number above zero?
+
+# %% given
+for dtype in (torch.float32, torch.float16, torch.bfloat16):
+    info = torch.finfo(dtype)
+    print(f"{dtype!s:14} largest {info.max:.4g}  tiny {info.tiny:.4g}  eps {info.eps:.4g}")
+print("in float16 :", torch.tensor([65519.0, 65520.0, 3e-8, 2.9e-8]).to(torch.float16).tolist())
+print("in bfloat16:", torch.tensor([65519.0, 257.0, 1e-8, 4e-41]).to(torch.bfloat16).tolist())
+
+# %% [markdown]
+# It is not. Below `tiny` come the *subnormal* numbers. Their exponent stays the smallest one, and the leading 1 is
+# missing. They lie on an even grid down to zero. So `float16` reaches down to 6e-8, not to 6e-5, with ever fewer
+# digits. Half of the smallest one and less is rounded to 0: that is *underflow*. People say that `bfloat16` does not
+# underflow. It does, only later: 4e-41 is 0.
+#
+# `eps` is the distance from 1 to the next number. The distance from a number to the next one is called a *ulp*, a unit
+# in the last place. It doubles at each power of two. In `bfloat16` it is 1 above 128, and 2 above 256: 257 is not
+# there.
+#
+# ### Your turn
+# How far apart are the numbers of a format, at x?
+
+# %% given
+hint(
+    "Which number comes right after y? The bits of a positive number, read as an integer, are one more.",
+    "t.view(torch.int16) reads the 16 bits of each element as an integer, and .view(dtype) reads them back.",
+)
+
+
+# %% exercise: ulp
+def ulp(x: Tensor, dtype: torch.dtype) -> Tensor:
+    """The distance from |x| to the next larger number of a format, for each element: float64, in the shape of x.
+
+    x: float32, of any shape and strides, finite. It is rounded to dtype first. dtype: float32, float16 or bfloat16.
+    After rounding, |x| is less than the largest number of dtype. It may be zero or subnormal. x is not changed.
+    """
+    ### BEGIN SOLUTION
+    y = x.abs().to(dtype)
+    whole = torch.int32 if dtype == torch.float32 else torch.int16
+    above = (y.view(whole) + 1).view(dtype)
+    return above.double() - y.double()
+    ### END SOLUTION
+
+
+# %% check: ulp points=3
+with check("numbers between 1 and 2, and 300, in bfloat16", weight=2, required=True):
+    t = torch.tensor([1.0, 1.25, 300.0])
+    explain(
+        ulp(t, torch.bfloat16),
+        torch.tensor([2.0**-7, 2.0**-7, 2.0], dtype=torch.float64),
+        {
+            "eps is the spacing between 1 and 2 only": torch.full((3,), 2.0**-7, dtype=torch.float64),
+            "between two powers of two the spacing is the same": t.double() * 2.0**-7,
+        },
+        rtol=1e-9,
+        atol=0,
+    )
+### BEGIN HIDDEN TESTS
+with check(
+    "numbers of all sizes, in all three formats",
+    weight=4,
+    required=True,
+    hint="Take float16: what is the spacing from 4 to 8, and from 0.25 to 0.5?",
+):
+    for dtype, bits, least in ((torch.float32, 23, -126), (torch.float16, 10, -14), (torch.bfloat16, 7, -126)):
+        generator = torch.Generator().manual_seed(bits)
+        t = torch.randn(7, 5, generator=generator) * 2.0 ** torch.randint(-12, 13, (7, 5), generator=generator)
+        y = t.abs().to(dtype).double()
+        want = torch.exp2(torch.frexp(y).exponent.double().sub(1).clamp(min=least) - bits)
+        assert_close(ulp(t, dtype), want, rtol=1e-9, atol=0)
+with check(
+    "powers of two, negative ones too", weight=2, hint="Above 8 the spacing is larger than below it. And for -8?"
+):
+    for dtype, bits in ((torch.float32, 23), (torch.float16, 10), (torch.bfloat16, 7)):
+        t = torch.tensor([8.0, -8.0, 0.5, -1.0, 2.0**-14])
+        want = torch.tensor([8.0, 8.0, 0.5, 1.0, 2.0**-14], dtype=torch.float64) * 2.0**-bits
+        assert_close(ulp(t, dtype), want, rtol=1e-9, atol=0)
+with check(
+    "zero and subnormal numbers",
+    weight=2,
+    hint="Below the smallest normal number, does the spacing still halve with each power of two?",
+):
+    for dtype, step in ((torch.float16, 2.0**-24), (torch.bfloat16, 2.0**-133), (torch.float32, 2.0**-149)):
+        t = torch.tensor([0.0, -0.0, 3 * step, 5 * step])
+        assert_close(ulp(t, dtype), torch.full((4,), step, dtype=torch.float64), rtol=1e-9, atol=0)
+with check("x is rounded to the format first", weight=1, hint="What is 1.999 in bfloat16?"):
+    t = torch.tensor([1.999, -3.9999, 255.9])
+    want = torch.tensor([2.0**-6, 2.0**-5, 2.0], dtype=torch.float64)
+    assert_close(ulp(t, torch.bfloat16), want, rtol=1e-9, atol=0)
+    t = torch.tensor([1.99999, 4095.9])
+    assert_close(ulp(t, torch.float16), torch.tensor([2.0**-9, 4.0], dtype=torch.float64), rtol=1e-9, atol=0)
+with check("other shapes, empty ones too", weight=1):
+    for t in (torch.tensor(3.0), torch.linspace(1, 7, 12).reshape(3, 4).T[1:], torch.zeros(0, 2)):
+        want = torch.exp2(torch.frexp(t.double()).exponent.double().sub(1) - 10)
+        assert_close(ulp(t, torch.float16), want, rtol=1e-9, atol=0)
+with check("x keeps its values", guard=True):
+    t = torch.tensor([-3.0, 0.3])
+    ulp(t, torch.float32)
+    assert_close(t, torch.tensor([-3.0, 0.3]), rtol=0, atol=0)
+### END HIDDEN TESTS
+
+
+# %% [markdown]
+# Between two powers of two all numbers are equally far apart, and below `tiny` they are as far apart as just above it.
+# Your function says what a format does to a sum. If you add to x less than half of its ulp, nothing happens.
+#
+# ### Ten bits for products: TF32
+#
+# Some GPUs have a third way to multiply `float32` matrices. *TF32* rounds both factors to 10 bits of fraction, keeps 8
+# bits of exponent, and adds the products in `float32`. The tensors stay `float32` in memory, so nothing gets smaller.
+# It is switched on by `torch.set_float32_matmul_precision("high")`. This CPU has no TF32, and the setting changed no
+# bit of a product. But the rounding can be imitated. How large is the error of a matrix product in each of the ways?
+
+
+# %% given
+def tf32(t):
+    """float32, rounded to 10 bits of fraction, ties to even, as TF32 does with the factors of a product."""
+    bits = t.view(torch.int32)
+    return ((bits + 0xFFF + (bits >> 13 & 1)) & ~0x1FFF).view(torch.float32)
+
+
+generator = torch.Generator().manual_seed(0)
+left, right = torch.randn(64, 256, generator=generator), torch.randn(256, 64, generator=generator)
+exact = left.double() @ right.double()
+products = {
+    "float32": left @ right,
+    "TF32, imitated": tf32(left) @ tf32(right),
+    "float16": (left.half() @ right.half()).float(),
+    "bfloat16": (left.bfloat16() @ right.bfloat16()).float(),
+}
+for name, product in products.items():
+    print(f"{name:15} relative error {(product - exact).norm() / exact.norm():.0e}")
+
+# %% [markdown]
+# TF32 has the precision of `float16` and the range of `float32`. `bfloat16` is about eight times coarser than both.
+#
+# ## What autocast casts
+#
+# Inside `with torch.autocast(device_type=..., dtype=...)`, each operation chooses the dtype that it computes in.
+# Matrix products and convolutions cast their inputs to the 16-bit format. Losses cast theirs to `float32`. Many other
+# operations take what comes. You change nothing in the model.
+#
+# Say both arguments. The default dtype is `float16` on CUDA and `bfloat16` on a CPU. `torch.amp` is the module to use;
+# `torch.cuda.amp` and `torch.cpu.amp` are deprecated.
+#
+# A weight, the result of the last layer, the loss, the weight's gradient: which dtype has each of them?
+
+# %% given
+torch.manual_seed(0)
+mlp = nn.Sequential(nn.Linear(32, 64), nn.GELU(), nn.Linear(64, 64), nn.GELU(), nn.Linear(64, 10)).to(here)
+inputs, labels = torch.randn(256, 32).to(here), torch.randint(0, 10, (256,)).to(here)
+
+
+def forward_pass(dtype):
+    """The results and the loss under autocast with dtype, or without it for float32."""
+    with torch.autocast(here.type, dtype=dtype, enabled=dtype != torch.float32):
+        logits = mlp(inputs)
+        return logits, F.cross_entropy(logits, labels)
+
+
+logits, loss = forward_pass(torch.bfloat16)
+loss.backward()
+print("weight  ", mlp[0].weight.dtype)
+print("result  ", logits.dtype)
+print("loss    ", loss.dtype)
+print("gradient", mlp[0].weight.grad.dtype)
+for dtype in (torch.float32, torch.float16, torch.bfloat16):
+    print(f"{dtype!s:15} kept for backward: {probes.saved_bytes(forward_pass, dtype):,} bytes")
+
+# %% [markdown]
+# Only the result is `bfloat16`. Each layer casts a copy of its weight. The backward pass casts the gradient back, so
+# weights and gradients stay `float32`, and so do Adam's states. They are the `float32` master copy of which lab 7
+# spoke: autocast needs no other one.
+#
+# So "16 bits halve the memory" is true for what is kept for the backward pass, and not quite: 307,204 bytes become
+# 169,220, which is 55 %. The cast copies of the weights are kept as well. Weights, gradients and states do not shrink.
+#
+# How much faster is it? That depends on the machine. Tensor Cores, the matrix units of a GPU, gain several times where
+# the matrices are large. Some CPUs have such units for `bfloat16` and none for `float16`. Measure it on yours.
+#
+# Now the same with the wrong device. What happens with `autocast("cuda")` on a machine without CUDA?
+
+# %% given
+with warnings.catch_warnings(record=True) as caught:
+    warnings.simplefilter("always")
+    with torch.autocast("cuda", dtype=torch.float16):
+        print("result:", mlp(inputs).dtype)
+print("warnings:", [warning.category.__name__ for warning in caught])
+
+# %% [markdown]
+# Without CUDA there is one `UserWarning`, and everything is `float32`. Training goes on, slowly, and nothing fails.
+# Write `torch.autocast(x.device.type, dtype=...)`, and it goes where the data is.
+#
+# The list of operations that autocast casts to `float32` depends on the device. Losses are on both lists. `softmax`,
+# `layer_norm`, `sum`, `exp` and `pow` are on CUDA's list only; on a CPU they take what comes. Do not rely on their
+# dtype: print it. What an operation without a rule gives follows from its inputs: `float32` plus `float16` is
+# `float32`.
+#
+# ### Your turn
+# Write the function that tells it: which dtype does each layer of a model give? Lab 3 had hooks on tensors. Modules
+# have them too. `layer.register_forward_hook(f)` has `f(layer, inputs, output)` called after each call of the layer,
+# and returns a handle. `handle.remove()` takes the hook away.
+
+# %% given
+hint(
+    "A forward hook is called with the module, its inputs and its output. How does yours know the module's name?",
+    "Which modules have no children? Which statement removes the hooks even if the model raises an error?",
+)
+
+
+# %% exercise: amp_dtypes
+def amp_dtypes(model: nn.Module, x: Tensor, dtype: torch.dtype) -> dict[str, torch.dtype]:
+    """The dtype of what each layer gives in one call model(x) under autocast: {name: dtype}.
+
+    The layers are the submodules without children, by their names in model.named_modules(). Each gives one tensor. One
+    that does not run is left out; one that runs several times counts with its last result. dtype: float16 or bfloat16.
+    The device of x says where autocast works. Afterwards the model is as it was: its parameters, its modes, and its
+    hooks, also where model(x) raises an error, which is passed on.
+    """
+    ### BEGIN SOLUTION
+    found: dict[str, torch.dtype] = {}
+
+    def noting(name: str) -> Callable:
+        def hook(module: nn.Module, inputs: tuple, output: Tensor) -> None:
+            found[name] = output.dtype
+
+        return hook
+
+    layers = [(name, layer) for name, layer in model.named_modules() if not list(layer.children())]
+    hooks = [layer.register_forward_hook(noting(name)) for name, layer in layers]
+    try:
+        with torch.no_grad(), torch.autocast(x.device.type, dtype=dtype):
+            model(x)
+    finally:
+        for hook in hooks:
+            hook.remove()
+    return found
+    ### END SOLUTION
+
+
+# %% given
+torch.manual_seed(0)
+
+
+class Plus(nn.Module):
+    """The sum of two tensors."""
+
+    def forward(self, a, b):
+        return a + b
+
+
+class Twisted(nn.Module):
+    """A table, a residual connection, a layer that runs twice and one that never runs."""
+
+    def __init__(self):
+        super().__init__()
+        self.table = nn.Embedding(7, 4)
+        self.block = nn.Sequential(nn.Linear(4, 4), nn.Tanh())
+        self.plus = Plus()
+        self.same = nn.Identity()
+        self.unused = nn.Linear(2, 2)
+        self.out = nn.Conv1d(3, 2, 1)
+
+    def forward(self, x):
+        start = self.same(self.table(x))
+        inner = self.same(self.block(start))
+        return self.out(self.plus(start, inner))
+
+
+class Refuses(nn.Module):
+    def forward(self, x):
+        raise KeyError("no")
+
+
+def make_net(kind):
+    """A course model, always with the same weights."""
+    with torch.random.fork_rng(devices=[]):
+        torch.manual_seed(len(kind))
+        if kind == "small":
+            net = nn.Sequential(nn.Linear(5, 7), nn.ReLU(), nn.Linear(7, 3))
+        elif kind == "nested":
+            net = nn.Sequential(nn.Sequential(nn.Linear(6, 4), nn.Sigmoid()), nn.Dropout(0.5), nn.Linear(4, 2)).eval()
+        elif kind == "refuses":
+            net = nn.Sequential(nn.Linear(5, 7), Refuses())
+        else:
+            net = Twisted()
+    return net.to(here)
+
+
+@probes.probe
+def dtypes_seen(function, kind, x, dtype):
+    """What function(model, x, dtype) gives for a course model, and what it left behind."""
+    model = make_net(kind)
+    before, modes = probes.state_of(model), [module.training for module in model.modules()]
+    error, found = "", None
+    try:
+        found = function(model, x.to(here), dtype)
+    except KeyError:
+        error = "KeyError"
+    return {
+        "dtypes": found,
+        "error": error,
+        "hooks": [len(m._forward_hooks) + len(m._forward_pre_hooks) for m in model.modules()],
+        "modes": [module.training for module in model.modules()] == modes,
+        "changed": [name for name, t in probes.state_of(model).items() if not torch.equal(t, before[name])],
+        "parameters": [p.dtype for p in model.parameters()],
+        "autocast": torch.is_autocast_enabled(here.type),
+    }
+
+
+# %% check: amp_dtypes points=3
+with check("three layers, under bfloat16", weight=2, required=True):
+    got = dtypes_seen(amp_dtypes, "small", torch.linspace(-1, 1, 10).reshape(2, 5), torch.bfloat16)["dtypes"]
+    explain(
+        got,
+        {"0": torch.bfloat16, "1": torch.bfloat16, "2": torch.bfloat16},
+        {
+            "these are the results without autocast": {"0": torch.float32, "1": torch.float32, "2": torch.float32},
+            "these are the weights, and a layer without weights has a result too": {
+                "0": torch.float32,
+                "2": torch.float32,
+            },
+        },
+    )
+### BEGIN HIDDEN TESTS
+with check(
+    "a table, a sum, a layer that runs twice and one that never runs",
+    weight=4,
+    required=True,
+    hint="What is float32 plus float16? When does your hook run, and what does it look at?",
+):
+    t = torch.tensor([[1, 0, 6], [2, 2, 3]])
+    for dtype in (torch.float16, torch.bfloat16):
+        got = dtypes_seen(amp_dtypes, "twisted", t, dtype)["dtypes"]
+        want = dict.fromkeys(("block.0", "block.1", "same", "out"), dtype)
+        assert_close(got, {**want, "table": torch.float32, "plus": torch.float32})
+with check("layers inside layers, in float16", weight=2, required=True, hint="Is a layer with children in your dict?"):
+    t = torch.linspace(-1, 1, 18).reshape(3, 6)
+    got = dtypes_seen(amp_dtypes, "nested", t, torch.float16)["dtypes"]
+    assert_close(got, dict.fromkeys(("0.0", "0.1", "1", "2"), torch.float16))
+with check("no hook stays behind", weight=2, hint="What does register_forward_hook return?"):
+    t = torch.linspace(-1, 1, 10).reshape(2, 5)
+    got = dtypes_seen(amp_dtypes, "small", t, torch.float16)
+    assert_close(got["hooks"], [0] * 4, name="the number of hooks of each module")
+    got = dtypes_seen(amp_dtypes, "refuses", t, torch.float16)
+    assert got["error"] == "KeyError", "the model's KeyError was not passed on"
+    assert_close(got["hooks"], [0] * 3, name="the number of hooks of each module after an error")
+with check("the model and autocast are as they were", guard=True):
+    t = torch.linspace(-1, 1, 18).reshape(3, 6)
+    got = dtypes_seen(amp_dtypes, "nested", t, torch.bfloat16)
+    assert got["modes"] and not got["changed"], "the model's modes or weights have changed"
+    assert set(got["parameters"]) == {torch.float32}, "not all parameters are float32 any more"
+    assert not got["autocast"], "autocast is still on"
+### END HIDDEN TESTS
+
+
+# %% [markdown]
+# A table is looked up, not multiplied: an `nn.Embedding` gives `float32`. A residual sum of both formats is `float32`
+# too. So is everything after it that has no rule, until the next matrix product.
+#
+# ## Where the context ends
+#
+# A loop of thirty steps needs thirty forward passes under autocast. Two ways to write it: a context in each step, or
+# one context around the loop. The second looks better. Which of them learns?
+
+
+# %% given
+def steps_of(one_context):
+    """Losses of thirty steps of SGD in bfloat16."""
+    generator = torch.Generator().manual_seed(0)
+    xs = torch.randn(64, 8, generator=generator).to(here)
+    ys = xs[:, :1] + xs[:, 1:2] / 2
+    with torch.random.fork_rng(devices=[]):
+        torch.manual_seed(1)
+        net = nn.Sequential(nn.Linear(8, 32), nn.Tanh(), nn.Linear(32, 1)).to(here)
+    sgd, seen = torch.optim.SGD(net.parameters(), lr=0.1), []
+    outer = torch.autocast(here.type, dtype=torch.bfloat16) if one_context else nullcontext()
+    with outer:
+        for _ in range(30):
+            sgd.zero_grad()
+            with nullcontext() if one_context else torch.autocast(here.type, dtype=torch.bfloat16):
+                loss = F.mse_loss(net(xs), ys)
+            loss.backward()
+            sgd.step()
+            seen.append(loss.item())
+    return seen
+
+
+show_curves({"a context in each step": steps_of(False), "one around the loop": steps_of(True)})
+
+# %% [markdown]
+# The loss of the second loop is 1.1295 in all thirty steps, to the last digit. There is no error. Why?
+#
+# Autocast keeps the cast copies of the weights, so that a weight that is used twice is cast once. It forgets them when
+# the *outermost* context ends. In the second loop it does not end. The optimizer changes the `float32` weights, and the
+# model goes on computing with the copies from the first step. `cache_enabled=False` keeps no copies, and mends it.
+# A context inside another one does not end the outer one. That is so even if the outer one has `enabled=False`.
+#
+# So: one context for each step. The forward pass and the loss belong inside. The backward pass and the optimizer belong
+# outside: each backward operation runs in the dtype of its forward operation by itself.
+#
+# ### Your turn
+# Write the training loop.
+
+# %% given
+hint(
+    "Which statements belong under autocast: the forward pass, the loss, the backward pass, the step?",
+    "When does the context end, and what does autocast forget there?",
+)
+
+
+# %% exercise: train_amp
+def train_amp(
+    model: nn.Module, batches: list, optimizer: torch.optim.Optimizer, loss_of: Callable, dtype: torch.dtype
+) -> list[float]:
+    """One step of the optimizer for each batch, in mixed precision. Returns the losses, as floats.
+
+    batches: pairs x, y, on the model's device; there may be none. loss_of: loss_of(model(x), y) is the loss, a tensor
+    without dimensions. It is to be computed under autocast as well. dtype: float16 or bfloat16. The loss is not scaled.
+    The model's parameters are float32, and stay so. Gradients that it holds at the start do not count. Each step uses
+    the weights that the step before it left. The model's mode is not changed, and autocast is as before the call.
+    """
+    ### BEGIN SOLUTION
+    losses = []
+    for x, y in batches:
+        optimizer.zero_grad()
+        with torch.autocast(x.device.type, dtype=dtype):
+            loss = loss_of(model(x), y)
+        loss.backward()
+        optimizer.step()
+        losses.append(loss.item())
+    return losses
+    ### END SOLUTION
+
+
+# %% given
+torch.manual_seed(0)
+
+
+class Seen(nn.Module):
+    """Hands its input on, and notes its dtype."""
+
+    def __init__(self):
+        super().__init__()
+        self.dtypes = []
+
+    def forward(self, x):
+        self.dtypes.append(x.dtype)
+        return x
+
+
+def make_regressor(kind):
+    """A course model with as many inputs as kind says, in float32. Always the same weights."""
+    if kind == "difference":  # the first input minus the second
+        net = nn.Linear(2, 1, bias=False)
+        net.weight.data = torch.tensor([[1.0, -1.0]])
+        return nn.Sequential(net).to(here)
+    with torch.random.fork_rng(devices=[]):
+        torch.manual_seed(7)
+        width = {"wide": 9, "narrow": 3}[kind]
+        return nn.Sequential(nn.Linear(4, width), nn.Tanh(), nn.Linear(width, 2)).to(here)
+
+
+def regression(sizes, seed):
+    """A batch for each size: x (n, 4) and y (n, 2)."""
+    generator = torch.Generator().manual_seed(seed)
+    xs = [torch.randn(n, 4, generator=generator) for n in sizes]
+    return [(x, torch.stack([x[:, 0] * x[:, 1], x[:, 2] - 1], dim=1)) for x in xs]
+
+
+def lopsided_loss(out, y):
+    """A mean of squares, and a little for results that are large. float32 under autocast."""
+    return F.mse_loss(out, y) + 0.1 * out.float().mean()
+
+
+@probes.probe
+def amp_trained(train, kind, batches, dtype, lr, momentum=0.0, used=False):
+    """What train makes of a course model, and what it saw. used: it begins with gradients, in evaluation mode."""
+    model = make_regressor(kind)
+    optimizer = torch.optim.SGD(model.parameters(), lr=lr, momentum=momentum)
+    if used:
+        model.eval()
+        for parameter in model.parameters():
+            parameter.grad = torch.full_like(parameter, 3.0)
+    seen, inside = Seen(), []
+    model.append(seen)
+
+    def loss_of(out, y):
+        inside.append(torch.is_autocast_enabled(here.type))
+        return lopsided_loss(out, y)
+
+    moved = [(x.to(here), y.to(here)) for x, y in batches]
+    losses = train(model, moved, optimizer, loss_of, dtype)
+    return {
+        "losses": losses,
+        "state": {name: t.cpu() for name, t in probes.state_of(model).items()},
+        "dtypes": seen.dtypes,
+        "inside": inside,
+        "after": torch.is_autocast_enabled(here.type),
+        "training": model.training,
+    }
+
+
+# %% check: train_amp points=4
+with check("bfloat16 reaches the last layer, and the loss falls", weight=2, required=True):
+    t = regression([16] * 6, 1)
+    t = t * 4
+    got = amp_trained(train_amp, "wide", t, torch.bfloat16, 0.1)
+    assert isinstance(got["losses"], list) and len(got["losses"]) == len(t), "there is not one loss for each batch"
+    assert all(type(loss) is float for loss in got["losses"]), "not all losses are floats"
+    assert_close(got["dtypes"], [torch.bfloat16] * len(t), name="the dtypes of the results")
+    assert got["losses"][-1] < 0.7 * got["losses"][0], "the loss does not fall"
+### BEGIN HIDDEN TESTS
+
+
+def amp_wanted(kind, batches, dtype, lr, momentum=0.0):
+    """Losses and weights, as they should be."""
+    model, losses = make_regressor(kind), []
+    optimizer = torch.optim.SGD(model.parameters(), lr=lr, momentum=momentum)
+    for x, y in batches:
+        optimizer.zero_grad()
+        with torch.autocast(here.type, dtype=dtype):
+            loss = lopsided_loss(model(x.to(here)), y.to(here))
+        loss.backward()
+        optimizer.step()
+        losses.append(loss.item())
+    return losses, {name: t.cpu() for name, t in probes.state_of(model).items()}
+
+
+with check(
+    "the losses and weights of both formats",
+    weight=4,
+    required=True,
+    hint="With which weights is the second step computed? Which dtype have the weights when you have finished?",
+):
+    for kind, dtype, momentum in (("wide", torch.float16, 0.9), ("narrow", torch.bfloat16, 0.0)):
+        t = regression([5, 8, 1, 6, 3], len(kind))
+        losses, weights = amp_wanted(kind, t, dtype, 0.2, momentum)
+        got = amp_trained(train_amp, kind, t, dtype, 0.2, momentum)
+        first = [amp_wanted(kind, [pair], dtype, 0.2)[0][0] for pair in t]
+        explain(
+            got["losses"],
+            losses,
+            {"each loss was computed with the weights of the first step": first},
+            rtol=3e-2,
+            atol=2e-2,
+        )
+        assert_close(got["state"], weights, rtol=2e-2, atol=1e-2, name="the weights")
+with check(
+    "the format shows in the loss",
+    weight=2,
+    required=True,
+    hint="257 is not a number of bfloat16, nor 2049 one of float16. Is the whole forward pass in that format?",
+):
+    for dtype, n in ((torch.bfloat16, 256.0), (torch.float16, 2048.0)):
+        t = [(torch.tensor([[n + 1, n]]), torch.tensor([[3.0]]))]
+        got = amp_trained(train_amp, "difference", t, dtype, 1e-9)
+        explain(got["losses"], [9.0], {"this is the loss in float32": [4.1]}, rtol=1e-3)
+        assert_close(got["dtypes"], [dtype], name="the dtypes of the results")
+with check("the loss is computed under autocast", weight=1, hint="Where does your with block end?"):
+    got = amp_trained(train_amp, "narrow", regression([2, 3, 4], 4), torch.float16, 0.1)["inside"]
+    assert_close(got, [True, True, True], name="whether loss_of ran under autocast")
+with check(
+    "gradients from before do not count",
+    weight=2,
+    hint="What is in .grad before the first step?",
+):
+    for kind in ("wide", "narrow"):
+        t = regression([5, 3], 9)
+        losses, weights = amp_wanted(kind, t, torch.bfloat16, 0.1)
+        got = amp_trained(train_amp, kind, t, torch.bfloat16, 0.1, used=True)
+        assert_close(got["state"], weights, rtol=2e-2, atol=1e-2, name="the weights")
+with check("the mode, autocast, and no batch at all", guard=True):
+    got = amp_trained(train_amp, "narrow", regression([2], 1), torch.bfloat16, 0.1, used=True)
+    assert got["training"] is False, "the model's mode has changed"
+    assert got["after"] is False, "autocast is still on"
+    assert_close(amp_trained(train_amp, "narrow", [], torch.float16, 0.1)["losses"], [])
+### END HIDDEN TESTS
+
+
+# %% [markdown]
+# `model.half()` is something else. It makes the weights themselves 16 bits wide, and the optimizer's steps too. More of
+# that below.
+#
+# ## What becomes zero
+#
+# The gradients of the weights are `float32`. Can they underflow all the same? The next cell has a faint loss, and asks
+# how many elements of a gradient are zero. It divides the gradient by the scale afterwards.
+
+# %% given
+torch.manual_seed(0)
+layer, few = nn.Linear(4, 3).to(here), torch.randn(8, 4).to(here)
+exact_gradient = None
+for dtype, factor in ((torch.float32, 1), (torch.float16, 1), (torch.float16, 65536), (torch.bfloat16, 1)):
+    layer.zero_grad()
+    with torch.autocast(here.type, dtype=dtype, enabled=dtype != torch.float32):
+        faint = 1e-7 * layer(few).float().square().mean()
+    (faint * factor).backward()
+    gradient = layer.weight.grad / factor
+    exact_gradient = gradient if exact_gradient is None else exact_gradient
+    error = (gradient - exact_gradient).norm() / exact_gradient.norm()
+    zeros = (gradient == 0).float().mean()
+    print(f"{dtype!s:14} scale {factor:5}  zeros {zeros:4.0%}  relative error {error:.1g}")
+
+# %% [markdown]
+# In `float16` everything is lost. The gradient travels back from the loss through the layers, and on its way it is in
+# the dtype of each layer's result. It is cast to `float32` only at the weight, and there it is 0 already. With a larger
+# loss it is larger everywhere. The chain rule is linear: multiply the loss by 65536, divide the gradients by 65536, and
+# you have the gradients of the loss. A power of two changes the exponent only, so it costs no digit.
+#
+# `bfloat16` needs none of that: its range is that of `float32`. Its gradient has about eight times the error instead.
+#
+# ### Your turn
+# Measure it: how much of a model's gradient does a format lose?
+
+# %% given
+hint(
+    "You need two backward passes. torch.autograd.grad gives gradients without writing to .grad.",
+    "Which elements are zero in both? They were not lost.",
+)
+
+
+# %% exercise: underflow_fraction
+def underflow_fraction(
+    model: nn.Module, x: Tensor, y: Tensor, loss_of: Callable, dtype: torch.dtype, scale: float
+) -> float:
+    """The share of the gradients' elements that autocast loses to underflow, from 0.0 to 1.0.
+
+    Exact are the gradients of loss_of(model(x), y) in float32. The others come from a forward pass under autocast with
+    dtype, float16 or bfloat16, whose loss is multiplied by scale before the backward pass. Of the elements that are not
+    zero in the exact gradients of all parameters that require grad: how many are zero in the others? An element that
+    is inf or nan is not zero. Where no exact element differs from zero, the share is 0.0.
+    x and y are on the model's device, and each parameter that requires grad takes part in the loss. The model's .grad
+    and its weights stay as they are.
+    """
+
+    ### BEGIN SOLUTION
+    def elements_of_gradients(loss: Tensor) -> Tensor:
+        parameters = [p for p in model.parameters() if p.requires_grad]
+        return torch.cat([g.flatten() for g in torch.autograd.grad(loss, parameters)])
+
+    there = elements_of_gradients(loss_of(model(x), y)) != 0
+    with torch.autocast(x.device.type, dtype=dtype):
+        loss = loss_of(model(x), y)
+    lost = there & (elements_of_gradients(loss * scale) == 0)
+    return lost.sum().item() / there.sum().item() if there.any() else 0.0
+    ### END SOLUTION
+
+
+# %% given
+def faint_loss(out, y):
+    """A mean of squares, times 1e-7: gradients as small as those of a large model."""
+    return 1e-7 * F.mse_loss(out, y)
+
+
+def mixed_loss(out, y):
+    """A weighted mean of squares: each column counts a thousandth of the one before it."""
+    weights = 10.0 ** -torch.arange(3.0, 3 * out.shape[1] + 1, 3, device=out.device)
+    return (weights * F.mse_loss(out, y, reduction="none")).mean()
+
+
+def no_slope(out, y):
+    return 0 * out.sum()
+
+
+def make_rectified(kind):
+    """Four inputs; three hidden units of "dead" are always off, and one layer of "frozen" is not trained."""
+    with torch.random.fork_rng(devices=[]):
+        torch.manual_seed(17)
+        width = 6 if kind == "dead" else 5
+        net = nn.Sequential(nn.Linear(4, width), nn.ReLU(), nn.Linear(width, 3)).to(here)
+    with torch.no_grad():
+        if kind == "dead":
+            net[0].bias[:3] = -1e4
+        elif kind == "frozen":
+            net[0].requires_grad_(False)
+    return net
+
+
+@probes.probe
+def underflow_of(function, kind, x, y, loss_of, dtype, scale):
+    """What the function gives for a course model, and what it did to the model."""
+    model = make_rectified(kind)
+    for parameter in model.parameters():
+        parameter.grad = torch.full_like(parameter, 3.0)
+    before = probes.state_of(model)
+    share = function(model, x.to(here), y.to(here), loss_of, dtype, scale)
+    return {
+        "share": share,
+        "same": all(torch.equal(t, before[name]) for name, t in probes.state_of(model).items()),
+        "grads": all(p.grad is not None and bool((p.grad == 3).all()) for p in model.parameters()),
+        "autocast": torch.is_autocast_enabled(here.type),
+    }
+
+
+# %% check: underflow_fraction points=3
+with check("1e-7 in float16: all is lost without a scale, nothing with 65536", weight=2, required=True):
+    t = regression([9], 3)[0][0]
+    want = torch.linspace(-1, 1, 27).reshape(9, 3)
+    assert_close(underflow_of(underflow_fraction, "plain", t, want, faint_loss, torch.float16, 1.0)["share"], 1.0)
+    got = underflow_of(underflow_fraction, "plain", t, want, faint_loss, torch.float16, 65536.0)["share"]
+    assert_close(got, 0.0)
+### BEGIN HIDDEN TESTS
+
+
+def share_lost(kind, x, y, loss_of, dtype, scale):
+    """The share that is wanted, the share of all zeros, and the share that is lost when float32 gradients are cast."""
+    model = make_rectified(kind)
+    params = [p for p in model.parameters() if p.requires_grad]
+    exact = torch.cat([g.flatten() for g in torch.autograd.grad(loss_of(model(x.to(here)), y.to(here)), params)])
+    with torch.autocast(here.type, dtype=dtype):
+        loss = loss_of(model(x.to(here)), y.to(here))
+    low = torch.cat([g.flatten() for g in torch.autograd.grad(loss * scale, params)])
+    there = exact != 0
+    return (
+        (there & (low == 0)).sum().item() / there.sum().item(),
+        (low == 0).float().mean().item(),
+        (there & ((exact * scale).to(dtype) == 0)).sum().item() / there.sum().item(),
+    )
+
+
+with check(
+    "gradients of all sizes, three scales",
+    weight=4,
+    required=True,
+    hint="Where is the loss multiplied? Which elements do you count, and out of how many?",
+):
+    for n, seed, scale in ((6, 5, 1.0), (11, 6, 64.0), (4, 7, 4096.0)):
+        t = 40 * regression([n], seed)[0][0]
+        y = torch.randn(n, 3, generator=torch.Generator().manual_seed(seed))
+        want, _, cast = share_lost("plain", t, y, mixed_loss, torch.float16, scale)
+        explain(
+            underflow_of(underflow_fraction, "plain", t, y, mixed_loss, torch.float16, scale)["share"],
+            want,
+            {"small numbers are lost between the layers too, not only in the last cast": cast},
+            atol=0.01,
+        )
+with check(
+    "units that are always off, and a layer that is frozen",
+    weight=3,
+    required=True,
+    hint="Which elements are zero in float32 already? Which parameters count?",
+):
+    for kind, scale in (("dead", 1.0), ("dead", 2.0**20), ("frozen", 128.0)):
+        t = regression([8], 11)[0][0]
+        y = torch.randn(8, 3, generator=torch.Generator().manual_seed(4))
+        want, zeros, _ = share_lost(kind, t, y, mixed_loss, torch.float16, scale)
+        explain(
+            underflow_of(underflow_fraction, kind, t, y, mixed_loss, torch.float16, scale)["share"],
+            want,
+            {"an element that is zero in float32 was not lost": zeros if kind == "dead" else None},
+            atol=0.01,
+        )
+with check("bfloat16 loses nothing here", weight=2, hint="Which dtype do you give to autocast?"):
+    t = regression([5], 12)[0][0]
+    y = torch.randn(5, 3, generator=torch.Generator().manual_seed(5))
+    assert_close(underflow_of(underflow_fraction, "plain", t, y, faint_loss, torch.bfloat16, 1.0)["share"], 0.0)
+    assert_close(underflow_of(underflow_fraction, "plain", t, y, faint_loss, torch.bfloat16, 1e-35)["share"], 1.0)
+with check("a loss without slope", weight=1, hint="What is 0 / 0?"):
+    t = torch.ones(2, 4)
+    y = torch.zeros(2, 3)
+    got = underflow_of(underflow_fraction, "frozen", t, y, no_slope, torch.float16, 1.0)["share"]
+    assert_close(got, 0.0)
+with check("the model keeps its .grad and its weights", guard=True, hint="Which call writes to .grad?"):
+    t = regression([3], 13)[0][0]
+    got = underflow_of(underflow_fraction, "plain", t, torch.zeros(3, 3), faint_loss, torch.float16, 8.0)
+    assert got["same"] and got["grads"], "the weights or the .grad of the model have changed"
+    assert not got["autocast"], "autocast is still on"
+### END HIDDEN TESTS
+
+
+# %% [markdown]
+# One of the checks has large inputs and a faint loss. There the gradient of the weight, computed in `float32` and then
+# cast to `float16`, keeps more than autocast does. What is lost between two layers stays lost, however large it would
+# have become at the weight.
+#
+# ## Loss scaling
+#
+# Which scale is right? Too small, and small gradients are 0. Too large, and large ones become `inf`. `GradScaler` tries
+# it out while it trains. After a step with `inf` or `nan` in a gradient it halves the scale. After 2,000 good steps in
+# a row it doubles it. Three questions before you run the cell. Where does it start? What does `GradScaler()` do without
+# CUDA? And with weights that are `float16` themselves?
+
+# %% given
+scaler = torch.amp.GradScaler(here.type)
+print("start:", scaler.get_scale(), " doubles after", scaler.get_growth_interval(), "good steps")
+
+with warnings.catch_warnings(record=True) as caught:
+    warnings.simplefilter("always")
+    default = torch.amp.GradScaler()
+print("GradScaler():", default.get_scale(), default.is_enabled(), [warning.category.__name__ for warning in caught])
+
+torch.manual_seed(0)
+half = nn.Linear(2, 2).to(here).half()
+half_sgd = torch.optim.SGD(half.parameters(), lr=0.1)
+scaler.scale(half(torch.ones(1, 2, device=here).half()).float().sum()).backward()
+try:
+    scaler.step(half_sgd)
+except ValueError as refused:
+    print("float16 weights:", type(refused).__name__)
+
+# %% [markdown]
+# `GradScaler()` means CUDA. Without CUDA it warns, is switched off, and its scale is 1. `GradScaler("cpu")` works. And
+# a scaler refuses gradients that are `float16`: it is made for autocast, where they are `float32`. "`float16` needs a
+# GradScaler" is true for training. Inference has no gradients, and there `model.half()` is fine.
+#
+# A scaler has four calls for each step, in this order.
+#
+# 1. `scaler.scale(loss).backward()`: gradients that are too large by the scale.
+# 2. `scaler.unscale_(optimizer)`: divides them, and looks for `inf` and `nan`. Left out, `step` does it.
+# 3. `scaler.step(optimizer)`: calls `optimizer.step()`, unless something was found.
+# 4. `scaler.update()`: changes the scale.
+#
+# What happens to the parameters in a step that is skipped? What to the momentum? And is it repeated?
+#
+# ### Your turn
+# Write it. A step that is skipped changes nothing at all, and is not repeated: that batch is lost.
+
+# %% given
+hint(
+    "What has to be remembered from one method to the next: the scale, the count, what unscale_ saw, and what else?",
+    "Which test is false for inf, for -inf and for nan? When does step have to call unscale_ itself?",
+)
+
+
+# %% exercise: MyScaler
+class MyScaler:
+    """Loss scaling for one optimizer, as torch.amp.GradScaler does it."""
+
+    def __init__(
+        self, init_scale: float, growth_interval: int, growth_factor: float = 2.0, backoff_factor: float = 0.5
+    ) -> None:
+        """init_scale: the scale at first. The others say what update does."""
+        ### BEGIN SOLUTION
+        self.now, self.interval = init_scale, growth_interval
+        self.growth, self.backoff = growth_factor, backoff_factor
+        self.good, self.finite, self.stage = 0, True, "ready"
+        ### END SOLUTION
+
+    def get_scale(self) -> float:
+        """The scale of now, a float."""
+        ### BEGIN SOLUTION
+        return float(self.now)
+        ### END SOLUTION
+
+    def scale(self, loss: Tensor) -> Tensor:
+        """The loss, a tensor of any shape, times the scale."""
+        ### BEGIN SOLUTION
+        return loss * self.now
+        ### END SOLUTION
+
+    def unscale_(self, optimizer: torch.optim.Optimizer) -> None:
+        """Divide the .grad of all the optimizer's parameters by the scale, in place, and note if all are finite.
+
+        A parameter whose .grad is None is passed over. Raises RuntimeError if it was called since the last update, or
+        if step was.
+        """
+        ### BEGIN SOLUTION
+        if self.stage != "ready":
+            raise RuntimeError(f"unscale_ after {self.stage}")
+        self.stage = "unscale_"
+        for group in optimizer.param_groups:
+            for p in group["params"]:
+                if p.grad is not None:
+                    p.grad /= self.now
+                    self.finite = self.finite and bool(p.grad.isfinite().all())
+        ### END SOLUTION
+
+    def step(self, optimizer: torch.optim.Optimizer) -> None:
+        """Let the optimizer take its step, unless a gradient is inf or nan. Then nothing of the optimizer changes.
+
+        Calls unscale_ first, unless it was called since the last update. Raises RuntimeError if step was called since
+        the last update.
+        """
+        ### BEGIN SOLUTION
+        if self.stage == "step":
+            raise RuntimeError("step after step")
+        if self.stage == "ready":
+            self.unscale_(optimizer)
+        self.stage = "step"
+        if self.finite:
+            optimizer.step()
+        ### END SOLUTION
+
+    def update(self) -> None:
+        """Set the scale for the next step. Is called once after each step.
+
+        After a skipped step, multiply the scale by backoff_factor. After growth_interval steps in a row of which none
+        was skipped, multiply it by growth_factor, and count these steps anew.
+        """
+        ### BEGIN SOLUTION
+        if not self.finite:
+            self.now *= self.backoff
+            self.good = 0
+        else:
+            self.good += 1
+            if self.good == self.interval:
+                self.now *= self.growth
+                self.good = 0
+        self.finite, self.stage = True, "ready"
+        ### END SOLUTION
+
+
+# %% given
+def torch_scaler(init_scale, growth_interval, **settings):
+    """PyTorch's own."""
+    return torch.amp.GradScaler(here.type, init_scale=init_scale, growth_interval=growth_interval, **settings)
+
+
+@probes.probe
+def scaled_steps(make, starts, slopes, lr, momentum, early, *settings, **more):
+    """Steps of SGD with the scaler that make(...) gives. The loss is the sum of each parameter times its slope.
+
+    slopes: for each step, one tensor or None for each parameter. early: the steps in which unscale_ is called first.
+    Returns for each step the scale after it, the parameters, their momenta, and after an early unscale_ their .grad.
+    """
+    scaler = make(*settings, **more)
+    parameters = [nn.Parameter(t.clone().to(here)) for t in starts]
+    groups = [{"params": [p]} for p in parameters]
+    sgd, seen = torch.optim.SGD(groups, lr=lr, momentum=momentum), []
+    for n, row in enumerate(slopes):
+        sgd.zero_grad()
+        loss = sum((p * s.to(here)).sum() for p, s in zip(parameters, row, strict=True) if s is not None)
+        scaler.scale(loss).backward()
+        if n in early:
+            scaler.unscale_(sgd)
+        grads = [None if p.grad is None else p.grad.cpu().clone() for p in parameters] if n in early else []
+        scaler.step(sgd)
+        scaler.update()
+        momenta = [sgd.state[p].get("momentum_buffer") for p in parameters]
+        seen.append(
+            {
+                "scale": scaler.get_scale(),
+                "parameters": [p.detach().cpu().clone() for p in parameters],
+                "momenta": [None if m is None else m.cpu().clone() for m in momenta],
+                "grads": grads,
+            }
+        )
+    return seen
+
+
+@probes.probe
+def orders(make, calls):
+    """For each of these calls of a scaler's methods, whether it raised RuntimeError."""
+    scaler, w = make(8.0, 100), nn.Parameter(torch.ones(2, device=here))
+    sgd, raised = torch.optim.SGD([w], lr=0.1), []
+    scaler.scale(w.sum()).backward()
+    for call in calls:
+        try:
+            scaler.update() if call == "update" else getattr(scaler, call)(sgd)
+            raised.append(False)
+        except RuntimeError:
+            raised.append(True)
+    return raised
+
+
+def noise(seed, shapes, steps, bad=()):
+    """Slopes for scaled_steps. bad: (step, parameter, value) that is planted in one element."""
+    generator = torch.Generator().manual_seed(seed)
+    slopes = [[torch.randn(shape, generator=generator) for shape in shapes] for _ in range(steps)]
+    for step, parameter, value in bad:
+        slopes[step][parameter].view(-1)[-1] = value
+    return slopes
+
+
+# %% check: MyScaler points=5
+with check("seven steps, one with inf and one with nan: the scale after each", weight=2, required=True):
+    t = noise(1, [(2,)], 7, [(2, 0, math.inf), (4, 0, math.nan)])
+    got = scaled_steps(MyScaler, [torch.zeros(2)], t, 0.1, 0.0, [], 4.0, 2)
+    explain(
+        [row["scale"] for row in got],
+        [4.0, 8.0, 4.0, 4.0, 2.0, 2.0, 4.0],
+        {
+            "the good steps are to be in a row: count anew after a skip": [
+                4.0,
+                8.0,
+                4.0,
+                4.0,
+                2.0,
+                4.0,
+                4.0,
+            ],
+            "nan is not finite either": [4.0, 8.0, 4.0, 4.0, 8.0, 8.0, 16.0],
+            "after growth_interval good steps the scale grows": [4.0, 4.0, 2.0, 2.0, 1.0, 1.0, 1.0],
+        },
+    )
+### BEGIN HIDDEN TESTS
+with check(
+    "scales and parameters of twenty steps are those of GradScaler",
+    weight=4,
+    required=True,
+    hint="By what are the gradients divided, and how often? What moves in a step that is skipped?",
+):
+    for seed, shapes, interval, momentum, early in (
+        (2, [(3,), (2, 2)], 3, 0.9, (1, 4, 7, 8)),
+        (3, [(4,)], 1, 0.0, ()),
+        (4, [(), (5,), (1,)], 4, 0.5, range(20)),
+    ):
+        bad = [(5, len(shapes) - 1, math.inf), (6, 0, -math.inf), (11, 0, math.nan), (12, len(shapes) - 1, math.nan)]
+        t = noise(seed, shapes, 20, bad)
+        starts = [row[0] for row in zip(*noise(seed + 9, shapes, 1), strict=True)]
+        want = scaled_steps(torch_scaler, starts, t, 0.1, momentum, early, 16.0, interval)
+        got = scaled_steps(MyScaler, starts, t, 0.1, momentum, early, 16.0, interval)
+        assert_close([r["scale"] for r in got], [r["scale"] for r in want], name="the scales")
+        assert_close([r["parameters"] for r in got], [r["parameters"] for r in want], name="the parameters")
+with check("a skipped step leaves the momentum too", weight=2, hint="What does optimizer.step() do with zeros?"):
+    t = noise(5, [(3,), (2,)], 6, [(2, 1, math.inf), (3, 0, math.nan)])
+    starts = [torch.ones(3), torch.zeros(2)]
+    want = scaled_steps(torch_scaler, starts, t, 0.2, 0.9, (2,), 64.0, 50)
+    got = scaled_steps(MyScaler, starts, t, 0.2, 0.9, (2,), 64.0, 50)
+    assert_close([r["momenta"] for r in got], [r["momenta"] for r in want], name="the momenta")
+    assert_close(got[3]["parameters"], want[1]["parameters"], name="the parameters after two skipped steps")
+with check(
+    "one element of one parameter is enough, and the scale is halved once",
+    weight=2,
+    hint="What do you do for each parameter, and what once for all?",
+):
+    for bad in ([(1, 0, math.inf)], [(1, 0, math.nan), (1, 1, math.inf), (1, 2, -math.inf)]):
+        t = noise(6, [(4,), (3, 2), (1,)], 3, bad)
+        got = scaled_steps(MyScaler, [torch.zeros(4), torch.zeros(3, 2), torch.zeros(1)], t, 0.1, 0.0, [], 32.0, 9)
+        assert_close([row["scale"] for row in got], [32.0, 16.0, 16.0], name="the scales")
+with check("unscale_ leaves the gradients of the loss", weight=2, hint="By what is .grad to be divided?"):
+    t = noise(7, [(3,), (2,)], 4)
+    t[2][1] = None
+    got = scaled_steps(MyScaler, [torch.zeros(3), torch.ones(2)], t, 0.1, 0.0, range(4), 1024.0, 2)
+    for row, slopes in zip(got, t, strict=True):
+        assert_close(row["grads"], slopes, name=".grad after unscale_")
+with check("other factors", weight=1, hint="Which numbers do you multiply by in update?"):
+    t = noise(8, [(2,)], 6, [(1, 0, math.inf), (2, 0, math.inf)])
+    got = scaled_steps(MyScaler, [torch.zeros(2)], t, 0.1, 0.0, [], 100.0, 2, growth_factor=4.0, backoff_factor=0.25)
+    assert_close([row["scale"] for row in got], [100.0, 25.0, 6.25, 6.25, 25.0, 25.0], name="the scales")
+with check("calls in a wrong order", weight=2, hint="Which calls are refused until the next update?"):
+    for t in (
+        ["unscale_", "unscale_", "step", "update", "unscale_"],
+        ["step", "step", "update", "step"],
+        ["step", "unscale_", "update", "unscale_", "step", "step"],
+    ):
+        assert_close(orders(MyScaler, t), orders(torch_scaler, t), name="whether RuntimeError was raised")
+with check("scale multiplies a tensor, and two scalers know nothing of each other", guard=True):
+    one, two = MyScaler(8.0, 2), MyScaler(32.0, 2)
+    t = torch.tensor([0.5, -3.0])
+    assert_close(one.scale(t), torch.tensor([4.0, -24.0]))
+    assert_close(two.scale(t), torch.tensor([16.0, -96.0]))
+    assert_close([one.get_scale(), two.get_scale()], [8.0, 32.0])
+    assert_close(t, torch.tensor([0.5, -3.0]))
+### END HIDDEN TESTS
+
+
+# %% [markdown]
+# PyTorch's own scaler keeps its scale on the GPU. It still has to ask the GPU in each step if something was found. It
+# also has `state_dict()`: scale and count belong into a checkpoint, beside the model and the optimizer. Start again at
+# 65536 instead, and some batches may be lost until the scale is found once more.
+#
+# ## The whole step
+#
+# Gradient clipping compares a norm with a limit. Where does it belong among the four calls? And what if somebody
+# forgets the scaler's `step`, and calls `optimizer.step()`? Here is a small model with a loss that was multiplied by
+# 1e-6. Which of the four runs learns? Does the third one, which clips before it unscales, raise an error?
+
+
+# %% given
+def faint_run(dtype, scaled, clip_first=False):
+    """Losses of forty steps of SGD. The gradients are those of the loss times 1e-6, the rate makes up for it."""
+    generator = torch.Generator().manual_seed(0)
+    xs = torch.randn(64, 8, generator=generator).to(here)
+    ys = xs[:, :1] + xs[:, 1:2] / 2
+    with torch.random.fork_rng(devices=[]):
+        torch.manual_seed(3)
+        net = nn.Sequential(nn.Linear(8, 32), nn.Tanh(), nn.Linear(32, 1)).to(here)
+    sgd, seen = torch.optim.SGD(net.parameters(), lr=1e5), []
+    scaler = torch.amp.GradScaler(here.type, enabled=scaled)
+    for _ in range(40):
+        sgd.zero_grad()
+        with torch.autocast(here.type, dtype=dtype):
+            loss = F.mse_loss(net(xs), ys)
+        scaler.scale(1e-6 * loss).backward()
+        if clip_first:
+            nn.utils.clip_grad_norm_(net.parameters(), 1e-6)
+        scaler.step(sgd)
+        scaler.update()
+        seen.append(loss.item())
+    return seen
+
+
+show_curves(
+    {
+        "float16, no scaler": faint_run(torch.float16, False),
+        "float16, scaler": faint_run(torch.float16, True),
+        "float16, clipped before unscale_": faint_run(torch.float16, True, clip_first=True),
+        "bfloat16, no scaler": faint_run(torch.bfloat16, False),
+    }
+)
+
+# %% [markdown]
+# From 1.153, the runs reach 0.240, 0.0150, 1.153 and 0.0148. Without a scaler, `float16` loses a part of its gradients.
+# The third run clips gradients that are 65536 times too large, to a norm of 1e-6, and then divides them by 65536. It
+# hardly moves, and nothing says so.
+#
+# Adam divides each gradient by its own size, and so it hides the mistake. The same model with the plain loss, clipped
+# to a norm of 1, forty steps: SGD ends at 0.015 in the right order and at 1.153 in the wrong one. Adam ends at 0.0065
+# and at 0.0027. Nothing looks wrong there. That is why the checks use SGD.
+#
+# And the other mistake? The weight is 1, its loss is w squared, the rate is 0.3. An ordinary step leads to 0.4.
+
+# %% given
+w = nn.Parameter(torch.ones(1, device=here))
+wrong_sgd, wrong_scaler = torch.optim.SGD([w], lr=0.3), torch.amp.GradScaler(here.type)
+wrong_scaler.scale(w.square().sum()).backward()
+wrong_sgd.step()  # not wrong_scaler.step(wrong_sgd)
+print("w after optimizer.step():", round(w.item()))
+
+# %% [markdown]
+# `optimizer.step()` takes the scaled gradient, and w goes to -39321 in one step.
+#
+# Some wrong orders raise `RuntimeError`: a second `unscale_` or a second `step` before `update`, or `unscale_` after
+# `step`. So does a step after a forgotten `update()`, in the second round.
+#
+# ### Your turn
+# Put it all together: autocast, scaling, clipping.
+
+# %% given
+hint(
+    "clip_grad_norm_ compares the norm with clip. In which unit are the gradients before unscale_?",
+    "clip_grad_norm_ returns a norm. Which of the calls on the scaler are still missing?",
+)
+
+
+# %% exercise: amp_step
+def amp_step(
+    model: nn.Module,
+    optimizer: torch.optim.Optimizer,
+    scaler: torch.amp.GradScaler,
+    x: Tensor,
+    y: Tensor,
+    loss_of: Callable,
+    dtype: torch.dtype,
+    clip: float,
+) -> float:
+    """One training step in mixed precision with loss scaling and gradient clipping.
+
+    x, y: on the model's device. The loss is loss_of(model(x), y), under autocast with dtype, float16 or bfloat16.
+    The gradients of all parameters together are clipped to a norm of at most clip, as nn.utils.clip_grad_norm_ does.
+    Gradients from before do not count. The scaler may be switched off (enabled=False): the step is then an ordinary
+    one, clipped too. Where a gradient is inf or nan, an enabled scaler skips the step.
+    Returns the norm of the gradients of the loss, before clipping, as a float. After a skipped step it is inf or nan.
+    """
+    ### BEGIN SOLUTION
+    optimizer.zero_grad()
+    with torch.autocast(x.device.type, dtype=dtype):
+        loss = loss_of(model(x), y)
+    scaler.scale(loss).backward()
+    scaler.unscale_(optimizer)
+    norm = nn.utils.clip_grad_norm_(model.parameters(), clip)
+    scaler.step(optimizer)
+    scaler.update()
+    return norm.item()
+    ### END SOLUTION
+
+
+# %% given
+@probes.probe
+def amp_stepped(step, kind, batches, loss_of, dtype, clip, lr, momentum=0.0, enabled=True, init_scale=1024.0, every=3):
+    """step on each batch in turn, with a GradScaler that grows after `every` good steps: what is there after each."""
+    model, seen = make_regressor(kind), []
+    scaler = torch.amp.GradScaler(here.type, init_scale=init_scale, growth_interval=every, enabled=enabled)
+    sgd = torch.optim.SGD(model.parameters(), lr=lr, momentum=momentum)
+    for parameter in model.parameters():
+        parameter.grad = torch.full_like(parameter, 3e4)  # of somebody else
+    for x, y in batches:
+        norm = step(model, sgd, scaler, x.to(here), y.to(here), loss_of, dtype, clip)
+        momenta = [sgd.state[p].get("momentum_buffer") for p in model.parameters()]
+        seen.append(
+            {
+                "norm": norm,
+                "scale": scaler.get_scale(),
+                "state": {name: t.cpu() for name, t in probes.state_of(model).items()},
+                "momenta": [None if m is None else m.cpu().clone() for m in momenta],
+                "autocast": torch.is_autocast_enabled(here.type),
+            }
+        )
+    return seen
+
+
+# %% check: amp_step points=4
+with check("a step is not longer than lr times clip, and not much shorter", weight=2, required=True):
+    t = regression([6], 21)
+    got = amp_stepped(amp_step, "wide", t, F.mse_loss, torch.float16, 0.01, 1.0)[0]
+    start = {name: p.detach().cpu() for name, p in make_regressor("wide").named_parameters()}
+    moved = math.sqrt(sum((got["state"][name] - p).square().sum().item() for name, p in start.items()))
+    explain(
+        moved,
+        0.01,
+        {"the scaled gradients were clipped, and then divided by the scale": 0.01 / 1024},
+        rtol=0.01,
+        atol=1e-6,
+    )
+### BEGIN HIDDEN TESTS
+
+
+def amp_expected(kind, batches, loss_of, dtype, clip, lr, momentum=0.0, enabled=True, init_scale=1024.0, every=3):
+    """Norms, scales, states and momenta, by hand: without a GradScaler."""
+    model, seen = make_regressor(kind), []
+    params = list(model.parameters())
+    momenta, scale, good = [None] * len(params), init_scale if enabled else 1.0, 0
+    for x, y in batches:
+        with torch.autocast(here.type, dtype=dtype):
+            loss = loss_of(model(x.to(here)), y.to(here))
+        grads = [g / scale for g in torch.autograd.grad(loss * scale, params)]
+        norm = torch.stack([g.square().sum() for g in grads]).sum().sqrt().item()
+        if math.isfinite(norm):
+            part = min(1.0, clip / (norm + 1e-6))
+            momenta = [part * g if m is None else momentum * m + part * g for m, g in zip(momenta, grads, strict=True)]
+            with torch.no_grad():
+                for p, m in zip(params, momenta, strict=True):
+                    p -= lr * m
+            good += 1
+            if enabled and good == every:
+                scale, good = 2 * scale, 0
+        else:
+            scale, good = scale / 2, 0
+        seen.append(
+            {
+                "norm": norm,
+                "scale": scale,
+                "state": {name: t.cpu() for name, t in probes.state_of(model).items()},
+                "momenta": [None if m is None else m.cpu().clone() for m in momenta],
+            }
+        )
+    return seen
+
+
+with check(
+    "norms and weights of six steps, both formats",
+    weight=4,
+    required=True,
+    hint="Is the norm that you return the one before clipping, and of which gradients?",
+):
+    for kind, dtype, clip, lr in (("wide", torch.float16, 0.3, 0.5), ("narrow", torch.bfloat16, 50.0, 0.05)):
+        t = regression([4, 7, 1, 5, 6, 3], len(kind) + 20)
+        want = amp_expected(kind, t, lopsided_loss, dtype, clip, lr, 0.9)
+        got = amp_stepped(amp_step, kind, t, lopsided_loss, dtype, clip, lr, 0.9)
+        norms = [r["norm"] for r in want]
+        explain(
+            [r["norm"] for r in got],
+            norms,
+            {
+                "these are the norms of the scaled gradients": [
+                    n * s for n, s in zip(norms, [1024.0, *[r["scale"] for r in want]], strict=False)
+                ],
+                "these are the norms after clipping": [min(n, clip) for n in norms],
+            },
+            rtol=2e-2,
+        )
+        assert_close([r["state"] for r in got], [r["state"] for r in want], rtol=2e-2, atol=1e-2, name="the weights")
+with check(
+    "the format shows in the norm",
+    weight=2,
+    required=True,
+    hint="257 is not a number of bfloat16, nor 2049 one of float16. Is the whole forward pass in that format?",
+):
+    for dtype, n in ((torch.bfloat16, 256.0), (torch.float16, 2048.0)):
+        t = [(torch.tensor([[n + 1, n]]), torch.tensor([[3.0]]))]
+        got = amp_stepped(amp_step, "difference", t, F.mse_loss, dtype, 1.0, 1e-3, init_scale=2.0)[0]["norm"]
+        low, high = 6 * n * math.sqrt(2), 4 * math.hypot(n, n + 1)
+        explain(got, low, {"this is the norm in float32": high}, rtol=1e-2)
+with check("the scale after each step", weight=2, required=True, hint="Who tells the scaler that the step is over?"):
+    for init_scale, every in ((1024.0, 3), (64.0, 2)):
+        t = regression([4, 2, 3, 5, 4], 31)
+        want = amp_expected("narrow", t, F.mse_loss, torch.float16, 1.0, 0.1, 0.0, True, init_scale, every)
+        got = amp_stepped(amp_step, "narrow", t, F.mse_loss, torch.float16, 1.0, 0.1, 0.0, True, init_scale, every)
+        assert_close([r["scale"] for r in got], [r["scale"] for r in want], name="the scales")
+with check(
+    "a gradient of 1e-7 arrives",
+    weight=2,
+    required=True,
+    hint="Where does a faint loss become 0 in float16, and which call prevents that?",
+):
+    t = regression([6, 5, 4], 32)
+    want = amp_expected("wide", t, faint_loss, torch.float16, 1.0, 3e6, 0.0, True, 65536.0, 3)
+    got = amp_stepped(amp_step, "wide", t, faint_loss, torch.float16, 1.0, 3e6, 0.0, True, 65536.0, 3)
+    assert_close([1e7 * r["norm"] for r in got], [1e7 * r["norm"] for r in want], rtol=1e-2, name="1e7 times the norms")
+    assert_close([r["state"] for r in got], [r["state"] for r in want], rtol=2e-2, atol=5e-3, name="the weights")
+with check(
+    "a batch that overflows is skipped: weights and momentum stay",
+    weight=3,
+    hint="Which object decides whether there is a step?",
+):
+    for value in (1e6, math.nan):
+        t = regression([4, 3, 5, 4], 33)
+        t[2][0][1, 2] = value  # 1e6 is inf in float16
+        want = amp_expected("narrow", t, F.mse_loss, torch.float16, 1.0, 0.2, 0.9)
+        got = amp_stepped(amp_step, "narrow", t, F.mse_loss, torch.float16, 1.0, 0.2, 0.9)
+        assert not math.isfinite(got[2]["norm"]), "the norm of the skipped step is finite"
+        for key in ("state", "momenta", "scale"):
+            assert_close([r[key] for r in got], [r[key] for r in want], rtol=2e-2, atol=1e-2, name=f"the {key}")
+with check("a scaler that is switched off", weight=2, hint="Does your step read the scaler's private state?"):
+    for clip in (0.2, 100.0):
+        t = regression([4, 6, 3], 34)
+        want = amp_expected("wide", t, F.mse_loss, torch.bfloat16, clip, 0.2, 0.5, False)
+        got = amp_stepped(amp_step, "wide", t, F.mse_loss, torch.bfloat16, clip, 0.2, 0.5, False)
+        assert_close([r["norm"] for r in got], [r["norm"] for r in want], rtol=2e-2, name="the norms")
+        assert_close([r["state"] for r in got], [r["state"] for r in want], rtol=2e-2, atol=1e-2, name="the weights")
+with check("the norm is a float, and autocast is off afterwards", guard=True):
+    got = amp_stepped(amp_step, "narrow", regression([2], 1), F.mse_loss, torch.float16, 1.0, 0.1)[0]
+    assert type(got["norm"]) is float, f"the norm is a {type(got['norm']).__name__}"
+    assert not got["autocast"], "autocast is still on"
+### END HIDDEN TESTS
+
+
+# %% [markdown]
+# A skipped step shows nowhere, except in the scale. With the scaler switched off, your function is an ordinary step. So
+# one loop serves all formats: `GradScaler(here.type, enabled=dtype == torch.float16)`.
+#
+# ### Your turn
+# A few skips at the start are normal: the scale is being found. Skips that do not end mean that the model gives `inf`
+# or `nan` at any scale. You have a log of scales, written now and then. How many steps were skipped, at least?
+
+# %% given
+hint(
+    "From 8 to 2 without a growth in between: how many halvings is that? And from 2 to 8?",
+    "The logarithm to base 2 counts halvings. Which differences of it do you add up?",
+)
+
+
+# %% exercise: count_skips
+def count_skips(scales: list[float]) -> int:
+    """The least number of skipped steps that explains a log of loss scales.
+
+    scales: positive numbers, what get_scale() gave now and then, in order; there may be none. Between two of them there
+    may have been any number of steps. A skipped step halves the scale. The scale also doubles, after good steps.
+    """
+    ### BEGIN SOLUTION
+    return sum(max(0, round(math.log2(before / after))) for before, after in pairwise(scales))
+    ### END SOLUTION
+
+
+# %% check: count_skips points=2
+with check("8, 4, 4, 8, 2, 2, 4: three skips", weight=2, required=True):
+    explain(
+        count_skips([8.0, 4.0, 4.0, 8.0, 2.0, 2.0, 4.0]),
+        3,
+        {
+            "from 8 to 2 the scale was halved twice": 2,
+            "a scale that grows is no skip": 4,
+            "a later doubling does not undo a skip": 1,
+        },
+    )
+### BEGIN HIDDEN TESTS
+with check("other logs", weight=4, required=True, hint="How often is 4096 halved on its way to 32?"):
+    for t, want in (
+        ([65536.0, 32768.0, 32768.0, 16384.0, 32768.0, 32768.0], 2),
+        ([4096.0, 32.0, 64.0, 16.0, 16.0, 8.0], 10),
+        ([2.0, 4.0, 8.0, 64.0], 0),
+        ([1.0, 0.5, 0.125, 0.25, 0.0625], 5),
+        ([2.0**40, 2.0**34], 6),
+    ):
+        assert_close(count_skips(t), want)
+with check("scales that are no powers of two", weight=2, hint="Is the log exact? What does your rounding do?"):
+    for t, want in (([1000.0, 500.0, 62.5, 125.0, 31.25], 6), ([0.3, 0.15, 0.3, 0.0375], 4), ([3e5, 1.5e5], 1)):
+        assert_close(count_skips(t), want)
+with check("one scale, and none", guard=True, hint="From which scale does the first one come?"):
+    assert_close([count_skips([512.0]), count_skips([])], [0, 0])
+### END HIDDEN TESTS
+
+
+# %% [markdown]
+# Would you notice a skip that was followed by a doubling between two entries? No. Your number is a least one.
+#
+# ## When bfloat16 stands still
+#
+# `bfloat16` needs no scaler, and most GPUs of today (A100 and H100 among them) and some CPUs have it. So why not make
+# the whole model `bfloat16`, weights and all? That would halve the memory of the weights. It is often said that
+# networks need range more than precision. Add 0.001 to 1, a thousand times. Where do you arrive?
+
+# %% given
+for dtype in (torch.float32, torch.bfloat16):
+    total = torch.tensor(1.0, dtype=dtype)
+    for _ in range(1000):
+        total += 1e-3
+    print(f"{dtype!s:14} {total.item():.4f}")
+
+# %% [markdown]
+# In `bfloat16` the ulp of 1 is 0.0078. A step of 0.001 is less than half of that, and is rounded away, a thousand
+# times. The gradient is right, the step is right, and the weight does not move. That is a *stall*. It happens to any
+# weight whose steps are smaller than half of its ulp, which means: late in training, with a small rate, to the large
+# weights first. For activations and gradients range does matter more. For weights that are added to for a long time,
+# precision does.
+#
+# Autocast does not stall: its weights are `float32`. Where the weights are `bfloat16`, something must remember what was
+# rounded away. A `float32` *master copy* does: it takes the steps, and the weight is its rounding. *Kahan summation*
+# needs half of the memory for it: a second `bfloat16` number holds what the last additions lost, and is added to the
+# next step.
+#
+# ### Your turn
+# Write an SGD step for `bfloat16` weights that does not stall, in either way.
+
+# %% given
+hint(
+    "What has to be remembered from step to step that p cannot hold?",
+    "A float32 copy, from which p is made anew in each step. Or, in bfloat16, what the last addition rounded away.",
+)
+
+
+# %% exercise: bf16_sgd_
+def bf16_sgd_(params: list[Tensor], state: dict, lr: float) -> None:
+    """One step of plain SGD on bfloat16 parameters, such that small steps add up.
+
+    params: leaves, bfloat16, with .grad bfloat16 or None. Changes them in place; one whose .grad is None is left as it
+    is. state: yours, to remember what you need; empty before the first call, and the same dict in all later calls,
+    which get the same params. After any number of calls each parameter is what SGD in float32 gives from the same
+    start and the same gradients, but for an error of about one bfloat16 spacing. .grad and requires_grad stay.
+    """
+    ### BEGIN SOLUTION
+    with torch.no_grad():
+        for i, p in enumerate(params):
+            if p.grad is not None:
+                master = state.setdefault(i, p.float())
+                master -= lr * p.grad.float()
+                p.copy_(master)
+    ### END SOLUTION
+
+
+# %% given
+@probes.probe
+def bf16_run(step, starts, gradients, lr, states=1):
+    """The parameters after each call of step. gradients: for each call, one tensor or None for each parameter."""
+    params, state, seen = [t.clone().requires_grad_() for t in starts], {}, []
+    leaves = list(params)
+    for grads in gradients:
+        for p, g in zip(leaves, grads, strict=True):
+            p.grad = None if g is None else g.clone()
+        step(params, state, lr)
+        seen.append([p.detach().clone() for p in leaves])
+    return {
+        "after": seen,
+        "grads": [p.grad for p in leaves],
+        "leaves": [p.is_leaf and p.requires_grad for p in leaves],
+    }
+
+
+# %% check: bf16_sgd_ points=3
+with check("a thousandth, a thousand times", weight=2, required=True):
+    t = [[torch.tensor([-1.0, 0.5]).bfloat16()]] * 1000
+    got = bf16_run(bf16_sgd_, [torch.ones(2).bfloat16()], t, 1e-3)["after"][-1][0]
+    explain(
+        got,
+        torch.tensor([2.0, 0.5]).bfloat16(),
+        {"each step was rounded away: nothing remembers it": torch.tensor([1.0, 1.0]).bfloat16()},
+    )
+### BEGIN HIDDEN TESTS
+
+
+def sgd_in_float32(starts, gradients, lr):
+    """The parameters after each step of float32 SGD, in float32."""
+    now, seen = [t.double() for t in starts], []
+    for grads in gradients:
+        now = [p if g is None else p - lr * g.double() for p, g in zip(now, grads, strict=True)]
+        seen.append([p.bfloat16() for p in now])
+    return seen
+
+
+with check(
+    "random gradients, several parameters, several rates",
+    weight=4,
+    required=True,
+    hint="Where does your float32 copy come from in the second call? Has each parameter one of its own?",
+):
+    for shapes, lr, steps in (([(3, 2), (4,)], 2e-3, 300), ([(), (2, 1), (5,)], 0.05, 60)):
+        generator = torch.Generator().manual_seed(steps)
+        starts = [(torch.randn(s, generator=generator) + 6).bfloat16() for s in shapes]
+        t = [[(torch.randn(s, generator=generator) + 0.5).bfloat16() for s in shapes] for _ in range(steps)]
+        want, got = sgd_in_float32(starts, t, lr), bf16_run(bf16_sgd_, starts, t, lr)["after"]
+        assert_close(got[-1], want[-1], name="the parameters at the end")
+        assert_close(got[:: steps // 6], want[:: steps // 6], name="the parameters on the way")
+with check("a parameter without a gradient waits", weight=2, hint="What is None * lr?"):
+    generator = torch.Generator().manual_seed(8)
+    starts = [torch.full((2,), 5.0).bfloat16(), torch.full((3,), -5.0).bfloat16()]
+    ones = [torch.ones(2).bfloat16(), torch.ones(3).bfloat16()]
+    t = [[None if n % 6 == 3 * i else g for i, g in enumerate(ones)] for n in range(120)]
+    want, got = sgd_in_float32(starts, t, 0.004), bf16_run(bf16_sgd_, starts, t, 0.004)["after"]
+    assert_close(got[-1], want[-1], name="the parameters at the end")
+with check("the same leaves, and .grad as it was", guard=True, hint="Which of your lines makes a new tensor?"):
+    t = [[torch.tensor([0.3, -2.0]).bfloat16()]] * 3
+    got = bf16_run(bf16_sgd_, [torch.ones(2).bfloat16()], t, 0.1)
+    assert_close(got["leaves"], [True], name="whether it is a leaf that requires grad")
+    assert_close(got["grads"], t[0], rtol=0, atol=0, name=".grad")
+### END HIDDEN TESTS
+
+
+# %% [markdown]
+# With a master copy a `bfloat16` weight takes 6 bytes, 2 more than in `float32`. Lab 7 added it up for Adam: 16 bytes
+# for a parameter, as many as in `float32`. With Kahan summation a weight takes 4 bytes.
+#
+# ## Which format?
+#
+# - `bfloat16` under autocast, where the hardware has it: no scaler, no surprises with range.
+# - `float16` under autocast with a scaler: on older GPUs, or where its three digits matter.
+# - `float32` for what needs digits: sums over many elements, statistics, losses, the weights.
+#
+# Autocast knows that for PyTorch's losses. It does not know your own formula. `exp` overflows `float16` from 11.1 on.
+# What do the three lines give?
+
+# %% given
+scores = torch.tensor([[12.0, 3.0]], dtype=torch.float16)
+print("own softmax in float16:", (scores.exp() / scores.exp().sum(1, keepdim=True)).tolist())
+print("cross_entropy, float16:", F.cross_entropy(scores, torch.tensor([0])).item())
+print("cross_entropy, float32:", round(F.cross_entropy(scores.float(), torch.tensor([0])).item(), 6))
+
+# %% [markdown]
+# The own formula gives `nan`. PyTorch's `cross_entropy` is stable in `float16` too, but its result of 0.0001 is rounded
+# to 0. Cast logits with `.float()` before your own loss, or compute it inside
+# `with torch.autocast(x.device.type, enabled=False)`. Autocast does it for `F.cross_entropy`.
+#
+# ## Interview questions
+#
+# For each question, find *all* true statements. There is at least one in each. Give the letters as a string, such as
+# `"ac"`. A question counts only if all of its letters are right, and one right question alone pays nothing.
+#
+# **q1. The formats**
+# - a. `bfloat16` has the range of `float32`, with fewer digits.
+# - b. In `float16`, everything below 6.1e-5 becomes 0.
+# - c. Between 256 and 512, the numbers of `bfloat16` are 2 apart.
+# - d. Neighbours in a format are `finfo(dtype).eps` apart.
+# - e. `bfloat16` never underflows.
+#
+# **q2. Autocast**
+# - a. Under autocast with `bfloat16`, the `.grad` of a weight is `bfloat16`.
+# - b. It makes the tensors that are kept for the backward pass smaller, and leaves Adam's states as they are.
+# - c. `F.cross_entropy` of `float16` logits gives `float32` under autocast.
+# - d. The backward pass must run inside the context.
+# - e. The operations that autocast casts to `float32` are the same on every device.
+#
+# **q3. Where the context is**
+# - a. One context around the whole loop raises an error in the second step.
+# - b. One context around the whole loop leaves the loss of a batch as it was, however many steps are taken.
+# - c. `model.half()` before the training does what autocast does.
+# - d. `cache_enabled=False` lets a loop inside one context learn.
+# - e. `torch.autocast("cuda", dtype=torch.float16)` on a machine without CUDA raises an error.
+#
+# **q4. The scaler**
+# - a. A skipped step changes neither parameters nor momentum.
+# - b. The scale is doubled after every good step.
+# - c. After `inf`, the same batch is tried again with half the scale.
+# - d. Gradients should be clipped before `unscale_`.
+# - e. Clipping to a norm of 1 before `unscale_` stops SGD, and does not stop Adam.
+#
+# **q5. bfloat16**
+# - a. 1 plus 0.001, in `bfloat16`, is 1.
+# - b. Weights in `bfloat16` can stop moving although all gradients are right.
+# - c. Autocast with `bfloat16` needs a `GradScaler`.
+# - d. Under autocast, the weights are their own master copy.
+# - e. With TF32, a `float32` weight takes fewer bytes.
+#
+# **q6. float16**
+# - a. A model that is only used for inference needs no scaler.
+# - b. A `GradScaler` unscales the gradients of `float16` weights.
+# - c. A gradient can be lost between two layers, although at the weight it would be large enough for `float16`.
+# - d. A logit of 12 is harmless in `exp(x) / exp(x).sum()`, in `float16`.
+# - e. Scaling the loss by a power of two changes no digit of a gradient that neither overflows nor underflows.
+
+
+# %% scratch
+# A place to try statements.
+
+
+# %% exercise: interview
+def interview() -> dict[str, str]:
+    """For each of q1 to q6, the letters of all true statements, such as {"q1": "abc", "q2": "e", ...}."""
+    ### BEGIN SOLUTION
+    return {"q1": "ac", "q2": "bc", "q3": "bd", "q4": "ae", "q5": "abd", "q6": "ace"}
+    ### END SOLUTION
+
+
+# %% check: interview points=3
+with check(
+    "q1 to q6 each have letters from a to e",
+    weight=3,
+    required=True,
+    guard=True,
+    hint="Which key or letter is missing?",
+):
+    assert_answered(interview(), questions=6)
+### BEGIN HIDDEN TESTS
+with check(
+    "at least two questions are right",
+    weight=3,
+    required=True,
+    guard=True,
+    hint="One right answer can be a guess. Which of the sections would you read again?",
+):
+    assert_some_right(interview(), {"q1": "ac", "q2": "bc", "q3": "bd", "q4": "ae", "q5": "abd", "q6": "ace"})
+with check("q1: the formats", weight=4, hint="What did ulp give, and for which numbers?"):
+    assert_letters(interview(), "q1", "ac")
+with check("q2: autocast", weight=4, hint="Which dtypes did the weights, the results and the losses have?"):
+    assert_letters(interview(), "q2", "bc")
+with check("q3: where the context is", weight=4, hint="When does autocast forget the weights that it has cast?"):
+    assert_letters(interview(), "q3", "bd")
+with check("q4: the scaler", weight=4, hint="What did MyScaler do in each case?"):
+    assert_letters(interview(), "q4", "ae")
+with check("q5: bfloat16", weight=4, hint="What stalled, and what did not underflow?"):
+    assert_letters(interview(), "q5", "abd")
+with check("q6: float16", weight=4, hint="What is lost between the layers? What does GradScaler refuse?"):
+    assert_letters(interview(), "q6", "ace")
+### END HIDDEN TESTS
+
+# %% [markdown]
+# ## In your own words (2 points)
+#
+# A colleague trains a network in `float16` with autocast and a `GradScaler`. You see three things in her logs. The loss
+# is `nan` from step 3,000 on. The scale went from 65536 to 0.002 within a few hundred steps before that. And a second
+# run, for which she called `model.bfloat16()` instead, never gives `nan`, but its loss stops falling early.
+#
+# In four to eight sentences: what does the falling scale tell you, and why can the scaler not help? Name one likely
+# cause, and how you would find it. Why does the second run stop falling? Which setting do you propose?
+
+# %% question: two_runs [markdown] points=2
+# ### BEGIN SOLUTION
+# A scale that is halved again and again means inf or nan in the gradients at any scale, so the overflow is in the
+# forward pass, which the scale does not touch: it multiplies the loss only, behind the model. Likely causes are
+# activations beyond 65504, a logarithm or a division in a formula of her own, exp of a large logit, or a bad batch with
+# nan in it. One finds it with forward hooks that look for the first layer whose result is not finite, or by running the
+# same batch in float32. Once a weight or a buffer of a batch normalisation has become nan, nothing recovers. In the
+# second run the weights themselves are bfloat16, with about three digits: when the steps become smaller than half an
+# ulp of a weight they are rounded away, and it stalls. I propose autocast with bfloat16: float32 weights, no scaler,
+# the range of float32; and the formula in float32, with autocast switched off for it. With float16 it would have to be
+# the formula in float32 and smaller activations, with a scaler.
+#
+# For grading: one point for the overflow in the forward pass, with a cause and a way to find it; one for the stall of
+# bfloat16 weights, and for autocast with bfloat16 or a master copy as the proposal.
+# ### END SOLUTION
+
+# %% [markdown]
+# ## Summary
+#
+# - Exponent bits give range, fraction bits give precision. The ulp doubles at each power of two.
+# - `float16` overflows above 65504 and underflows below 6e-8. `bfloat16` does neither in practice, and has two digits.
+# - Autocast casts the inputs of matrix products. Weights, gradients, states and losses stay `float32`.
+# - One context for each step: forward pass and loss inside, backward pass and step outside.
+# - Scale, backward, unscale, clip, step, update. A skipped step changes nothing, and shows only in the scale.
+# - Weights in 16 bits stall. A `float32` master copy, or what was rounded away, keeps them moving.
+#
+# Lab 10 hands the whole step to a compiler.

@@ -1,0 +1,69 @@
+"""The bits of numbers in three formats, their neighbours, and the explorer that walks along them."""
+
+from __future__ import annotations
+
+import math
+
+import pytest
+import torch
+
+from labkit.pictures.formats import BITS, explore_formats, stored
+
+PNG = b"\x89PNG\r\n\x1a\n"
+WIDGET = "application/vnd.jupyter.widget-view+json"
+
+
+@pytest.mark.parametrize("name", list(BITS))
+def test_bits_say_the_value(name: str) -> None:
+    bias = 2 ** (BITS[name][0] - 1) - 1
+    for number in (1.0, -2.75, 0.1, 3e-5, 65519.0, 1e-40):
+        s = stored(number, name)
+        exponent, fraction = int(s.bits[1], 2), int(s.bits[2], 2) / 2 ** len(s.bits[2])
+        want = (1 + fraction) * 2.0 ** (exponent - bias) if exponent else fraction * 2.0 ** (1 - bias)
+        assert s.value == (-want if s.bits[0] == "1" else want)
+        assert s.value == torch.tensor(number, dtype=torch.float64).to(getattr(torch, name)).item()
+
+
+@pytest.mark.parametrize("name", list(BITS))
+def test_neighbours_are_next_to_each_other(name: str) -> None:
+    for number in (1.0, -1.0, 0.0, 1e-3, -7.25, torch.finfo(getattr(torch, name)).tiny):
+        s = stored(number, name)
+        assert s.below < s.value < s.above
+        assert stored(s.above, name).below == s.value == stored(s.below, name).above
+
+
+def test_the_edges_of_the_formats() -> None:
+    assert stored(65504.0, "float16").above == math.inf and stored(math.inf, "float16").above == math.inf
+    assert stored(math.inf, "float16").below == 65504
+    assert [stored(x, "float16").kind for x in (1.0, 1e-7, 0.0, 1e6, math.nan)] == [
+        "normal",
+        "subnormal",
+        "zero",
+        "inf",
+        "nan",
+    ]
+    assert math.isnan(stored(math.nan, "bfloat16").below)
+
+
+def test_without_a_kernel_it_stands_still_and_says_the_same_in_words() -> None:
+    shown = explore_formats(0.1)._repr_mimebundle_()
+    assert shown["image/png"].startswith(PNG)
+    assert "bfloat16  0 01111011 1001101  0.100097656 (normal)" in shown["text/plain"]
+    assert "no picture" in explore_formats("a word").words  # type: ignore[arg-type]
+
+
+def test_the_number_can_be_moved() -> None:
+    picture = explore_formats(1.0)
+    assert picture.widgets is not None
+    row, chosen, image = picture.widgets().children
+    number, below, above = row.children
+    first = image.value
+    above.click()
+    assert number.value == 1 + 2**-10 and image.value != first
+    chosen.value = "bfloat16"
+    below.click()
+    assert number.value == 1 - 2**-8
+    number.value = 65504.0
+    chosen.value = "float16"
+    above.click()
+    assert number.value == 65504  # inf is no number to stand on
