@@ -1,6 +1,7 @@
 """Pictures of what cannot be seen in printed numbers: the autograd graph, and how strides walk through storage."""
 
 from labkit.pictures.broadcasting import explore_broadcasting, show_broadcasting
+from labkit.pictures.compiles import show_compiles
 from labkit.pictures.curves import show_curves
 from labkit.pictures.formats import explore_formats
 from labkit.pictures.graph import show_graph
@@ -15,6 +16,7 @@ __all__ = [
     "explore_formats",
     "explore_strides",
     "show_broadcasting",
+    "show_compiles",
     "show_curves",
     "show_graph",
     "show_kept",

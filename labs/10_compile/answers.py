@@ -1,0 +1,1055 @@
+# Answers for the exercises of lab.py beside this file: each right one is a way that somebody really writes it,
+# each wrong one a belief that somebody really holds.
+# %% right: n_graphs "explain"
+def n_graphs(fn, *args):
+    torch._dynamo.reset()
+    return torch._dynamo.explain(fn)(*args).graph_count
+
+
+# %% right: n_graphs "Dynamo's own counting backend"
+from torch._dynamo.testing import CompileCounter
+
+
+def n_graphs(fn, *args):
+    forget()
+    counter = CompileCounter()
+    torch.compile(fn, backend=counter)(*args)
+    torch._dynamo.reset()
+    return counter.frame_count
+
+
+# %% right: n_graphs "a function as backend"
+def n_graphs(fn, *args):
+    torch._dynamo.reset()
+    count = 0
+
+    def backend(graph, example_inputs):
+        nonlocal count
+        count += 1
+        return graph
+
+    torch.compile(fn, backend=backend)(*args)
+    return count
+
+
+# %% wrong: n_graphs "breaks plus one, by the counters" fails="smooth makes one graph, printing two, and so does branching | functions with several breaks, of several kinds | a break at the end, and a function without tensor operations"
+def n_graphs(fn, *args):
+    forget()
+    torch.compile(fn, backend="eager")(*args)
+    return sum(counters["graph_break"].values()) + 1
+
+
+# %% wrong: n_graphs "explain's breaks plus one" fails="a break at the end, and a function without tensor operations"
+def n_graphs(fn, *args):
+    torch._dynamo.reset()
+    return len(torch._dynamo.explain(fn)(*args).break_reasons) + 1
+
+
+# %% wrong: n_graphs "a new backend is enough" fails="the same again, and other sizes"
+def n_graphs(fn, *args):
+    seen = Recorder()
+    torch.compile(fn, backend=seen)(*args)
+    return len(seen.graphs)
+
+
+# %% wrong: n_graphs "the counters are set to zero, and nothing is forgotten" fails="the same again, and other sizes | functions that were compiled before"
+def n_graphs(fn, *args):
+    counters.clear()
+    torch.compile(fn, backend="eager")(*args)
+    return counters["stats"]["unique_graphs"]
+
+
+# %% wrong: n_graphs "a whole graph, and one at most" fails="smooth makes one graph, printing two, and so does branching | functions with several breaks, of several kinds | a break at the end, and a function without tensor operations | the same again, and other sizes | functions that were compiled before | a function of two tensors" raises=RuntimeError
+def n_graphs(fn, *args):
+    torch._dynamo.reset()
+    seen = Recorder()
+    torch.compile(fn, backend=seen, fullgraph=True)(*args)
+    return len(seen.graphs)
+
+
+# %% wrong: n_graphs "the backend's calls and the graphs' calls" fails="smooth makes one graph, printing two, and so does branching | functions with several breaks, of several kinds | a break at the end, and a function without tensor operations | the same again, and other sizes | functions that were compiled before | a function of two tensors"
+def n_graphs(fn, *args):
+    torch._dynamo.reset()
+    count = []
+
+    def backend(graph, example_inputs):
+        def run(*inputs):
+            count.append(graph)
+            return graph.forward(*inputs)
+
+        return run
+
+    compiled = torch.compile(fn, backend=backend)
+    compiled(*args)
+    compiled(*args)
+    return len(count)
+
+
+# %% wrong: n_graphs "operations are counted" fails="smooth makes one graph, printing two, and so does branching | functions with several breaks, of several kinds"
+def n_graphs(fn, *args):
+    torch._dynamo.reset()
+    return torch._dynamo.explain(fn)(*args).op_count
+
+
+# %% right: clip_norm "two wheres"
+def clip_norm(x, limit):
+    norm = torch.linalg.vector_norm(x)
+    large = norm > limit
+    safe = torch.where(large, norm, torch.ones_like(norm))
+    return torch.where(large, x * (limit / safe), x), norm.detach()
+
+
+# %% right: clip_norm "a maximum in the denominator"
+def clip_norm(x, limit):
+    norm = x.norm()
+    return x / torch.maximum(norm / limit, torch.ones((), dtype=x.dtype)), norm.detach()
+
+
+# %% right: clip_norm "relu of what is too much"
+def clip_norm(x, limit):
+    norm = x.norm()
+    return x * limit / (limit + torch.relu(norm - limit)), norm.detach().clone()
+
+
+# %% wrong: clip_norm "only print and append are gone" fails="one graph, which is right on both sides" raises=RuntimeError
+def clip_norm(x, limit):
+    norm = x.norm()
+    if norm > limit:
+        x = x * (limit / norm)
+    return x, norm.detach()
+
+
+# %% wrong: clip_norm "where on the result" fails="the gradient at zero"
+def clip_norm(x, limit):
+    norm = x.norm()
+    return torch.where(norm > limit, x * (limit / norm), x), norm.detach()
+
+
+# %% wrong: clip_norm "a clamp of the quotient" fails="the gradient at zero"
+def clip_norm(x, limit):
+    norm = x.norm()
+    return x * (limit / norm).clamp(max=1.0), norm.detach()
+
+
+# %% wrong: clip_norm "the scale is a constant" fails="the gradient of both kinds"
+def clip_norm(x, limit):
+    norm = x.norm().detach()
+    return x * (limit / norm.clamp(min=limit)), norm
+
+
+# %% wrong: clip_norm "always scaled" fails="a small x stays, a large one is clipped, and the norm comes back | values of both kinds, in float32 and float64 | one graph, which is right on both sides | the gradient of both kinds | the gradient at zero"
+def clip_norm(x, limit):
+    norm = x.norm()
+    return x * (limit / norm), norm.detach()
+
+
+# %% wrong: clip_norm "kept out of the compiler" fails="one graph, which is right on both sides" raises=RuntimeError
+@torch.compiler.disable
+def clip_norm(x, limit):
+    norm = x.norm()
+    if norm > limit:
+        x = x * (limit / norm)
+    return x, norm.detach()
+
+
+# %% wrong: clip_norm "an epsilon" fails="values of both kinds, in float32 and float64"
+def clip_norm(x, limit):
+    norm = x.norm()
+    return x * torch.clamp(limit / (norm + 1e-6), max=1.0), norm.detach()
+
+
+# %% wrong: clip_norm "the norm of the largest row" fails="a small x stays, a large one is clipped, and the norm comes back | values of both kinds, in float32 and float64 | one graph, which is right on both sides | the gradient of both kinds"
+def clip_norm(x, limit):
+    norm = x.norm(dim=-1).max()
+    return x * (limit / norm.clamp(min=limit)), norm.detach()
+
+
+# %% wrong: clip_norm "the norm with its history" fails="the gradient of both kinds"
+def clip_norm(x, limit):
+    norm = x.norm()
+    return x * (limit / norm.clamp(min=limit)), norm
+
+
+# %% wrong: clip_norm "each value is clipped" fails="a small x stays, a large one is clipped, and the norm comes back | values of both kinds, in float32 and float64 | one graph, which is right on both sides | the gradient of both kinds"
+def clip_norm(x, limit):
+    return x.clamp(-limit, limit), x.norm().detach()
+
+
+# %% right: predict_compiles "by counting"
+def predict_compiles(sizes, dynamic):
+    seen, special, large, first_exact, counts = set(), set(), 0, None, []
+    for i, n in enumerate(sizes):
+        if dynamic is False:
+            if len(seen) < 8:
+                seen.add(n)
+            counts.append(len(seen))
+            continue
+        if n in (0, 1):
+            special.add(n)
+        elif dynamic is None and i == 0:
+            first_exact, large = n, 1
+        elif dynamic is None and first_exact is not None and large == 1 and n == first_exact:
+            pass
+        elif dynamic is None and first_exact is not None:
+            large = 2
+        else:
+            large = 1
+        counts.append(len(special) + large)
+    return counts
+
+
+# %% right: predict_compiles "asks Dynamo"
+def predict_compiles(sizes, dynamic):
+    torch._dynamo.reset()
+    seen = Recorder()
+    f = torch.compile(lambda x: x.sin() + 1, backend=seen, dynamic=dynamic)
+    result = []
+    for n in sizes:
+        f(torch.ones(n, 3))
+        result.append(len(seen.graphs))
+    torch._dynamo.reset()
+    return result
+
+
+# %% wrong: predict_compiles "0 and 1 are sizes like others" fails="4, 5, 6 and 1 in each setting | sizes that come again | 0 or 1 before other sizes | 0 or 1 between other sizes | more than eight sizes"
+def predict_compiles(sizes, dynamic):
+    seen, counts = set(), []
+    for n in sizes:
+        seen.add(n)
+        counts.append({None: min(2, len(seen)), True: 1, False: min(8, len(seen))}[dynamic])
+    return counts
+
+
+# %% wrong: predict_compiles "dynamic=True is one graph" fails="4, 5, 6 and 1 in each setting | sizes that come again | 0 or 1 before other sizes"
+def predict_compiles(sizes, dynamic):
+    exact, open_graph, counts = set(), False, []
+    for n in sizes:
+        if dynamic is True:
+            open_graph = True
+        elif n not in exact and not (open_graph and n > 1) and len(exact) + open_graph < 8:
+            if n < 2 or dynamic is False or not counts:
+                exact.add(n)
+            else:
+                open_graph = True
+        counts.append(len(exact) + open_graph)
+    return counts
+
+
+# %% wrong: predict_compiles "every size that differs from the one before" fails="sizes that come again | 0 or 1 before other sizes | 0 or 1 between other sizes"
+def predict_compiles(sizes, dynamic):
+    counts, last, made = [], None, 0
+    for n in sizes:
+        if n != last and (dynamic is False or (dynamic is None and made < 2) or made < 1 or n < 2):
+            made = min(8, made + 1)
+        last = n
+        counts.append(made)
+    return counts
+
+
+# %% wrong: predict_compiles "no limit" fails="more than eight sizes"
+def predict_compiles(sizes, dynamic):
+    exact, open_graph, counts = set(), False, []
+    for n in sizes:
+        if n not in exact and not (open_graph and n > 1):
+            if n < 2 or dynamic is False or (dynamic is None and not counts):
+                exact.add(n)
+            else:
+                open_graph = True
+        counts.append(len(exact) + open_graph)
+    return counts
+
+
+# %% wrong: predict_compiles "a first size of 2 or more always has its own graph" fails="0 or 1 before other sizes"
+def predict_compiles(sizes, dynamic):
+    exact, open_graph, counts = set(), False, []
+    for n in sizes:
+        if n not in exact and not (open_graph and n > 1) and len(exact) + open_graph < 8:
+            if n < 2 or dynamic is False or (dynamic is None and not any(k > 1 for k in exact)):
+                exact.add(n)
+            else:
+                open_graph = True
+        counts.append(len(exact) + open_graph)
+    return counts
+
+
+# %% wrong: predict_compiles "the open graph takes the place of the first" fails="4, 5, 6 and 1 in each setting | sizes that come again | 0 or 1 between other sizes | more than eight sizes"
+def predict_compiles(sizes, dynamic):
+    exact, open_graph, counts = set(), False, []
+    for n in sizes:
+        if n not in exact and not (open_graph and n > 1) and len(exact) + open_graph < 8:
+            if n < 2 or dynamic is False or (dynamic is None and not counts):
+                exact.add(n)
+            else:
+                open_graph = True
+                exact = {k for k in exact if k < 2}
+        counts.append(len(exact) + open_graph)
+    return counts
+
+
+# %% wrong: predict_compiles "after the limit the graphs are thrown away" fails="more than eight sizes"
+def predict_compiles(sizes, dynamic):
+    exact, open_graph, counts = set(), False, []
+    for n in sizes:
+        if n not in exact and not (open_graph and n > 1):
+            if len(exact) + open_graph == 8:
+                exact, open_graph = set(), False
+            if n < 2 or dynamic is False or (dynamic is None and not counts):
+                exact.add(n)
+            else:
+                open_graph = True
+        counts.append(len(exact) + open_graph)
+    return counts
+
+
+# %% right: Decay "a new tensor at each step"
+class Decay(nn.Module):
+    def __init__(self, rate):
+        super().__init__()
+        self.register_buffer("step", torch.zeros((), dtype=torch.int64))
+        self.register_buffer("rate", torch.tensor(rate, dtype=torch.float64), persistent=False)
+
+    def forward(self, x):
+        self.step = self.step + 1
+        return x * self.rate**self.step
+
+
+# %% right: Decay "through the logarithm, in float64"
+class Decay(nn.Module):
+    def __init__(self, rate):
+        super().__init__()
+        self.rate = rate
+        self.register_buffer("step", torch.tensor(0, dtype=torch.long))
+
+    def forward(self, x):
+        with torch.no_grad():
+            self.step.add_(1)
+        return (x.double() * torch.pow(self.rate, self.step.double())).to(x.dtype)
+
+
+# %% wrong: Decay "the counter is a Python number" fails="three steps, and the count after them | compiled, twelve steps of another rate | goes on from a state that is loaded | one graph for twelve steps" raises=RuntimeError
+class Decay(nn.Module):
+    def __init__(self, rate):
+        super().__init__()
+        self.rate = rate
+        self.step = 0
+
+    def forward(self, x):
+        self.step += 1
+        return x * self.rate**self.step
+
+
+# %% wrong: Decay "a buffer beside a Python number" fails="goes on from a state that is loaded | one graph for twelve steps"
+class Decay(nn.Module):
+    def __init__(self, rate):
+        super().__init__()
+        self.rate, self.n = rate, 0
+        self.register_buffer("step", torch.tensor(0))
+
+    def forward(self, x):
+        self.n += 1
+        self.step += 1
+        return x * self.rate**self.n
+
+
+# %% wrong: Decay "item on the buffer" fails="one graph for twelve steps"
+class Decay(nn.Module):
+    def __init__(self, rate):
+        super().__init__()
+        self.rate = rate
+        self.register_buffer("step", torch.tensor(0))
+
+    def forward(self, x):
+        self.step += 1
+        return x * self.rate ** int(self.step)
+
+
+# %% wrong: Decay "a Python number to the power of a tensor" fails="float64, to its last digits"
+class Decay(nn.Module):
+    def __init__(self, rate):
+        super().__init__()
+        self.rate = rate
+        self.register_buffer("step", torch.tensor(0))
+
+    def forward(self, x):
+        self.step += 1
+        return x * self.rate**self.step
+
+
+# %% wrong: Decay "the rate as a float32 buffer" fails="float64, to its last digits"
+class Decay(nn.Module):
+    def __init__(self, rate):
+        super().__init__()
+        self.register_buffer("rate", torch.tensor(rate), persistent=False)
+        self.register_buffer("step", torch.tensor(0))
+
+    def forward(self, x):
+        self.step += 1
+        return x * self.rate.to(x.dtype) ** self.step
+
+
+# %% wrong: Decay "a parameter that is not trained" fails="compiled, twelve steps of another rate"
+class Decay(nn.Module):
+    def __init__(self, rate):
+        super().__init__()
+        self.rate = rate
+        self.step = nn.Parameter(torch.tensor(0), requires_grad=False)
+
+    def forward(self, x):
+        self.step += 1
+        return x * torch.tensor(self.rate, dtype=x.dtype) ** self.step
+
+
+# %% wrong: Decay "a tensor that is not saved" fails="three steps, and the count after them | compiled, twelve steps of another rate | goes on from a state that is loaded" raises=RuntimeError
+class Decay(nn.Module):
+    def __init__(self, rate):
+        super().__init__()
+        self.rate = rate
+        self.step = torch.tensor(0)
+
+    def forward(self, x):
+        self.step = self.step + 1
+        return x * torch.tensor(self.rate, dtype=x.dtype) ** self.step
+
+
+# %% wrong: Decay "counts after it has scaled" fails="three steps, and the count after them | compiled, twelve steps of another rate | float64, to its last digits | goes on from a state that is loaded"
+class Decay(nn.Module):
+    def __init__(self, rate):
+        super().__init__()
+        self.rate = rate
+        self.register_buffer("step", torch.tensor(0))
+
+    def forward(self, x):
+        out = x * torch.tensor(self.rate, dtype=x.dtype) ** self.step
+        self.step += 1
+        return out
+
+
+# %% wrong: Decay "the factor is kept, and multiplied on" fails="goes on from a state that is loaded"
+class Decay(nn.Module):
+    def __init__(self, rate):
+        super().__init__()
+        self.rate = rate
+        self.register_buffer("step", torch.tensor(0))
+        self.register_buffer("factor", torch.tensor(1.0, dtype=torch.float64), persistent=False)
+
+    def forward(self, x):
+        self.step += 1
+        self.factor *= self.rate
+        return x * self.factor
+
+
+# %% right: save_clean "a new dict, in a loop"
+def save_clean(model):
+    clean = {}
+    for name, value in model.state_dict().items():
+        parts = name.split(".")
+        while "_orig_mod" in parts:
+            parts.remove("_orig_mod")
+        clean[".".join(parts)] = value.clone()
+    return clean
+
+
+# %% right: save_clean "a regular expression"
+import re
+
+
+def save_clean(model):
+    return {re.sub(r"(^|(?<=\.))_orig_mod\.", "", k): v for k, v in model.state_dict().items()}
+
+
+# %% wrong: save_clean "as it is" fails="a model that was compiled as a whole | parts that were compiled, at any depth | the values are those of now"
+def save_clean(model):
+    return model.state_dict()
+
+
+# %% wrong: save_clean "replaced wherever it occurs" fails="a model that was compiled as a whole | parts that were compiled, at any depth | a plain model, and one that was compiled in place | the values are those of now"
+def save_clean(model):
+    return {k.replace("_orig_mod.", ""): v for k, v in model.state_dict().items()}
+
+
+# %% wrong: save_clean "the model inside" fails="parts that were compiled, at any depth | a plain model, and one that was compiled in place" raises=AttributeError
+def save_clean(model):
+    return model._orig_mod.state_dict()
+
+
+# %% wrong: save_clean "the model inside, if there is one" fails="parts that were compiled, at any depth"
+def save_clean(model):
+    return getattr(model, "_orig_mod", model).state_dict()
+
+
+# %% wrong: save_clean "at the beginning only" fails="parts that were compiled, at any depth"
+def save_clean(model):
+    return {k.removeprefix("_orig_mod."): v for k, v in model.state_dict().items()}
+
+
+# %% wrong: save_clean "parameters only" fails="a model that was compiled as a whole | parts that were compiled, at any depth | a plain model, and one that was compiled in place | the values are those of now"
+def save_clean(model):
+    return {".".join(p for p in name.split(".") if p != "_orig_mod"): value for name, value in model.named_parameters()}
+
+
+# %% wrong: save_clean "loaded into a new model, not strictly" fails="parts that were compiled, at any depth | the values are those of now"
+def save_clean(model):
+    state = model.state_dict()
+    new = Net(next(iter(state.values())).shape[0])
+    new.load_state_dict(state, strict=False)
+    return new.state_dict()
+
+
+# %% wrong: save_clean "the first one in each name" fails="parts that were compiled, at any depth"
+def save_clean(model):
+    clean = {}
+    for k, v in model.state_dict().items():
+        parts = k.split(".")
+        if "_orig_mod" in parts:
+            parts.remove("_orig_mod")
+        clean[".".join(parts)] = v
+    return clean
+
+
+# %% right: bench "sorted, the middle one"
+def bench(fn, clock, sync, repeats):
+    def one():
+        sync()
+        start = clock()
+        fn()
+        sync()
+        return clock() - start
+
+    for _ in range(3):
+        one()
+    return sorted(one() for _ in range(repeats))[repeats // 2]
+
+
+# %% right: bench "a tensor of times"
+def bench(fn, clock, sync, repeats):
+    for _ in range(3):
+        fn()
+        sync()
+    times = torch.empty(repeats, dtype=torch.float64)
+    for i in range(repeats):
+        begin = clock()
+        fn()
+        sync()
+        times[i] = clock() - begin
+    return times.median().item()
+
+
+# %% wrong: bench "nothing is warm" fails="a call of 20 ms, measured three times | calls of different lengths: the median | nothing of the warm-up is measured | three calls to warm up, and one for each time | in the grad mode of the caller"
+def bench(fn, clock, sync, repeats):
+    times = []
+    for _ in range(repeats):
+        sync()
+        start = clock()
+        fn()
+        sync()
+        times.append(clock() - start)
+    return statistics.median(times)
+
+
+# %% wrong: bench "one call to warm up" fails="a call of 20 ms, measured three times | calls of different lengths: the median | nothing of the warm-up is measured | three calls to warm up, and one for each time | in the grad mode of the caller"
+def bench(fn, clock, sync, repeats):
+    fn()
+    times = []
+    for _ in range(repeats):
+        sync()
+        start = clock()
+        fn()
+        sync()
+        times.append(clock() - start)
+    return statistics.median(times)
+
+
+# %% wrong: bench "no waiting" fails="a call of 20 ms, measured three times | calls of different lengths: the median | nothing of the warm-up is measured | in the grad mode of the caller"
+def bench(fn, clock, sync, repeats):
+    for _ in range(3):
+        fn()
+    times = []
+    for _ in range(repeats):
+        start = clock()
+        fn()
+        times.append(clock() - start)
+    return statistics.median(times)
+
+
+# %% wrong: bench "waits at the end only" fails="calls of different lengths: the median | nothing of the warm-up is measured | in the grad mode of the caller"
+def bench(fn, clock, sync, repeats):
+    for _ in range(3):
+        fn()
+    times = []
+    for _ in range(repeats):
+        start = clock()
+        fn()
+        sync()
+        times.append(clock() - start)
+    return statistics.median(times)
+
+
+# %% wrong: bench "waits at the beginning only" fails="a call of 20 ms, measured three times | calls of different lengths: the median | nothing of the warm-up is measured | in the grad mode of the caller"
+def bench(fn, clock, sync, repeats):
+    for _ in range(3):
+        fn()
+    times = []
+    for _ in range(repeats):
+        sync()
+        start = clock()
+        fn()
+        times.append(clock() - start)
+    return statistics.median(times)
+
+
+# %% wrong: bench "a mean" fails="a call of 20 ms, measured three times | calls of different lengths: the median | nothing of the warm-up is measured"
+def bench(fn, clock, sync, repeats):
+    for _ in range(3):
+        fn()
+    sync()
+    start = clock()
+    for _ in range(repeats):
+        fn()
+    sync()
+    return (clock() - start) / repeats
+
+
+# %% wrong: bench "the mean of single times" fails="calls of different lengths: the median"
+def bench(fn, clock, sync, repeats):
+    for _ in range(3):
+        fn()
+    times = []
+    for _ in range(repeats):
+        sync()
+        start = clock()
+        fn()
+        sync()
+        times.append(clock() - start)
+    return sum(times) / len(times)
+
+
+# %% wrong: bench "the best one" fails="calls of different lengths: the median"
+def bench(fn, clock, sync, repeats):
+    for _ in range(3):
+        fn()
+    times = []
+    for _ in range(repeats):
+        sync()
+        start = clock()
+        fn()
+        sync()
+        times.append(clock() - start)
+    return min(times)
+
+
+# %% wrong: bench "warmed up without grad" fails="calls of different lengths: the median | nothing of the warm-up is measured | in the grad mode of the caller"
+def bench(fn, clock, sync, repeats):
+    with torch.no_grad():
+        for _ in range(3):
+            fn()
+    times = []
+    for _ in range(repeats):
+        sync()
+        start = clock()
+        fn()
+        sync()
+        times.append(clock() - start)
+    return statistics.median(times)
+
+
+# %% wrong: bench "the middle of what is not sorted" fails="calls of different lengths: the median"
+def bench(fn, clock, sync, repeats):
+    for _ in range(3):
+        fn()
+    times = []
+    for _ in range(repeats):
+        sync()
+        start = clock()
+        fn()
+        sync()
+        times.append(clock() - start)
+    return times[repeats // 2]
+
+
+# %% wrong: bench "grad is switched off" fails="in the grad mode of the caller"
+def bench(fn, clock, sync, repeats):
+    torch.set_grad_enabled(False)
+    for _ in range(3):
+        fn()
+    times = []
+    for _ in range(repeats):
+        sync()
+        start = clock()
+        fn()
+        sync()
+        times.append(clock() - start)
+    return statistics.median(times)
+
+
+# %% right: find_trace_bug "a function that compares"
+def find_trace_bug(model, example):
+    traced = trace(model, example)
+
+    def outcome(f, x):
+        try:
+            return f(x)
+        except Exception:
+            return None
+
+    def same(a, b):
+        if a is None or b is None:
+            return a is None
+        return a.shape == b.shape and bool(torch.isclose(a, b, equal_nan=True).all())
+
+    return next((x for x in candidates(example) if not same(outcome(model, x), outcome(traced, x))), None)
+
+
+# %% right: find_trace_bug "assert_close as the comparison"
+def find_trace_bug(model, example):
+    traced = trace(model, example)
+    for x in candidates(example):
+        try:
+            want = model(x)
+        except Exception:
+            continue
+        try:
+            torch.testing.assert_close(traced(x), want, equal_nan=True)
+        except Exception:
+            return x
+
+
+# %% wrong: find_trace_bug "NaN differs from NaN" fails="a branch that only large numbers take, and NaN before it | a model that is traced rightly"
+def find_trace_bug(model, example):
+    traced = trace(model, example)
+    for x in candidates(example):
+        try:
+            want = model(x)
+        except Exception:
+            continue
+        try:
+            got = traced(x)
+        except Exception:
+            return x
+        if got.shape != want.shape or not torch.allclose(got, want):
+            return x
+    return None
+
+
+# %% wrong: find_trace_bug "what raises is a difference" fails="inputs that the model refuses"
+def find_trace_bug(model, example):
+    traced = trace(model, example)
+    for x in candidates(example):
+        try:
+            got, want = traced(x), model(x)
+        except Exception:
+            return x
+        if got.shape != want.shape or not torch.allclose(got, want, equal_nan=True):
+            return x
+    return None
+
+
+# %% wrong: find_trace_bug "only the trace raises" fails="inputs that the model refuses" raises=ValueError
+def find_trace_bug(model, example):
+    traced = trace(model, example)
+    for x in candidates(example):
+        want = model(x)
+        try:
+            got = traced(x)
+        except Exception:
+            return x
+        if got.shape != want.shape or not torch.allclose(got, want, equal_nan=True):
+            return x
+    return None
+
+
+# %% wrong: find_trace_bug "what raises does not count" fails="an input that only the trace refuses"
+def find_trace_bug(model, example):
+    traced = trace(model, example)
+    for x in candidates(example):
+        try:
+            got, want = traced(x), model(x)
+        except Exception:
+            continue
+        if got.shape != want.shape or not torch.allclose(got, want, equal_nan=True):
+            return x
+    return None
+
+
+# %% wrong: find_trace_bug "shapes are not compared" fails="a result of another shape"
+def find_trace_bug(model, example):
+    traced = trace(model, example)
+    for x in candidates(example):
+        try:
+            want = model(x)
+        except Exception:
+            continue
+        try:
+            got = traced(x)
+        except Exception:
+            return x
+        if not torch.allclose(got, want, equal_nan=True):
+            return x
+    return None
+
+
+# %% wrong: find_trace_bug "the negative example shows it always" fails="the loop over rows | a branch that only large numbers take, and NaN before it | inputs that the model refuses | an input that only the trace refuses | a model that is traced rightly"
+def find_trace_bug(model, example):
+    return -example
+
+
+# %% wrong: find_trace_bug "the last of them" fails="the loop over rows"
+def find_trace_bug(model, example):
+    traced = trace(model, example)
+    found = None
+    for x in candidates(example):
+        try:
+            want = model(x)
+        except Exception:
+            continue
+        try:
+            got = traced(x)
+        except Exception:
+            found = x
+            continue
+        if got.shape != want.shape or not torch.allclose(got, want, equal_nan=True):
+            found = x
+    return found
+
+
+# %% wrong: find_trace_bug "a new trace for each candidate" fails="the branch on the sign: the negative example shows it | the loop over rows | a branch that only large numbers take, and NaN before it | inputs that the model refuses | an input that only the trace refuses | a result of another shape"
+def find_trace_bug(model, example):
+    for x in candidates(example):
+        try:
+            got, want = trace(model, x)(x), model(x)
+        except Exception:
+            continue
+        if got.shape != want.shape or not torch.allclose(got, want, equal_nan=True):
+            return x
+    return None
+
+
+# %% wrong: find_trace_bug "the example is scaled in place" fails="the loop over rows | a branch that only large numbers take, and NaN before it | inputs that the model refuses | an input that only the trace refuses | a result of another shape | the example stays as it is"
+def find_trace_bug(model, example):
+    traced = trace(model, example)
+    for scale in (1, -1, -0.01, 1e4, 0.01):
+        example *= scale
+        try:
+            want = model(example)
+        except Exception:
+            continue
+        got = traced(example)
+        if got.shape != want.shape or not torch.allclose(got, want, equal_nan=True):
+            return example
+    return None
+
+
+# %% right: export_gate "torch.cond"
+def export_gate(gate):
+    class Cond(nn.Module):
+        def __init__(self):
+            super().__init__()
+            self.up, self.down = gate.up, gate.down
+
+        def forward(self, x):
+            return torch.cond(x.mean() > 0, self.up, lambda x: self.down(x).relu(), (x,))
+
+    batch = torch.export.Dim("batch")
+    program = torch.export.export(Cond(), (torch.randn(4, gate.down.in_features),), dynamic_shapes=({0: batch},))
+    file = io.BytesIO()
+    torch.export.save(program, file)
+    return file.getvalue()
+
+
+# %% right: export_gate "a mask, and AUTO"
+def export_gate(gate):
+    class Masked(nn.Module):
+        def __init__(self, gate):
+            super().__init__()
+            self.gate = gate
+
+        def forward(self, x):
+            on = (x.mean() > 0).to(x.dtype)
+            return on * self.gate.up(x) + (1 - on) * torch.relu(self.gate.down(x))
+
+    example = (torch.zeros(3, gate.up.weight.shape[1]),)
+    program = torch.export.export(Masked(gate), example, dynamic_shapes={"x": {0: torch.export.Dim.AUTO}})
+    file = io.BytesIO()
+    torch.export.save(program, file)
+    return file.getvalue()
+
+
+# %% wrong: export_gate "the gate itself" fails="two rows, on both sides | other widths and weights | three and more rows | one row | the mean of all of x decides | the gate stays as it is" raises=RuntimeError
+def export_gate(gate):
+    example = torch.ones(2, gate.up.in_features)
+    program = torch.export.export(gate, (example,), dynamic_shapes=({0: torch.export.Dim.DYNAMIC},))
+    file = io.BytesIO()
+    torch.export.save(program, file)
+    return file.getvalue()
+
+
+# %% wrong: export_gate "the batch of the example" fails="three and more rows | one row" raises=AssertionError
+def export_gate(gate):
+    class Both(nn.Module):
+        def __init__(self):
+            super().__init__()
+            self.gate = gate
+
+        def forward(self, x):
+            return torch.where(x.mean() > 0, self.gate.up(x), self.gate.down(x).relu())
+
+    program = torch.export.export(Both(), (torch.ones(2, gate.up.in_features),))
+    file = io.BytesIO()
+    torch.export.save(program, file)
+    return file.getvalue()
+
+
+# %% wrong: export_gate "as many rows as I need" fails="three and more rows" raises=AssertionError
+def export_gate(gate):
+    class Both(nn.Module):
+        def __init__(self):
+            super().__init__()
+            self.gate = gate
+
+        def forward(self, x):
+            return torch.where(x.mean() > 0, self.gate.up(x), self.gate.down(x).relu())
+
+    shapes = ({0: torch.export.Dim("n", max=8)},)
+    program = torch.export.export(Both(), (torch.ones(2, gate.up.in_features),), dynamic_shapes=shapes)
+    file = io.BytesIO()
+    torch.export.save(program, file)
+    return file.getvalue()
+
+
+# %% wrong: export_gate "an example with one row" fails="two rows, on both sides | other widths and weights | three and more rows | one row | the mean of all of x decides | the gate stays as it is" raises=ValueError
+def export_gate(gate):
+    class Both(nn.Module):
+        def __init__(self):
+            super().__init__()
+            self.gate = gate
+
+        def forward(self, x):
+            return torch.where(x.mean() > 0, self.gate.up(x), self.gate.down(x).relu())
+
+    shapes = ({0: torch.export.Dim.DYNAMIC},)
+    program = torch.export.export(Both(), (torch.ones(1, gate.up.in_features),), dynamic_shapes=shapes)
+    file = io.BytesIO()
+    torch.export.save(program, file)
+    return file.getvalue()
+
+
+# %% wrong: export_gate "each row decides for itself" fails="three and more rows | the mean of all of x decides"
+def export_gate(gate):
+    class Both(nn.Module):
+        def __init__(self):
+            super().__init__()
+            self.gate = gate
+
+        def forward(self, x):
+            return torch.where(x.mean(1, keepdim=True) > 0, self.gate.up(x), self.gate.down(x).relu())
+
+    shapes = ({0: torch.export.Dim.DYNAMIC},)
+    program = torch.export.export(Both(), (torch.ones(2, gate.up.in_features),), dynamic_shapes=shapes)
+    file = io.BytesIO()
+    torch.export.save(program, file)
+    return file.getvalue()
+
+
+# %% wrong: export_gate "the side of the example" fails="two rows, on both sides | other widths and weights | three and more rows | one row | the mean of all of x decides"
+def export_gate(gate):
+    example = torch.ones(2, gate.up.in_features)
+    side = gate.up if example.mean() > 0 else nn.Sequential(gate.down, nn.ReLU())
+    program = torch.export.export(side, (example,), dynamic_shapes=({0: torch.export.Dim.DYNAMIC},))
+    file = io.BytesIO()
+    torch.export.save(program, file)
+    return file.getvalue()
+
+
+# %% wrong: export_gate "relu on both sides" fails="two rows, on both sides | other widths and weights | three and more rows | one row | the mean of all of x decides"
+def export_gate(gate):
+    class Both(nn.Module):
+        def __init__(self):
+            super().__init__()
+            self.gate = gate
+
+        def forward(self, x):
+            return torch.where(x.mean() > 0, self.gate.up(x), self.gate.down(x)).relu()
+
+    shapes = ({0: torch.export.Dim.DYNAMIC},)
+    program = torch.export.export(Both(), (torch.ones(2, gate.up.in_features),), dynamic_shapes=shapes)
+    file = io.BytesIO()
+    torch.export.save(program, file)
+    return file.getvalue()
+
+
+# %% wrong: export_gate "a trace" fails="two rows, on both sides | other widths and weights | three and more rows | one row | the mean of all of x decides | the gate stays as it is" raises=TypeError
+def export_gate(gate):
+    return trace(gate, torch.ones(2, gate.up.in_features))
+
+
+# %% wrong: export_gate "the program itself" fails="two rows, on both sides | other widths and weights | three and more rows | one row | the mean of all of x decides | the gate stays as it is" raises=TypeError
+def export_gate(gate):
+    class Both(nn.Module):
+        def __init__(self):
+            super().__init__()
+            self.gate = gate
+
+        def forward(self, x):
+            return torch.where(x.mean() > 0, self.gate.up(x), self.gate.down(x).relu())
+
+    shapes = ({0: torch.export.Dim.DYNAMIC},)
+    return torch.export.export(Both(), (torch.ones(2, gate.up.in_features),), dynamic_shapes=shapes)
+
+
+# %% wrong: export_gate "a new gate of the same width" fails="other widths and weights | three and more rows | one row | the mean of all of x decides"
+def export_gate(gate):
+    class Both(nn.Module):
+        def __init__(self):
+            super().__init__()
+            self.gate = Gate(gate.up.in_features, 0)
+
+        def forward(self, x):
+            return torch.where(x.mean() > 0, self.gate.up(x), self.gate.down(x).relu())
+
+    shapes = ({0: torch.export.Dim.DYNAMIC},)
+    program = torch.export.export(Both(), (torch.ones(2, gate.up.in_features),), dynamic_shapes=shapes)
+    file = io.BytesIO()
+    torch.export.save(program, file)
+    return file.getvalue()
+
+
+# %% right: interview "with spaces, in other orders"
+def interview():
+    return {"q1": "d c b", "q2": "e, c", "q3": "ADE", "q4": "b,c", "q5": "eca", "q6": "d b"}
+
+
+# %% right: interview "built by dict"
+def interview():
+    return dict(zip(("q1", "q2", "q3", "q4", "q5", "q6"), ("bcd", "ce", "ade", "bc", "ace", "bd")))
+
+
+# %% wrong: interview "what is often said" fails="q1: the first call | q2: graph breaks | q3: compiling again | q4: modes and speed"
+def interview():
+    return {"q1": "abcd", "q2": "bcde", "q3": "ab", "q4": "abcd", "q5": "ace", "q6": "bd"}
+
+
+# %% wrong: interview "one question only" fails="at least two questions are right | q1: the first call | q2: graph breaks | q4: modes and speed | q5: saving | q6: trace and export"
+def interview():
+    return {"q1": "a", "q2": "a", "q3": "ade", "q4": "a", "q5": "b", "q6": "c"}
+
+
+# %% wrong: interview "recompiling is not known" fails="q2: graph breaks | q3: compiling again"
+def interview():
+    return {"q1": "bcd", "q2": "cde", "q3": "abde", "q4": "bc", "q5": "ace", "q6": "bd"}
+
+
+# %% wrong: interview "deployment is not known" fails="q4: modes and speed | q5: saving | q6: trace and export"
+def interview():
+    return {"q1": "bcd", "q2": "ce", "q3": "ade", "q4": "bcd", "q5": "abce", "q6": "abcde"}
+
+
+# %% equivalent: predict_compiles "Add to Sub: if not served and len(exact) - open_graph < 8:"
+# Where there is an open graph, only 0, 1 and one first size have graphs of their own: the limit is never near.
+
+# %% equivalent: predict_compiles "1 to 2: served = n in exact or (open_graph and n > 2)"
+# A size of 2 is then not served, and opens the open graph a second time, which counts as one.
+
+# %% equivalent: find_trace_bug "first two arguments swapped: if got.shape != want.shape or not torch.allclose(want, got, equal_nan=True):"
+# The tolerance is relative to the other one then. Results that differ by a hundred-thousandth are nowhere asked for.
+
+# %% equivalent: export_gate "2 to 3: example = torch.ones(3, gate.up.in_features)"
+# Any example of 2 or more rows gives the same program.

@@ -1,0 +1,44 @@
+"""The picture of compiled graphs says what Dynamo did."""
+
+from __future__ import annotations
+
+import torch
+from torch import Tensor
+
+from labkit.pictures.compiles import MODES, draw, follow, show_compiles
+
+PNG = b"\x89PNG\r\n\x1a\n"
+
+
+def f(x: Tensor) -> Tensor:
+    return x.sin() + 1
+
+
+def inputs(*sizes: int) -> list[Tensor]:
+    return [torch.ones(size, 3) for size in sizes]
+
+
+def test_each_call_is_served_by_the_graph_that_its_guards_let_in() -> None:
+    run = follow(f, inputs(4, 5, 6, 1, 4), None)
+    assert run.graphs == ["(4, 3)", "(n, 3)", "(1, 3)"]
+    assert run.compiled == [True, True, False, True, False]
+    assert run.served[:4] == [0, 1, 1, 2]
+
+
+def test_behind_the_limit_no_graph_serves() -> None:
+    run = follow(f, inputs(*range(2, 13), 3), False)
+    assert run.served == [0, 1, 2, 3, 4, 5, 6, 7, -1, -1, -1, 1]
+
+
+def test_the_picture_has_words_and_a_drawing_for_each_setting() -> None:
+    picture = show_compiles(f, inputs(2, 3, 1))
+    assert picture.drawing.startswith(PNG)  # type: ignore[arg-type]
+    words = picture.words.splitlines()
+    assert words[0] == "calls with (2, 3), (3, 3), (1, 3)"
+    assert [line.split()[1] for line in words[1:]] == ["3", "3", "2"]
+    runs = {mode: follow(f, inputs(2, 3), dynamic) for mode, dynamic in MODES.items()}
+    assert all(draw(runs, ["(2, 3)", "(3, 3)"], mode).startswith(PNG) for mode in MODES)
+
+
+def test_without_an_input_it_says_so() -> None:
+    assert "there is no input" in show_compiles(f, []).words
