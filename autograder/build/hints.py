@@ -16,3 +16,16 @@ def read_hints(source: str) -> tuple[str, ...]:
             texts = tuple(a.value for a in args if isinstance(a, ast.Constant) and isinstance(a.value, str))
             return texts if len(texts) == len(args) else ()
     return ()
+
+
+def line_of_lost_hint(source: str) -> int:
+    """The line, from 1, of a hint that stands beside other code, where no notebook folds it; 0 where there is none."""
+    try:
+        body = ast.parse(source).body
+    except (SyntaxError, ValueError):
+        return 0
+    for node in body:
+        match node:
+            case ast.Expr(value=ast.Call(func=ast.Name(id="hint"))):
+                return node.lineno
+    return 0

@@ -9,7 +9,7 @@ from pathlib import Path
 
 from autograder.build.cells import RawCell, read_cells
 from autograder.build.checks import is_check, read_checks, refuse_much_observed
-from autograder.build.hints import read_hints
+from autograder.build.hints import line_of_lost_hint, read_hints
 from autograder.build.names import Names, names_of, refuse_undefined, refuse_unseeded
 from autograder.build.regions import HIDDEN, SOLUTION, Region, find_regions, stubbed
 from autograder.course import Cell, Exercise, Kind, Lab, LabEntry
@@ -69,6 +69,8 @@ def _cell(raw: RawCell, path: Path, before: list[Cell]) -> Cell:
     if kind is Kind.GIVEN and (hints := read_hints(raw.source)):
         # As code, the hints could be read before they are wanted, and would need a run.
         return Cell(kind=Kind.PROSE, id=_next_id(raw, before), source=folded(hints), line=raw.line)
+    if line := line_of_lost_hint(raw.source) if kind is not Kind.PROSE else 0:
+        raise SourceError(path, raw.line + line, "this hint would not be folded", "give it a given cell of its own")
     for option in raw.options:
         if option not in OPTIONS.get(kind, set()):
             raise SourceError(path, raw.line, f"a {kind} cell has no option {option!r}", f"write one of {HEADERS}")

@@ -72,7 +72,7 @@ class Bench:
         return {label: trial for label, trial in trials.items() if trial.applied or trial.failure}
 
     def constant_parameters(self) -> list[str]:
-        """Parameters that have the same value in every call of the hidden checks. An object counts by its identity."""
+        """Parameters that have the same value in every call of the hidden checks. An object counts by what it holds."""
         if not any(c.hidden for c in self.exercise.checks):
             return []
         constant: list[str] = self._watch(hidden=True, note="constant")

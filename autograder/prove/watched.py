@@ -4,13 +4,18 @@ from __future__ import annotations
 
 import hashlib
 import inspect
+import re
 from collections.abc import Callable, Sequence
+from types import FunctionType, MethodType
 from typing import Any
 
 import numpy as np
 import torch
 from torch import Tensor
 from torch.utils._pytree import tree_leaves
+
+ADDRESS = re.compile(r" at 0x[0-9a-f]+")
+MAX_DEPTH = 3  # of objects that hold objects
 
 
 class Watched:
@@ -32,18 +37,31 @@ class Watched:
 
     @property
     def constant(self) -> list[str]:
-        """Parameters that had the same value in every call. An object counts by its identity."""
+        """Parameters that had the same value in every call. An object counts by what it holds."""
         return [name for name, values in self._seen.items() if len(values) < 2]
 
 
 def _fingerprint(value: Any) -> str:
-    parts = []
-    for leaf in tree_leaves(value):
-        if isinstance(leaf, Tensor):
-            listed = leaf.detach().to(torch.complex128).tolist() if leaf.dtype != torch.bool else leaf.tolist()
-            parts.append(f"{tuple(leaf.shape)}{tuple(leaf.stride())}{leaf.dtype}{leaf.requires_grad}{listed}")
-        elif isinstance(leaf, np.ndarray):
-            parts.append(f"{leaf.shape}{leaf.dtype}{leaf.tolist()}")
+    return hashlib.sha256(repr([_shown(leaf) for leaf in tree_leaves(value)]).encode()).hexdigest()
+
+
+def _shown(leaf: Any, depth: int = 0) -> str:
+    """A leaf by what it holds. Not by its address: other calls' objects, in other forks, may lie at the same one."""
+    if isinstance(leaf, Tensor):
+        listed = leaf.detach().to(torch.complex128).tolist() if leaf.dtype != torch.bool else leaf.tolist()
+        return f"{tuple(leaf.shape)}{tuple(leaf.stride())}{leaf.dtype}{leaf.requires_grad}{listed}"
+    if isinstance(leaf, np.ndarray):
+        return f"{leaf.shape}{leaf.dtype}{leaf.tolist()}"
+    parts = [ADDRESS.sub("", repr(leaf))]
+    if depth < MAX_DEPTH:
+        if isinstance(leaf, MethodType):
+            held: list[Any] = [leaf.__func__, leaf.__self__]
+        elif isinstance(leaf, torch.Generator):
+            held = [leaf.get_state()]
+        elif isinstance(leaf, FunctionType):
+            cells = [cell.cell_contents for cell in leaf.__closure__ or ()]
+            held = [leaf.__code__.co_code, leaf.__code__.co_consts, leaf.__defaults__, *cells]
         else:
-            parts.append(repr(leaf))
-    return hashlib.sha256(repr(parts).encode()).hexdigest()
+            held = list(getattr(leaf, "__dict__", {}).items()) if not isinstance(leaf, type) else []
+        parts += [_shown(inner, depth + 1) for inner in tree_leaves(held)]
+    return "".join(parts)

@@ -548,8 +548,11 @@ def lopsided_loss(out, y):
 
 
 @probes.probe
-def amp_trained(train, kind, batches, dtype, lr, momentum=0.0, used=False):
-    """What train makes of a course model, and what it saw. used: it begins with gradients, in evaluation mode."""
+def amp_trained(train, kind, batches, dtype, lr, momentum=0.0, used=False, factor=1.0):
+    """What train makes of a course model, and what it saw. used: it begins with gradients, in evaluation mode.
+
+    factor: of the loss.
+    """
     model = make_regressor(kind)
     optimizer = torch.optim.SGD(model.parameters(), lr=lr, momentum=momentum)
     if used:
@@ -561,7 +564,7 @@ def amp_trained(train, kind, batches, dtype, lr, momentum=0.0, used=False):
 
     def loss_of(out, y):
         inside.append(torch.is_autocast_enabled(here.type))
-        return lopsided_loss(out, y)
+        return factor * lopsided_loss(out, y)
 
     moved = [(x.to(here), y.to(here)) for x, y in batches]
     losses = train(model, moved, optimizer, loss_of, dtype)
@@ -587,14 +590,14 @@ with check("bfloat16 reaches the last layer, and the loss falls", weight=2, requ
 ### BEGIN HIDDEN TESTS
 
 
-def amp_wanted(kind, batches, dtype, lr, momentum=0.0):
+def amp_wanted(kind, batches, dtype, lr, momentum=0.0, factor=1.0):
     """Losses and weights, as they should be."""
     model, losses = make_regressor(kind), []
     optimizer = torch.optim.SGD(model.parameters(), lr=lr, momentum=momentum)
     for x, y in batches:
         optimizer.zero_grad()
         with torch.autocast(here.type, dtype=dtype):
-            loss = lopsided_loss(model(x.to(here)), y.to(here))
+            loss = factor * lopsided_loss(model(x.to(here)), y.to(here))
         loss.backward()
         optimizer.step()
         losses.append(loss.item())
@@ -607,11 +610,11 @@ with check(
     required=True,
     hint="With which weights is the second step computed? Which dtype have the weights when you have finished?",
 ):
-    for kind, dtype, momentum in (("wide", torch.float16, 0.9), ("narrow", torch.bfloat16, 0.0)):
+    for kind, dtype, momentum, factor in (("wide", torch.float16, 0.9, 1.0), ("narrow", torch.bfloat16, 0.0, 0.7)):
         t = regression([5, 8, 1, 6, 3], len(kind))
-        losses, weights = amp_wanted(kind, t, dtype, 0.2, momentum)
-        got = amp_trained(train_amp, kind, t, dtype, 0.2, momentum)
-        first = [amp_wanted(kind, [pair], dtype, 0.2)[0][0] for pair in t]
+        losses, weights = amp_wanted(kind, t, dtype, 0.2, momentum, factor)
+        got = amp_trained(train_amp, kind, t, dtype, 0.2, momentum, factor=factor)
+        first = [amp_wanted(kind, [pair], dtype, 0.2, factor=factor)[0][0] for pair in t]
         explain(
             got["losses"],
             losses,

@@ -219,3 +219,10 @@ def test_an_explain_without_its_table_is_refused() -> None:
     error = refusal(text)
     assert "misconceptions" in error.problem
     assert error.line == line_of(text, "explain(double")
+
+
+def test_a_hint_beside_other_code_is_refused() -> None:
+    lost = 'import torch\nhint("Which operator doubles?")\n'
+    error = refusal(GOOD.replace("import torch\n", lost, 1).replace("import assert_close", "import hint, assert_close"))
+    assert "a given cell of its own" in error.fix
+    assert error.line == line_of(GOOD.replace("import torch\n", lost, 1), "hint(")
