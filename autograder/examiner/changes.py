@@ -64,6 +64,11 @@ def _apply_rest(t: Tensor, change: dict[str, Any], before: int) -> list[Callable
         t.requires_grad_(False)
     if change.get("retains_grad"):
         t.retain_grad()
+    for register, key in ((t.register_hook, "hooks"), (t.register_post_accumulate_grad_hook, "post_hooks")):
+        for hook in change.get(key, ()) if t.requires_grad else ():
+            if not callable(hook):
+                raise WireError("a hook that is none")
+            register(hook)
     leaked = change.get("leaked")
     if isinstance(leaked, Tensor) and leaked.shape == t.shape and t.requires_grad and not t.is_leaf:
         return [lambda: t.backward(leaked, retain_graph=True)]  # type: ignore[no-untyped-call]

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
+from dataclasses import dataclass
 from typing import Any
 
 import torch
@@ -39,6 +41,7 @@ class TensorBefore(Before):
         self.requires_grad, self.is_leaf, self.retains = t.requires_grad, t.is_leaf, t.retains_grad
         # Of a view, grad_fn is made anew by each look at it after a change of its base: keep the one from here.
         self.grad_fn = t.grad_fn
+        self.hooks, self.post_hooks = set(t._backward_hooks or ()), set(_post_hooks(t))
         return None
 
     def was_recorded(self) -> bool:
@@ -61,10 +64,43 @@ class TensorBefore(Before):
             changes["requires_grad"] = t.requires_grad
         if t.retains_grad and not self.retains:
             changes["retains_grad"] = True
+        if not self.was_recorded():
+            if hooks := _take_over(t._backward_hooks or {}, self.hooks):
+                changes["hooks"] = hooks
+            if hooks := _take_over(_post_hooks(t), self.post_hooks):
+                changes["post_hooks"] = hooks
         leaked = shadows.leaked.get(id(t))
         if leaked is not None:
             changes["leaked"] = leaked
         return changes or None
+
+
+@dataclass
+class LeftHook:
+    """A hook that a call left on its argument: the client's own tensor has it now. Its handle still removes it."""
+
+    hook: Callable[[Any], Any]
+    hooks: dict[int, Any]
+    number: int
+
+    def __call__(self, value: Any) -> Any:
+        return self.hook(value) if self.number in self.hooks else None
+
+
+def _take_over(hooks: dict[int, Any], known: set[int]) -> list[LeftHook]:
+    """The hooks that are not known, which from here on do nothing at their place."""
+    left = [LeftHook(hook, hooks, number) for number, hook in hooks.items() if number not in known]
+    hooks.update({one.number: _nothing for one in left})
+    return left
+
+
+def _nothing(_: Any) -> None:
+    pass
+
+
+def _post_hooks(t: Tensor) -> dict[int, Any]:
+    found: dict[int, Any] | None = t._post_accumulate_grad_hooks  # type: ignore[attr-defined]
+    return found or {}
 
 
 class ListBefore(Before):

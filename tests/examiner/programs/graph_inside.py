@@ -267,6 +267,66 @@ def a_hook_of_the_students_on_the_argument(f):
     return x
 
 
+@program(f=_hooked)
+def a_hook_left_on_a_leaf_sees_the_whole_gradient(f):
+    x = leaf(1.0, 2.0)
+    (f(x) - (4.5 * x).sum()).backward()
+    return x
+
+
+@program(f=_hooked)
+def a_hook_left_on_a_result_sees_the_whole_gradient(f):
+    w = leaf(1.0, 2.0)
+    x = w * 3
+    (f(x) - (4.5 * x).sum()).backward()
+    return w
+
+
+@program(f=_hooked)
+def two_calls_leave_two_hooks(f):
+    x = leaf(1.0, 2.0)
+    (f(x) + f(x)).backward()
+    return x
+
+
+@program(f=lambda x: x.register_hook(lambda g: 10 * g))
+def a_hook_that_is_left_can_be_removed(f):
+    x = leaf(1.0, 2.0)
+    handle = f(x)
+    (x * x).sum().backward()
+    first = x.grad.clone()
+    handle.remove()
+    (x * x).sum().backward()
+    return first, x
+
+
+def _halves_when_it_is_there(x):
+    x.register_post_accumulate_grad_hook(lambda t: t.grad.mul_(0.5))
+    return x * 3
+
+
+@program(f=_halves_when_it_is_there)
+def a_hook_left_behind_the_accumulation(f):
+    x = leaf(1.0, 2.0)
+    (f(x) + x).sum().backward()
+    return x
+
+
+def _refuses(x):
+    def refuse(g):
+        raise KeyError("hook")
+
+    x.register_hook(refuse)
+    return x * 3
+
+
+@program(f=_refuses)
+def a_hook_left_behind_that_raises(f):
+    x = leaf(1.0, 2.0)
+    f(x).sum().backward()
+    return x
+
+
 def _hooked_inside(x):
     h = x * 2
     h.register_hook(lambda g: g * 100)
