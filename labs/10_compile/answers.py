@@ -45,7 +45,7 @@ def n_graphs(fn, *args):
     return len(torch._dynamo.explain(fn)(*args).break_reasons) + 1
 
 
-# %% wrong: n_graphs "a new backend is enough" fails="the same again, and other sizes"
+# %% wrong: n_graphs "a new backend is enough" fails="the same again, and other sizes | functions that were compiled before"
 def n_graphs(fn, *args):
     seen = Recorder()
     torch.compile(fn, backend=seen)(*args)
@@ -59,7 +59,7 @@ def n_graphs(fn, *args):
     return counters["stats"]["unique_graphs"]
 
 
-# %% wrong: n_graphs "a whole graph, and one at most" fails="smooth makes one graph, printing two, and so does branching | functions with several breaks, of several kinds | a break at the end, and a function without tensor operations | the same again, and other sizes | functions that were compiled before | a function of two tensors" raises=RuntimeError
+# %% wrong: n_graphs "a whole graph, and one at most" fails="smooth makes one graph, printing two, and so does branching | functions with several breaks, of several kinds | a break at the end, and a function without tensor operations | a function of two tensors" raises=RuntimeError
 def n_graphs(fn, *args):
     torch._dynamo.reset()
     seen = Recorder()
@@ -411,7 +411,7 @@ class Decay(nn.Module):
         return x * torch.tensor(self.rate, dtype=x.dtype) ** self.step
 
 
-# %% wrong: Decay "counts after it has scaled" fails="three steps, and the count after them | compiled, twelve steps of another rate | float64, to its last digits | goes on from a state that is loaded"
+# %% wrong: Decay "counts after it has scaled" fails="three steps, and the count after them | compiled, twelve steps of another rate | float64, to its last digits | goes on from a state that is loaded | the gradient of x"
 class Decay(nn.Module):
     def __init__(self, rate):
         super().__init__()
@@ -424,7 +424,7 @@ class Decay(nn.Module):
         return out
 
 
-# %% wrong: Decay "the factor is kept, and multiplied on" fails="goes on from a state that is loaded"
+# %% wrong: Decay "the factor is kept, and multiplied on" fails="goes on from a state that is loaded | the gradient of x" raises=RuntimeError
 class Decay(nn.Module):
     def __init__(self, rate):
         super().__init__()
@@ -787,7 +787,7 @@ def find_trace_bug(model, example):
     return None
 
 
-# %% wrong: find_trace_bug "the negative example shows it always" fails="the loop over rows | a branch that only large numbers take, and NaN before it | inputs that the model refuses | an input that only the trace refuses | a model that is traced rightly"
+# %% wrong: find_trace_bug "the negative example shows it always" fails="the loop over rows | a branch that only large numbers take, and NaN before it | inputs that the model refuses | an input that only the trace refuses | results that are close, and NaN against a number | a model that is traced rightly"
 def find_trace_bug(model, example):
     return -example
 
@@ -811,7 +811,7 @@ def find_trace_bug(model, example):
     return found
 
 
-# %% wrong: find_trace_bug "a new trace for each candidate" fails="the branch on the sign: the negative example shows it | the loop over rows | a branch that only large numbers take, and NaN before it | inputs that the model refuses | an input that only the trace refuses | a result of another shape"
+# %% wrong: find_trace_bug "a new trace for each candidate" fails="the branch on the sign: the negative example shows it | the loop over rows | a branch that only large numbers take, and NaN before it | inputs that the model refuses | an input that only the trace refuses | a result of another shape | results that are close, and NaN against a number"
 def find_trace_bug(model, example):
     for x in candidates(example):
         try:
@@ -823,7 +823,7 @@ def find_trace_bug(model, example):
     return None
 
 
-# %% wrong: find_trace_bug "the example is scaled in place" fails="the loop over rows | a branch that only large numbers take, and NaN before it | inputs that the model refuses | an input that only the trace refuses | a result of another shape | the example stays as it is"
+# %% wrong: find_trace_bug "the example is scaled in place" fails="the loop over rows | a branch that only large numbers take, and NaN before it | inputs that the model refuses | an input that only the trace refuses | a result of another shape | results that are close, and NaN against a number | the example stays as it is"
 def find_trace_bug(model, example):
     traced = trace(model, example)
     for scale in (1, -1, -0.01, 1e4, 0.01):
@@ -1040,6 +1040,293 @@ def interview():
 # %% wrong: interview "deployment is not known" fails="q4: modes and speed | q5: saving | q6: trace and export"
 def interview():
     return {"q1": "bcd", "q2": "ce", "q3": "ade", "q4": "bcd", "q5": "abce", "q6": "abcde"}
+
+
+# %% right: n_graphs "the number of unique graphs, counted by Dynamo"
+def n_graphs(fn, *args):
+    forget()
+    torch.compile(fn, backend="eager")(*args)
+    return counters["stats"].get("unique_graphs", 0)
+
+
+# %% wrong: n_graphs "forgotten behind, not before" fails="functions that were compiled before"
+def n_graphs(fn, *args):
+    recorder = Recorder()
+    torch.compile(fn, backend=recorder)(*args)
+    torch._dynamo.reset()
+    return len(recorder.graphs)
+
+
+# %% right: n_graphs "explain, its number of breaks plus one"
+def n_graphs(fn, *args):
+    torch._dynamo.reset()
+    return torch._dynamo.explain(fn)(*args).graph_break_count + 1
+
+
+# %% right: clip_norm "normalize, whose eps is the limit"
+def clip_norm(x, limit):
+    y = torch.nn.functional.normalize(x.reshape(-1), dim=0, eps=limit) * limit
+    return y.reshape(x.shape), x.detach().norm()
+
+
+# %% wrong: clip_norm "the root of a sum of squares" fails="the gradient at zero"
+def clip_norm(x, limit):
+    norm = (x * x).sum().sqrt()
+    return x * (limit / norm.clamp(min=limit)), norm.detach()
+
+
+# %% wrong: clip_norm "the norm of what comes out" fails="values of both kinds, in float32 and float64"
+def clip_norm(x, limit):
+    norm = x.norm()
+    y = x * (limit / norm.clamp(min=limit))
+    return y, y.norm().detach()
+
+
+# %% right: predict_compiles "guards as functions of n"
+def predict_compiles(sizes, dynamic):
+    guards, counts = [], []
+    for n in sizes:
+        if len(guards) < 8 and not any(g(n) for g in guards):
+            open_ = n >= 2 and dynamic is not False and (dynamic or len(guards) > 0)
+            guards.append((lambda m: m >= 2) if open_ else (lambda m, n=n: m == n))
+        counts.append(len(guards))
+    return counts
+
+
+# %% wrong: predict_compiles "0 and 1 share a graph" fails="sizes that come again | 0 or 1 before other sizes"
+def predict_compiles(sizes, dynamic):
+    guards, counts = [], []
+    for n in sizes:
+        if len(guards) < 8 and not any(g(n) for g in guards):
+            open_ = n >= 2 and dynamic is not False and (dynamic or len(guards) > 0)
+            guards.append(
+                (lambda m: m >= 2)
+                if open_
+                else (lambda m, n=n: m == n)
+                if n > 1 or dynamic is False
+                else (lambda m: m < 2)
+            )
+        counts.append(len(guards))
+    return counts
+
+
+# %% wrong: predict_compiles "only 1 is special" fails="sizes that come again | 0 or 1 before other sizes | 0 or 1 between other sizes"
+def predict_compiles(sizes, dynamic):
+    guards, counts = [], []
+    for n in sizes:
+        if len(guards) < 8 and not any(g(n) for g in guards):
+            open_ = n != 1 and dynamic is not False and (dynamic or len(guards) > 0)
+            guards.append((lambda m: m != 1) if open_ else (lambda m, n=n: m == n))
+        counts.append(len(guards))
+    return counts
+
+
+# %% right: Decay "the power in the dtype of x"
+class Decay(nn.Module):
+    step: Tensor
+
+    def __init__(self, rate):
+        super().__init__()
+        self.rate = rate
+        self.register_buffer("step", torch.zeros((), dtype=torch.int64))
+
+    def forward(self, x):
+        self.step += 1
+        return x * x.new_full((), self.rate).pow(self.step)
+
+
+# %% wrong: Decay "no gradient is needed for a scale" fails="the gradient of x" raises=RuntimeError
+class Decay(nn.Module):
+    def __init__(self, rate):
+        super().__init__()
+        self.register_buffer("step", torch.tensor(0))
+        self.rate = rate
+
+    @torch.no_grad()
+    def forward(self, x):
+        self.step += 1
+        return x * self.rate ** self.step.double()
+
+
+# %% right: save_clean "collected module by module, as copies"
+def save_clean(model):
+    state = {}
+
+    def visit(module, path):
+        module = getattr(module, "_orig_mod", module)
+        own = list(module._parameters.items()) + [
+            b for b in module._buffers.items() if b[0] not in module._non_persistent_buffers_set
+        ]
+        for name, value in own:
+            if value is not None:
+                state[".".join([*path, name])] = value.detach().clone()
+        for name, child in module.named_children():
+            visit(child, [*path, name])
+
+    visit(model, [])
+    return state
+
+
+# %% wrong: save_clean "the wrappers are taken off for good" fails="the model keeps its names"
+def save_clean(model):
+    model = getattr(model, "_orig_mod", model)
+    for m in list(model.modules()):
+        for name, child in list(m.named_children()):
+            if hasattr(child, "_orig_mod"):
+                setattr(m, name, child._orig_mod)
+    return model.state_dict()
+
+
+# %% wrong: save_clean "parameters, then buffers" fails="a model that was compiled as a whole | parts that were compiled, at any depth"
+def save_clean(model):
+    both = [*model.named_parameters(), *model.named_buffers()]
+    return {".".join(p for p in n.split(".") if p != "_orig_mod"): v for n, v in both}
+
+
+# %% right: bench "marks, and their differences"
+def bench(fn, clock, sync, repeats):
+    fn(), fn(), fn()
+    sync()
+    marks = [clock()]
+    for _ in range(repeats):
+        fn()
+        sync()
+        marks.append(clock())
+    return torch.tensor(marks, dtype=torch.float64).diff().median().item()
+
+
+# %% wrong: bench "all of it without grad" fails="in the grad mode of the caller"
+def bench(fn, clock, sync, repeats):
+    with torch.no_grad():
+        for _ in range(3):
+            fn()
+        sync()
+        times = []
+        for _ in range(repeats):
+            start = clock()
+            fn()
+            sync()
+            times.append(clock() - start)
+    return statistics.median(times)
+
+
+# %% right: find_trace_bug "the first of a generator"
+def find_trace_bug(model, example):
+    traced = trace(model, example)
+
+    def bad(x):
+        try:
+            want = model(x)
+        except Exception:
+            return False
+        try:
+            got = traced(x)
+        except Exception:
+            return True
+        return want.size() != got.size() or not torch.isclose(want, got, equal_nan=True).all().item()
+
+    return next((x for x in candidates(example) if bad(x)), None)
+
+
+# %% wrong: find_trace_bug "equal to the bit" fails="results that are close, and NaN against a number"
+def find_trace_bug(model, example):
+    traced = trace(model, example)
+    for x in candidates(example):
+        try:
+            want = model(x)
+        except Exception:
+            continue
+        try:
+            got = traced(x)
+        except Exception:
+            return x
+        if got.shape != want.shape or not torch.equal(got.nan_to_num(), want.nan_to_num()):
+            return x
+
+
+# %% wrong: find_trace_bug "NaN as zero" fails="results that are close, and NaN against a number"
+def find_trace_bug(model, example):
+    traced = trace(model, example)
+    for x in candidates(example):
+        try:
+            want = model(x)
+        except Exception:
+            continue
+        try:
+            got = traced(x)
+        except Exception:
+            return x
+        if got.shape != want.shape or not torch.allclose(got.nan_to_num(), want.nan_to_num()):
+            return x
+
+
+# %% wrong: find_trace_bug "a loose tolerance" fails="results that are close, and NaN against a number"
+def find_trace_bug(model, example):
+    traced = trace(model, example)
+    for x in candidates(example):
+        try:
+            want = model(x)
+        except Exception:
+            continue
+        try:
+            got = traced(x)
+        except Exception:
+            return x
+        if got.shape != want.shape or not torch.allclose(got, want, equal_nan=True, atol=1e-1):
+            return x
+
+
+# %% right: export_gate "torch.where, and a named dimension"
+def export_gate(gate):
+    class Both(nn.Module):
+        def __init__(self):
+            super().__init__()
+            self.gate = gate
+
+        def forward(self, x):
+            return torch.where(x.mean() > 0, self.gate.up(x), self.gate.down(x).relu())
+
+    n = torch.export.Dim("n", min=1)
+    example = torch.zeros(5, gate.up.in_features)
+    program = torch.export.export(Both(), (example,), dynamic_shapes={"x": {0: n}})
+    file = io.BytesIO()
+    torch.export.save(program, file)
+    return file.getvalue()
+
+
+# %% wrong: export_gate "a mean of zero goes up" fails="the mean of all of x decides"
+def export_gate(gate):
+    class Both(nn.Module):
+        def __init__(self):
+            super().__init__()
+            self.up, self.down = gate.up, gate.down
+
+        def forward(self, x):
+            return torch.where(x.mean() >= 0, self.up(x), self.down(x).relu())
+
+    program = torch.export.export(
+        Both(), (torch.ones(2, gate.up.in_features),), dynamic_shapes=({0: torch.export.Dim.DYNAMIC},)
+    )
+    file = io.BytesIO()
+    torch.export.save(program, file)
+    return file.getvalue()
+
+
+# %% wrong: export_gate "64 rows at most" fails="three and more rows" raises=AssertionError
+def export_gate(gate):
+    class Both(nn.Module):
+        def __init__(self):
+            super().__init__()
+            self.up, self.down = gate.up, gate.down
+
+        def forward(self, x):
+            return torch.where(x.mean() > 0, self.up(x), self.down(x).relu())
+
+    n = torch.export.Dim("n", min=2, max=64)
+    program = torch.export.export(Both(), (torch.ones(2, gate.up.in_features),), dynamic_shapes=({0: n},))
+    file = io.BytesIO()
+    torch.export.save(program, file)
+    return file.getvalue()
 
 
 # %% equivalent: predict_compiles "Add to Sub: if not served and len(exact) - open_graph < 8:"
