@@ -12,6 +12,7 @@ from labkit.hint import hint
 from labkit.pictures import (
     explore_broadcasting,
     explore_formats,
+    explore_ring,
     explore_strides,
     show_broadcasting,
     show_compiles,
@@ -21,6 +22,7 @@ from labkit.pictures import (
     show_memory,
     show_over,
     show_strides,
+    show_traffic,
     show_versions,
     try_writes,
 )
@@ -35,6 +37,7 @@ __all__ = [
     "explain",
     "explore_broadcasting",
     "explore_formats",
+    "explore_ring",
     "explore_strides",
     "hint",
     "memory",
@@ -47,6 +50,7 @@ __all__ = [
     "show_memory",
     "show_over",
     "show_strides",
+    "show_traffic",
     "show_versions",
     "try_writes",
 ]

@@ -16,6 +16,7 @@ import torch
 from torch import Tensor
 from torch.utils._pytree import tree_flatten, tree_map, tree_unflatten
 
+from autograder.prove.noted import Noted
 from autograder.prove.objects import Change, SaysTrue, is_object, repeats, says_true, with_methods
 
 HARD_CODED = "the results of the visible checks, hard-coded"
@@ -30,15 +31,21 @@ Spoiler = Callable[[Function, tuple[Any, ...], dict[str, Any]], tuple[Any, bool]
 
 
 class Spoiled:
-    """A function in place of the reference. `applied` says whether it ever did something else."""
+    """A function in place of the reference."""
 
     def __init__(self, reference: Function, spoil: Spoiler) -> None:
-        self.reference, self.spoil, self.applied = reference, spoil, False
+        self.reference, self.spoil, self._notes = reference, spoil, Noted()
 
     def __call__(self, *args: Any, **kwargs: Any) -> Any:
         result, changed = self.spoil(self.reference, args, kwargs)
-        self.applied = self.applied or changed
+        if changed:
+            self._notes.write("changed")
         return result
+
+    @property
+    def applied(self) -> bool:
+        """Whether it ever did something else than the reference."""
+        return bool(self._notes.lines())
 
 
 class HardCoded:

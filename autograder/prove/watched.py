@@ -14,16 +14,21 @@ import torch
 from torch import Tensor
 from torch.utils._pytree import tree_leaves
 
+from autograder.prove.noted import Noted
+
 ADDRESS = re.compile(r" at 0x[0-9a-f]+")
 MAX_DEPTH = 3  # of objects that hold objects
 
 
 class Watched:
-    """A function. calls: how often it was called. parameters: those whose values are compared between the calls."""
+    """A function that notes its calls. parameters: those whose values are compared between the calls.
+
+    calls: how often it was called in this process. Forks, whose values count too, cannot hand out one list of results.
+    """
 
     def __init__(self, function: Callable[..., Any], parameters: Sequence[str] = ()) -> None:
-        self.function, self.calls = function, 0
-        self._seen: dict[str, set[str]] = {p: set() for p in parameters}
+        self.function, self.parameters, self._notes = function, tuple(parameters), Noted()
+        self.calls = 0
         self._signature = inspect.signature(function) if parameters else None
 
     def __call__(self, *args: Any, **kwargs: Any) -> Any:
@@ -31,14 +36,14 @@ class Watched:
         if self._signature is not None:
             bound = self._signature.bind(*args, **kwargs)
             bound.apply_defaults()
-            for name, value in bound.arguments.items():
-                self._seen[name].add(_fingerprint(value))
+            self._notes.write(" ".join(_fingerprint(bound.arguments[name]) for name in self.parameters))
         return self.function(*args, **kwargs)
 
     @property
     def constant(self) -> list[str]:
         """Parameters that had the same value in every call. An object counts by what it holds."""
-        return [name for name, values in self._seen.items() if len(values) < 2]
+        calls = [line.split() for line in self._notes.lines()]
+        return [name for n, name in enumerate(self.parameters) if len({values[n] for values in calls}) < 2]
 
 
 def _fingerprint(value: Any) -> str:

@@ -7,6 +7,7 @@ from labkit.pictures.formats import explore_formats
 from labkit.pictures.graph import show_graph
 from labkit.pictures.kept import show_kept
 from labkit.pictures.over import show_over
+from labkit.pictures.ring import explore_ring, show_traffic
 from labkit.pictures.strides import explore_strides, show_strides
 from labkit.pictures.timeline import show_memory
 from labkit.pictures.versions import show_versions, try_writes
@@ -14,6 +15,7 @@ from labkit.pictures.versions import show_versions, try_writes
 __all__ = [
     "explore_broadcasting",
     "explore_formats",
+    "explore_ring",
     "explore_strides",
     "show_broadcasting",
     "show_compiles",
@@ -23,6 +25,7 @@ __all__ = [
     "show_memory",
     "show_over",
     "show_strides",
+    "show_traffic",
     "show_versions",
     "try_writes",
 ]

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
@@ -52,3 +53,13 @@ def test_objects_count_by_what_they_hold() -> None:
     one, same, other = nn.Linear(2, 2), nn.Linear(2, 2), nn.Linear(2, 2)
     same.load_state_dict(one.state_dict())
     assert constant_in(one, same) and not constant_in(one, other)
+
+
+def test_the_values_of_calls_in_a_fork_count_too() -> None:
+    watched = Watched(lambda value: None, ["value"])
+    watched(1)
+    if (pid := os.fork()) == 0:
+        watched(2)
+        os._exit(0)
+    os.waitpid(pid, 0)
+    assert (watched.calls, watched.constant) == (1, [])

@@ -1,0 +1,1472 @@
+# %% given
+import math
+import threading
+from collections import deque
+from collections.abc import Callable
+from contextlib import nullcontext
+
+import torch
+import torch._dynamo  # DDP needs it, and would import it again in each process
+import torch.distributed as dist
+import torch.nn.functional as F
+from torch import Tensor, nn
+from torch.utils.data import DistributedSampler
+
+from labkit import (
+    assert_answered,
+    assert_close,
+    assert_letters,
+    assert_some_right,
+    check,
+    explain,
+    explore_ring,
+    hint,
+    probes,
+    show_traffic,
+)
+
+DDP = nn.parallel.DistributedDataParallel
+
+# %% [markdown]
+# # Many processes, one gradient
+#
+# One GPU is too slow, so you take four. Each of them computes a gradient from its own samples. Four gradients must
+# become one, or four models grow apart. In this lab you write the code that does it, and you see where it goes wrong
+# without an error.
+#
+# After this lab you can
+#
+# - explain an all-reduce, write the ring that computes it, and say how many bytes it moves;
+# - say what DistributedDataParallel does at its construction, in forward and in backward, and do the same by hand;
+# - give unequal shards, micro-batches and unused parameters the gradient that one process would compute;
+# - say what is *not* averaged, and who pads your evaluation;
+# - choose between DataParallel, DistributedDataParallel and sharded models, and start a run with `torchrun`.
+#
+# You need lab 6. This one takes about 90 minutes. After the section on equal models is a good place for a break. All
+# numbers in the text were measured with PyTorch 2.13 on a CPU. Nothing here needs a GPU: the processes run on the CPU
+# and speak over *gloo*, a library for that. With several NVIDIA GPUs you would say `nccl` instead, and the code would
+# stay the same.
+#
+# Write your predictions down before you run a cell. The lab is worth 34 points. The checks that you see hold about a
+# seventh of them. The last question, worth 2 points, is read by a person.
+
+# %% [markdown]
+# ## Ranks
+#
+# A distributed program is the same program, started several times. The processes share no memory. Each has a number,
+# its *rank*, from 0 to `world_size - 1`. Together they form a *process group*, in which they can send tensors.
+#
+# `probes.ranks(f, ..., world_size=2)` starts such a group for this lab. It copies this notebook's process, calls
+# `f(rank, world_size, ...)` in each copy, and gives the list of their results. The copies then end.
+#
+# An operation in which all ranks take part is a *collective*. `dist.all_reduce(t)` is the most important one: it
+# replaces t on every rank by the sum over all ranks. What does the next cell print for `x` on each rank, and what for
+# `x` in this notebook afterwards?
+
+
+# %% given
+def first_collective(rank, world_size, x):
+    x += rank
+    before = x.tolist()
+    dist.all_reduce(x)
+    return f"rank {rank} of {world_size}: had {before}, has {x.tolist()}"
+
+
+x = torch.tensor([1.0, 10.0])
+for line in probes.ranks(first_collective, x, world_size=3):
+    print(line)
+print("here:", x.tolist())
+
+# %% [markdown]
+# `all_reduce` changes its argument, and returns nothing. Each process had a copy of `x`, so the one in the notebook is
+# untouched.
+#
+# A collective waits until every rank has called it. If one rank skips it, because an `if` went the other way, the
+# others wait for ever. (Here they wait for some seconds, and then you get a `TimeoutError`.) It is the most frequent
+# way in which a distributed program stops. So: *all ranks call the same collectives, in the same order, with the same
+# shapes.*
+#
+# ### The mean of all
+#
+# Three ranks evaluate a model. The first has four samples, the second two, the third one. Each computes the mean of its
+# losses. Somebody averages the three means. Is that the mean loss?
+
+# %% given
+parts = [torch.tensor([1.0, 1.0, 1.0, 1.0]), torch.tensor([2.0, 2.0]), torch.tensor([9.0])]
+print("mean of the means", torch.stack([part.mean() for part in parts]).mean().item())
+print("mean of all      ", round(torch.cat(parts).mean().item(), 4))
+
+# %% [markdown]
+# It is not. The one sample of the last rank counts as much as the four of the first. Means can be averaged only if
+# they stand for equally many samples.
+#
+# ### Your turn
+# Compute the mean over all ranks. Every rank must get it.
+
+# %% given
+hint(
+    "Which two numbers of each rank are enough? Both can be summed.",
+    "A sum of all values and a count of all values. What is their sum on a rank that has no value?",
+)
+
+
+# %% exercise: global_mean
+def global_mean(values: Tensor) -> Tensor:
+    """The mean of all values on all ranks, called on every rank at the same time: 0-dim, float64, equal on all ranks.
+
+    values: this rank's own, float32 or bool (True counts as 1), of any shape, which may differ from rank to rank. Some
+    ranks may have no value at all; at least one value is somewhere. values are not changed. Sums are in float64.
+    """
+    ### BEGIN SOLUTION
+    pair = torch.tensor([values.double().sum(), values.numel()], dtype=torch.float64)
+    dist.all_reduce(pair)
+    return pair[0] / pair[1]
+    ### END SOLUTION
+
+
+# %% given
+def in_group(call, *args, world_size):
+    """[call(rank, world_size, *args) for each rank]. One rank alone needs no process of its own."""
+    if world_size > 1:
+        return probes.ranks(call, *args, world_size=world_size, seconds=6.0)
+    dist.init_process_group("gloo", store=dist.HashStore(), rank=0, world_size=1)
+    try:
+        return [call(0, 1, *args)]
+    finally:
+        dist.destroy_process_group()
+
+
+def with_its_own(rank, world_size, function, lists):
+    """function, called with the rank's own element of each list; and these elements after the call."""
+    own = [items[rank] for items in lists]
+    return function(*own), own
+
+
+@probes.probe
+def on_ranks(function, *lists):
+    """[(what function gives, its arguments afterwards)] for each rank. Rank r gets element r of each list."""
+    return in_group(with_its_own, function, lists, world_size=len(lists[0]))
+
+
+# %% check: global_mean points=3
+with check("the three ranks above: 17 / 7, on each of them", weight=2, required=True):
+    want = torch.tensor(17 / 7, dtype=torch.float64)
+    for got, _ in on_ranks(global_mean, parts):
+        explain(
+            got,
+            want,
+            {
+                "this is the mean of the means": torch.tensor(4.0, dtype=torch.float64),
+                "this is the sum over the number of ranks": torch.tensor(17 / 3, dtype=torch.float64),
+            },
+        )
+### BEGIN HIDDEN TESTS
+with check("two and four ranks, values of any shape", weight=3, required=True, hint="What do you divide by?"):
+    for t in ([(3, 5), (7,)], [(2, 2), (1,), (), (3, 1, 4)]):
+        generator = torch.Generator().manual_seed(len(t))
+        t = [torch.randn(shape, generator=generator) * 3 + 1 for shape in t]
+        want = torch.cat([part.flatten() for part in t]).double().mean()
+        for got, _ in on_ranks(global_mean, t):
+            assert_close(got, want)
+with check("bool values: an accuracy", weight=1, hint="In which dtype can True be summed?"):
+    t = [torch.tensor([True, False, True]), torch.tensor([True, True, True, False, True])]
+    for got, _ in on_ranks(global_mean, t):
+        assert_close(got, torch.tensor(0.75, dtype=torch.float64))
+with check("a rank without values", weight=2, hint="What is the mean of an empty tensor?"):
+    t = [torch.zeros(0), torch.tensor([3.0, 4.0, 8.0])]
+    for got, _ in on_ranks(global_mean, t):
+        assert_close(got, torch.tensor(5.0, dtype=torch.float64))
+with check("sums are in float64", weight=1, hint="What is 2**24 + 1 in float32?"):
+    t = [torch.tensor([2.0**24, 1.0, 1.0]), torch.tensor([1.0])]
+    for got, _ in on_ranks(global_mean, t):
+        assert_close(got, torch.tensor((2.0**24 + 3) / 4, dtype=torch.float64), rtol=1e-9, atol=0)
+with check("one rank alone", weight=1):
+    for t in (torch.tensor([2.0, 5.0]), torch.linspace(-1, 3, 7)):
+        want = t.double().mean()
+        assert_close(on_ranks(global_mean, [t])[0][0], want)
+with check("values are not changed", guard=True):
+    t = [torch.tensor([1.5, -2.0, 4.0]), torch.tensor([0.5, 3.0, 7.0])]
+    for number, (_, own) in enumerate(on_ranks(global_mean, t)):
+        assert_close(own, [t[number]])
+### END HIDDEN TESTS
+
+# %% [markdown]
+# Sums and counts can be added over ranks. Means, maxima of losses, accuracies and standard deviations cannot: go back
+# to sums first.
+#
+# ## How do four tensors become a sum?
+#
+# "Each GPU sends its gradient to all the others." You read that often. With N ranks and n numbers, each rank would then
+# receive (N - 1) * n numbers. Or one rank collects all, adds, and sends the sum back. Then that one rank receives
+# (N - 1) * n numbers and sends as many, while the others wait.
+#
+# There is a better way, the *ring*. Each rank speaks to its two neighbours only: it sends to the next rank and receives
+# from the one before it. The tensor is cut into N chunks. In each step every rank sends one chunk, all at the same
+# time.
+#
+# - *Reduce-scatter*, N - 1 steps: a rank adds the chunk that comes to its own, and sends the result on in the next
+#   step. At the end each rank has one chunk that is complete.
+# - *All-gather*, N - 1 steps: the complete chunks go round, and replace the incomplete ones.
+#
+# In the picture, a row is a rank and a column a chunk. The digits say whose parts are in the sum already. In a live
+# notebook, choose a step. Which chunk does rank 0 send in step 1, and which one in step 2?
+
+# %% given
+explore_ring(4)
+
+# %% [markdown]
+# How many numbers does a rank send in all? There are 2 (N - 1) steps with n / N numbers each: 2 n (N - 1) / N. With
+# many ranks that is 2 n. It hardly depends on N. The next picture compares it with the busiest rank of the other way.
+
+# %% given
+show_traffic([2, 3, 4, 8, 16])
+
+# %% [markdown]
+# With 16 ranks the collecting rank sends 15 n numbers, and each rank of a ring sends 1.875 n.
+#
+# Real libraries choose between rings, trees and others, by size and by what connects the GPUs. The result is the same,
+# up to rounding: another order of summation.
+#
+# ### Your turn
+# Write the ring. Here the ranks are threads, and a channel leads from each to the next. `send(t)` gives a copy of t to
+# the next rank and does not wait. `recv()` waits for what the rank before has sent, in order.
+
+# %% given
+hint(
+    "tensor_split cuts into exactly N pieces, also where N does not divide the length. In the first step rank r sends "
+    "chunk r. Which chunk comes in from rank r - 1?",
+    "In step s of the first half, rank r sends chunk r - s, and adds what comes to chunk r - s - 1, all modulo N. At "
+    "its end chunk r + 1 is complete.",
+)
+
+
+# %% exercise: ring_all_reduce
+def ring_all_reduce(
+    rank: int, world_size: int, x: Tensor, send: Callable[[Tensor], None], recv: Callable[[], Tensor]
+) -> Tensor:
+    """The sum of x over all ranks, called on each rank: a new tensor with the shape and dtype of x.
+
+    x: (n,), float32, float64 or int64, with the same n on all ranks, n >= 0, of any stride. x is not changed.
+    send(t): gives a copy of the tensor t to rank (rank + 1) % world_size. It does not wait.
+    recv(): the next tensor that rank (rank - 1) % world_size sent to this one. It waits for it; if all wait, it raises
+    RuntimeError.
+    Each rank sends at most 2 * (world_size - 1) messages, each of at most ceil(n / world_size) numbers.
+    """
+    ### BEGIN SOLUTION
+    chunks = [chunk.clone() for chunk in x.tensor_split(world_size)]
+    for step in range(world_size - 1):
+        send(chunks[(rank - step) % world_size])
+        chunks[(rank - step - 1) % world_size] += recv()
+    for step in range(world_size - 1):
+        send(chunks[(rank + 1 - step) % world_size])
+        chunks[(rank - step) % world_size] = recv()
+    return torch.cat(chunks)
+    ### END SOLUTION
+
+
+# %% given
+class Ring:
+    """A channel from each rank to the next. It notes how many numbers each message has, and notices a deadlock."""
+
+    def __init__(self, world_size):
+        self.inbox = [deque() for _ in range(world_size)]
+        self.sent = [[] for _ in range(world_size)]
+        self.running, self.waiting = set(range(world_size)), set()
+        self.changed = threading.Condition()
+
+    def send(self, rank, t):
+        with self.changed:
+            self.sent[rank].append(t.numel())
+            self.inbox[(rank + 1) % len(self.inbox)].append(t.detach().clone())
+            self.changed.notify_all()
+
+    def recv(self, rank):
+        with self.changed:
+            self.waiting.add(rank)
+            self.changed.notify_all()
+            self.changed.wait_for(lambda: self.inbox[rank] or self.stuck())
+            if not self.inbox[rank]:
+                raise RuntimeError(f"rank {rank} waits for a message that nobody will send")
+            self.waiting.discard(rank)
+            return self.inbox[rank].popleft()
+
+    def stuck(self):
+        return all(rank in self.waiting and not self.inbox[rank] for rank in self.running)
+
+    def run(self, rank, function, x, results):
+        try:
+            results[rank] = function(rank, len(self.inbox), x, lambda t: self.send(rank, t), lambda: self.recv(rank))
+        except BaseException as error:
+            results[rank] = error
+        with self.changed:
+            self.running.discard(rank)
+            self.changed.notify_all()
+
+
+@probes.probe
+def on_ring(function, xs):
+    """Each rank's result, the sizes of the messages that it sent, and its x afterwards."""
+    ring, results = Ring(len(xs)), [None] * len(xs)
+    threads = [threading.Thread(target=ring.run, args=(rank, function, x, results)) for rank, x in enumerate(xs)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    failed = [result for result in results if isinstance(result, BaseException)]
+    if failed:  # what the others raise is often only that nobody sends to them any more
+        raise next((error for error in failed if "nobody will send" not in str(error)), failed[0])
+    return {"results": results, "sent": ring.sent, "x": xs}
+
+
+# %% check: ring_all_reduce points=5
+with check("four ranks, eight numbers", weight=2, required=True):
+    t = [torch.arange(8.0) * 10**number for number in range(4)]
+    want = torch.arange(8.0) * 1111
+    for number, got in enumerate(on_ring(ring_all_reduce, t)["results"]):
+        own, before = torch.arange(8) // 2, torch.arange(8.0)
+        half = sum(before * 10**other * ((other - own) % 4 <= (number - own) % 4) for other in range(4))
+        explain(got, want, {"this is the mean": want / 4, "only the first half of the ring was run": half})
+### BEGIN HIDDEN TESTS
+with check(
+    "two to five ranks, lengths that the ranks do not divide",
+    weight=4,
+    required=True,
+    hint="Where are the last numbers if 11 are cut into chunks of 11 // 3?",
+):
+    for n, length in ((2, 7), (3, 11), (4, 13), (5, 24)):
+        generator = torch.Generator().manual_seed(length)
+        t = [torch.randn(length, generator=generator) for _ in range(n)]
+        want = torch.stack(t).sum(0)
+        for got in on_ring(ring_all_reduce, t)["results"]:
+            assert_close(got, want)
+with check("float64, int64, and a tensor with gaps", weight=2, hint="Which dtype has the tensor that you return?"):
+    generator = torch.Generator().manual_seed(1)
+    t = [torch.randn(9, generator=generator, dtype=torch.float64) for _ in range(3)]
+    want = t[0] + t[1] + t[2]
+    for got in on_ring(ring_all_reduce, t)["results"]:
+        assert_close(got, want)
+    t = [torch.arange(10).reshape(5, 2)[:, number] * 7 for number in range(2)]
+    want = t[0] + t[1]
+    for got in on_ring(ring_all_reduce, t)["results"]:
+        assert_close(got, want)
+with check("fewer numbers than ranks, or one rank", weight=2, hint="How many chunks are there, and how large is each?"):
+    for n, length in ((4, 3), (3, 1), (1, 5), (3, 0)):
+        t = [torch.linspace(-1, 1, length) * (number + 2) for number in range(n)]
+        want = torch.linspace(-1, 1, length) * sum(range(2, n + 2))
+        for got in on_ring(ring_all_reduce, t)["results"]:
+            assert_close(got, want)
+with check("no message is larger than a chunk, and there are no more than needed", weight=4, observed=True):
+    for n, length in ((4, 8), (3, 11), (5, 24)):
+        t = [torch.linspace(-1, 1, length) * (number + 1) for number in range(n)]
+        got = on_ring(ring_all_reduce, t)["sent"]
+        most = max(sum(sizes) for sizes in got)
+        assert max(size for sizes in got for size in sizes) <= math.ceil(length / n), f"one rank sent {most} numbers"
+        assert max(map(len, got)) <= 2 * (n - 1), f"one rank sent {max(map(len, got))} messages"
+with check("x is not changed", guard=True):
+    t = [torch.linspace(0, 1, 7) + number for number in range(3)]
+    before = [x.clone() for x in t]
+    assert_close(on_ring(ring_all_reduce, t)["x"], before)
+### END HIDDEN TESTS
+
+# %% [markdown]
+# `dist.reduce_scatter_tensor` and `dist.all_gather_into_tensor` are the two halves as collectives of their own. Keep
+# them in mind: a sharded model, at the end of this lab, is built from both.
+#
+# ## Equal models
+#
+# *DistributedDataParallel*, DDP for short, trains one model on many ranks. Each rank has a whole copy of the model, an
+# optimizer of its own and a part of the batch, its *shard*. If all copies begin equal, and all optimizers see the same
+# gradients, the copies stay equal for ever. Nobody has to send weights again.
+#
+# So DDP does two things. At its construction it sends the parameters and buffers of rank 0 to all. In backward it
+# averages the gradients. Below, every rank makes a model from a seed of its own. What are the differences of the
+# weights, before and after `DDP(model)`?
+
+
+# %% given
+def make_net(seed):
+    """A small classifier from 3 numbers to 2."""
+    with torch.random.fork_rng(devices=[]):
+        torch.manual_seed(seed)
+        return nn.Sequential(nn.Linear(3, 4), nn.Tanh(), nn.Linear(4, 2))
+
+
+def wrapped(rank, world_size, x, y):
+    model = make_net(rank)
+    first = model[0].weight.detach().clone()
+    ddp = DDP(model)
+    second = model[0].weight.detach().clone()
+    F.cross_entropy(ddp(x[rank::world_size]), y[rank::world_size]).backward()
+    return {"before": first, "after": second, "grads": probes.gradients_of(model)}
+
+
+generator = torch.Generator().manual_seed(0)
+features = torch.randn(10, 3, generator=generator)
+labels = torch.tensor([0, 1, 1, 0, 1, 0, 0, 0, 1, 1])
+seen = probes.ranks(wrapped, features, labels)
+for key in ("before", "after"):
+    print(f"{key:6} difference of the weights {(seen[0][key] - seen[1][key]).abs().max():.2f}")
+whole = make_net(0)
+F.cross_entropy(whole(features), labels).backward()
+grads = probes.gradients_of(whole)
+print("ranks agree to the bit:", all(seen[0]["grads"][name].equal(seen[1]["grads"][name]) for name in grads))
+same = all((seen[0]["grads"][name] - grads[name]).abs().max() < 1e-6 for name in grads)
+print("one process has the same, up to 1e-6:", same)
+
+# %% [markdown]
+# Equal to the bit between the ranks, and equal up to rounding to one process that has the whole batch.
+#
+# ### Your turn
+# First the construction: give all ranks the state of rank 0. `dist.broadcast(t, src=0)` replaces t on each rank by the
+# t of rank 0.
+
+# %% given
+hint(
+    "What does a model have that a training step reads, and that is not a parameter?",
+    "The optimizer was made before your call, from these parameter objects. Which ways of loading a state keep them?",
+)
+
+
+# %% exercise: same_start
+def same_start(model: nn.Module) -> None:
+    """Give model, on every rank, the values of rank 0: all parameters and all buffers. Called on every rank.
+
+    Models have the same structure on all ranks. Buffers may be of any dtype. The parameters stay the same objects,
+    so that an optimizer that was made before goes on with them, and each keeps its requires_grad.
+    """
+    ### BEGIN SOLUTION
+    with torch.no_grad():
+        for t in (*model.parameters(), *model.buffers()):
+            dist.broadcast(t, src=0)
+    ### END SOLUTION
+
+
+# %% given
+def make_normed(seed):
+    """A model with a frozen layer and a batch normalisation that has seen seed + 1 batches."""
+    with torch.random.fork_rng(devices=[]):
+        torch.manual_seed(seed)
+        model = nn.Sequential(nn.Linear(3, 5), nn.BatchNorm1d(5), nn.Linear(5, 2))
+        model[2].weight.requires_grad_(False)
+        for _ in range(seed + 1):
+            model(torch.randn(6, 3))
+    return model
+
+
+def start_of(rank, world_size, function, seeds):
+    model = make_normed(seeds[rank])
+    optimizer = torch.optim.SGD(model.parameters(), lr=0.1)
+    function(model)
+    state = probes.state_of(model)
+    model(torch.linspace(-1, 1, 12).reshape(4, 3)).pow(3).sum().backward()
+    optimizer.step()
+    return {"state": state, "later": probes.state_of(model), "trained": [p.requires_grad for p in model.parameters()]}
+
+
+@probes.probe
+def started(function, seeds):
+    """Each rank's state after function, and after one more step; the rank's model is made from its seed."""
+    return in_group(start_of, function, seeds, world_size=len(seeds))
+
+
+# %% check: same_start points=2
+with check("two ranks have the parameters of rank 0", weight=2, required=True):
+    want = dict(make_normed(0).named_parameters())
+    for got in started(same_start, [0, 1]):
+        for name in want:
+            assert_close(got["state"][name], want[name], name=f"your {name}")
+### BEGIN HIDDEN TESTS
+with check("three ranks, and the buffers too", weight=3, required=True, hint="What does a batch normalisation count?"):
+    want = probes.state_of(make_normed(4))
+    for got in started(same_start, [4, 1, 2]):
+        assert_close(got["state"], want, name="your state")
+with check("an optimizer that was made before still trains the model", weight=2, hint="Are they the same objects?"):
+    t = make_normed(2)
+    t(torch.linspace(-1, 1, 12).reshape(4, 3)).pow(3).sum().backward()
+    torch.optim.SGD(t.parameters(), lr=0.1).step()
+    want = probes.state_of(t)
+    for got in started(same_start, [2, 0]):
+        assert_close(got["later"], want, name="your state after a step")
+with check("one rank alone keeps its state", guard=True):
+    for number in (1, 2):
+        want = probes.state_of(make_normed(number))
+        assert_close(started(same_start, [number])[0]["state"], want, name="your state")
+with check("what was frozen stays frozen", guard=True):
+    for got in started(same_start, [1, 3]):
+        assert_close(got["trained"], [True, True, True, True, False, True])
+### END HIDDEN TESTS
+
+# %% [markdown]
+# The same seed on all ranks would give equal parameters as well, as long as every rank draws the same numbers in the
+# same order. A broadcast does not depend on that.
+#
+# ### What if a parameter is not used?
+#
+# DDP puts gradients into *buckets*, of 25 MB each by default, the last layers first. As soon as all gradients of a
+# bucket are there, its all-reduce starts, while backward goes on with earlier layers. Communication and computation
+# *overlap*. That is a reason for DDP's speed. And it is the reason why DDP must know which gradients will come.
+#
+# The model below has two branches. Rank 0 uses the first one, rank 1 the second. In which of two steps is there an
+# error, and what are the gradients before it?
+
+
+# %% given
+torch.manual_seed(0)
+
+
+class Branches(nn.Module):
+    """Two layers of equal shape, of which a call uses one; a third that is never used, and a frozen one."""
+
+    def __init__(self, width=2):
+        super().__init__()
+        self.left, self.right, self.never = (nn.Linear(3, width) for _ in range(3))
+        self.frozen = nn.Linear(3, width).requires_grad_(False)
+
+    def forward(self, x, branch):
+        return (self.left if branch == 0 else self.right)(x) * self.frozen(x)
+
+
+def make_branches(width=2):
+    with torch.random.fork_rng(devices=[]):
+        torch.manual_seed(width)
+        return Branches(width)
+
+
+def bias_grads(rank, world_size, find):
+    """The gradients of the biases of the three branches, or the error, in two steps."""
+    ddp, told = DDP(make_branches(), find_unused_parameters=find), []
+    for _ in range(2):
+        try:
+            ddp(torch.ones(1, 3) * (rank + 1), rank).sum().backward()
+        except RuntimeError as error:
+            return [*told, str(error).split(".")[0]]
+        layers = (ddp.module.left, ddp.module.right, ddp.module.never)
+        told.append([None if layer.bias.grad is None else round(layer.bias.grad[0].item(), 3) for layer in layers])
+        ddp.zero_grad()
+    return told
+
+
+for find in (False, True):
+    print(f"find_unused_parameters={find}")
+    for rank, told in enumerate(probes.ranks(bias_grads, find)):
+        for step, line in enumerate(told):
+            print(f"   rank {rank}, step {step}: {line}")
+
+# %% [markdown]
+# Without the argument, the first step raises nothing. The gradients on each rank are its own: the bucket waited for a
+# gradient that never came, and was not sent. An optimizer step now would make the copies different. The error comes
+# in the next forward pass. If a run has only one step per test, nobody sees it.
+#
+# With `find_unused_parameters=True`, DDP walks through the graph in each forward pass, and takes zeros for what a rank
+# did not use. Both biases have half of the gradient of one rank. A parameter that *no* rank used keeps the gradient
+# None. It costs time in each step, so it is not the default.
+#
+# ### Your turn
+# Now backward by hand: average the gradients of a model, and care for parameters that some ranks did not use. Beware
+# of the rule of collectives: on the two ranks above, "all-reduce each gradient that is there" calls all_reduce equally
+# often, with equal shapes. What will it add?
+
+# %% given
+hint(
+    "Rank 0 has no gradient for `right`. It must take part in its all-reduce all the same: with which numbers?",
+    "To find out which parameters no rank used, every rank needs to know something of the others. Which collective "
+    "tells it, once for all parameters?",
+)
+
+
+# %% exercise: average_gradients
+def average_gradients(model: nn.Module) -> None:
+    """Replace the gradients of model on every rank by their means over all ranks. Called on every rank after backward.
+
+    A parameter without gradient on some ranks counts as zeros there, and has the mean on all ranks afterwards. One
+    that has no gradient on any rank keeps the gradient None; so do frozen ones. The model has the same parameters in
+    the same order on all ranks. Weights are not changed.
+    """
+    ### BEGIN SOLUTION
+    parameters = [p for p in model.parameters() if p.requires_grad]
+    used = torch.tensor([p.grad is not None for p in parameters], dtype=torch.int64)
+    dist.all_reduce(used)
+    for p, count in zip(parameters, used.tolist(), strict=True):
+        if count:
+            if p.grad is None:
+                p.grad = torch.zeros_like(p)
+            dist.all_reduce(p.grad)
+            p.grad /= dist.get_world_size()
+    ### END SOLUTION
+
+
+# %% given
+def averaged_on(rank, world_size, function, width, branches, xs):
+    model = make_branches(width)
+    if branches[rank] is not None:
+        model(xs[rank], branches[rank]).pow(2).sum().backward()
+    function(model)
+    return {"grads": probes.gradients_of(model), "weights": probes.state_of(model)}
+
+
+@probes.probe
+def averaged(function, width, branches, xs):
+    """Gradients and weights on each rank, after backward through the rank's branch of xs[rank], and function(model)."""
+    return in_group(averaged_on, function, width, branches, xs, world_size=len(xs))
+
+
+def local_grads(width, branches, xs):
+    """The gradients of each rank alone, in this process; zeros where there is none."""
+    found = []
+    for branch, x in zip(branches, xs, strict=True):
+        model = make_branches(width)
+        if branch is not None:
+            model(x, branch).pow(2).sum().backward()
+        grads = probes.gradients_of(model)
+        found.append(
+            {name: torch.zeros_like(p) if (g := grads.get(name)) is None else g for name, p in model.named_parameters()}
+        )
+    return found
+
+
+LAYERS = {0: "left", 1: "right"}
+
+
+# %% check: average_gradients points=5
+with check("both ranks use the same branch", weight=2, required=True):
+    t = [torch.tensor([[1.0, 2.0, -1.0]]), torch.tensor([[0.5, -1.0, 3.0]])]
+    first, second = local_grads(2, [0, 0], t)
+    for got in averaged(average_gradients, 2, [0, 0], t):
+        for name in ("left.weight", "left.bias"):
+            explain(
+                got["grads"][name],
+                (first[name] + second[name]) / 2,
+                {
+                    "this is the sum over the ranks": first[name] + second[name],
+                    "these are the gradients of one rank": first[name],
+                },
+                name=f"the gradient of {name}",
+            )
+### BEGIN HIDDEN TESTS
+with check("three ranks, another model", weight=2, required=True, hint="Which number of ranks do you divide by?"):
+    t = [torch.randn(n, 3, generator=torch.Generator().manual_seed(n)) for n in (4, 2, 5)]
+    want = local_grads(5, [1, 1, 1], t)
+    for got in averaged(average_gradients, 5, [1, 1, 1], t):
+        for name in ("right.weight", "right.bias"):
+            assert_close(got["grads"][name], sum(grads[name] for grads in want) / 3)
+with check(
+    "each rank uses another branch",
+    weight=4,
+    required=True,
+    hint="Which two tensors does each all_reduce add, on rank 0 and on rank 1? By what do you divide?",
+):
+    t = [torch.randn(n, 3, generator=torch.Generator().manual_seed(n)) for n in (3, 6)]
+    first, second = local_grads(2, [0, 1], t)
+    for got in averaged(average_gradients, 2, [0, 1], t):
+        for name in ("weight", "bias"):
+            mixed = (first[f"left.{name}"] + second[f"right.{name}"]) / 2
+            for layer, grads in (("left", first), ("right", second)):
+                explain(
+                    got["grads"].get(f"{layer}.{name}"),
+                    grads[f"{layer}.{name}"] / 2,
+                    {
+                        "gradients of two different parameters were added": mixed,
+                        "the mean is over all ranks, also over those that did not use the parameter": grads[
+                            f"{layer}.{name}"
+                        ],
+                    },
+                    name=f"the gradient of {layer}.{name}",
+                )
+with check("a rank without any gradient", weight=2, hint="Which of its parameters take part?"):
+    t = [torch.ones(1, 3), torch.linspace(-1, 1, 6).reshape(2, 3), torch.ones(1, 3)]
+    want = local_grads(4, [None, 1, None], t)[1]
+    for got in averaged(average_gradients, 4, [None, 1, None], t):
+        for name in ("right.weight", "right.bias"):
+            assert_close(got["grads"].get(name), want[name] / 3)
+with check("what nobody used has no gradient", weight=2, hint="What would weight decay do to it, with zeros?"):
+    t = [torch.ones(2, 3), torch.ones(1, 3)]
+    for branch in LAYERS:
+        for got in averaged(average_gradients, 3, [branch, branch], t):
+            want = {f"{LAYERS[branch]}.weight", f"{LAYERS[branch]}.bias"}
+            names = {name for name, grad in got["grads"].items() if grad is not None}
+            assert names == want, "another parameter has a gradient, or one is missing"
+with check("one rank alone keeps its gradients", guard=True):
+    for branch in LAYERS:
+        t = [torch.linspace(-1, 1, 9).reshape(3, 3)]
+        want = local_grads(3 + branch, [branch], t)[0]
+        got = averaged(average_gradients, 3 + branch, [branch], t)[0]["grads"]
+        for name in ("weight", "bias"):
+            assert_close(got[f"{LAYERS[branch]}.{name}"], want[f"{LAYERS[branch]}.{name}"])
+with check("weights are not changed", guard=True):
+    want = probes.state_of(make_branches(3))
+    for got in averaged(average_gradients, 3, [0, 1], [torch.ones(2, 3), torch.ones(1, 3)]):
+        assert_close(got["weights"], want)
+### END HIDDEN TESTS
+
+# %% [markdown]
+# You have now written what DDP does, except for the buckets and the overlap. This is a good place for a break.
+#
+# ## Is it the gradient of the large batch?
+#
+# "N ranks with a batch of B each are the same as one batch of N * B." When is this so? DDP divides the sum of the
+# gradients by N. Say for each line below whether it gives the gradient of the whole batch of 10 samples.
+
+# %% given
+
+
+def one_backward(rank, world_size, sizes, reduction, around):
+    ddp = DDP(make_net(0))
+    x, y = features.split(sizes)[rank], labels.split(sizes)[rank]
+    out = ddp.module(x) if around else ddp(x)
+    F.cross_entropy(out, y, reduction=reduction).backward()
+    return torch.cat([p.grad.flatten() for p in ddp.parameters()])
+
+
+flat = torch.cat([p.grad.flatten() for p in whole.parameters()])
+for name, sizes, reduction, around in (
+    ("mean loss, shards of 5 and 5", (5, 5), "mean", False),
+    ("mean loss, shards of 7 and 3", (7, 3), "mean", False),
+    ("sum loss,  shards of 5 and 5", (5, 5), "sum", False),
+    ("ddp.module(x), 5 and 5      ", (5, 5), "mean", True),
+):
+    per_rank = probes.ranks(one_backward, sizes, reduction, around)
+    error = ((per_rank[0] - flat).norm() / flat.norm()).item()
+    print(f"{name}  relative error {error:.2f}  ranks differ by {(per_rank[0] - per_rank[1]).abs().max():.2f}")
+
+# %% [markdown]
+# Only the first line is right. With 7 and 3 samples, the mean of two means gives each of the three samples more weight
+# than each of the seven. The relative error is 0.64 here, and no rank sees anything: both have the same wrong gradient.
+#
+# With a sum of losses each rank's gradient is five times as large as with a mean of five, so the average is too: an
+# error of 4. And if one process used the sum over all ten samples, DDP's gradient would be half of it. It always
+# divides by the number of ranks. A sum needs another learning rate for each number of ranks.
+#
+# The last line is the worst. `ddp.module` is the bare model. Nothing is sent, nothing is averaged, and no error comes.
+# The copies grow apart from the first step on. Call the wrapper, also for a loss that needs a method of the model.
+#
+# ### Your turn
+# Write a training step that is right for shards of any sizes, the empty one included.
+
+# %% given
+hint(
+    "DDP will divide the sum of the ranks' gradients by the number of ranks. You want it divided by the number of "
+    "samples. By what must each rank multiply its sum of losses?",
+    "All ranks need the number of samples on all ranks. It is known before the forward pass.",
+)
+
+
+# %% exercise: ddp_step
+def ddp_step(model: DDP, x: Tensor, y: Tensor, optimizer: torch.optim.Optimizer) -> float:
+    """One step of training on this rank's shard, called on every rank. Returns the loss, a float, equal on all ranks.
+
+    The loss is the mean of the cross entropy over the samples of all ranks, and the step follows the gradient of that
+    mean. x: (n, d) float32. y: (n,) int64. n may differ from rank to rank, and be 0 on some; it is above 0 on one.
+    Gradients that are there before the call do not count. optimizer has this rank's parameters.
+    """
+    ### BEGIN SOLUTION
+    count = torch.tensor(float(len(x)))
+    dist.all_reduce(count)
+    part = F.cross_entropy(model(x), y, reduction="sum") / count
+    optimizer.zero_grad()
+    (part * dist.get_world_size()).backward()
+    optimizer.step()
+    loss = part.detach()
+    dist.all_reduce(loss)
+    return loss.item()
+    ### END SOLUTION
+
+
+# %% given
+def step_on(rank, world_size, function, seed, shards, steps, stale):
+    ddp = DDP(make_net(seed))
+    optimizer = torch.optim.SGD(ddp.parameters(), lr=0.5)
+    if stale:
+        ddp(torch.ones(2, 3) * (rank + 1)).sum().backward()
+    losses = [function(ddp, *shards[rank], optimizer) for _ in range(steps)]
+    return {"losses": losses, "weights": probes.state_of(ddp.module)}
+
+
+@probes.probe
+def ddp_stepped(function, seed, shards, steps=1, stale=False):
+    """Each rank's losses and weights after steps with its shard (x, y), by SGD with lr=0.5."""
+    return in_group(step_on, function, seed, shards, steps, stale, world_size=len(shards))
+
+
+def sharded(sizes, seed):
+    """Random samples in shards of these sizes: [(x, y), ...]."""
+    generator = torch.Generator().manual_seed(seed)
+    x, y = torch.randn(sum(sizes), 3, generator=generator), torch.randint(0, 2, (sum(sizes),), generator=generator)
+    return list(zip(x.split(sizes), y.split(sizes), strict=True))
+
+
+def one_process(seed, shards, steps, loss_of):
+    """Losses and weights of one process after steps by SGD with lr=0.5, where the loss is loss_of(model)."""
+    model = make_net(seed)
+    optimizer, losses = torch.optim.SGD(model.parameters(), lr=0.5), []
+    for _ in range(steps):
+        optimizer.zero_grad()
+        loss = loss_of(model)
+        loss.backward()
+        optimizer.step()
+        losses.append(loss.item())
+    return {"losses": losses, "weights": probes.state_of(model)}
+
+
+def mean_over_all(shards):
+    x, y = (torch.cat(items) for items in zip(*shards, strict=True))
+    return lambda model: F.cross_entropy(model(x), y)
+
+
+# %% check: ddp_step points=4
+with check("shards of 7 and 3 samples", weight=2, required=True):
+    t = sharded([7, 3], 0)
+    want = one_process(1, t, 1, mean_over_all(t))
+    means = one_process(1, t, 1, lambda model: sum(F.cross_entropy(model(x), y) for x, y in t) / 2)
+    added = one_process(1, t, 1, lambda model: mean_over_all(t)(model) * 5)
+    for got in ddp_stepped(ddp_step, 1, t):
+        explain(
+            got["weights"],
+            want["weights"],
+            {
+                "this step follows the mean of the ranks' means": means["weights"],
+                "this step follows the sum of the losses, over the number of ranks": added["weights"],
+            },
+            name="your weights",
+        )
+        assert_close(got["losses"], want["losses"], name="your losses")
+### BEGIN HIDDEN TESTS
+with check("three ranks, four steps", weight=3, required=True, hint="By what does DDP divide?"):
+    t = sharded([2, 5, 4], 3)
+    want = one_process(2, t, 4, mean_over_all(t))
+    for got in ddp_stepped(ddp_step, 2, t, 4):
+        assert_close(got["weights"], want["weights"], name="your weights")
+with check("the loss is the mean over all samples, on every rank", weight=2, hint="Which loss does each rank know?"):
+    t = sharded([6, 1], 5)
+    want = one_process(0, t, 2, mean_over_all(t))
+    for got in ddp_stepped(ddp_step, 0, t, 2):
+        assert_close(got["losses"], want["losses"], name="your losses")
+with check("an empty shard", weight=2, hint="What is the mean of no losses? Does that rank take part in backward?"):
+    t = sharded([0, 4], 6)
+    want = one_process(3, t, 2, mean_over_all(t))
+    for got in ddp_stepped(ddp_step, 3, t, 2):
+        assert_close(got["weights"], want["weights"], name="your weights")
+        assert_close(got["losses"], want["losses"], name="your losses")
+with check("one rank alone", weight=1):
+    for number in (3, 5):
+        t = sharded([number], number)
+        want = one_process(number, t, 2, mean_over_all(t))
+        assert_close(ddp_stepped(ddp_step, number, t, 2), [want])
+with check("gradients from before do not count", weight=1, hint="When are gradients set to zero?"):
+    t = sharded([2, 3], 7)
+    want = one_process(4, t, 1, mean_over_all(t))
+    for got in ddp_stepped(ddp_step, 4, t, 1, True):
+        assert_close(got["weights"], want["weights"], name="your weights")
+### END HIDDEN TESTS
+
+# %% [markdown]
+# An empty shard is no joke: the last batch of an epoch, or a filter in the data loader, makes one. A rank that leaves
+# the loop early leaves the others waiting.
+#
+# ## Many micro-batches, one all-reduce
+#
+# Lab 6 accumulated gradients over micro-batches. With DDP, each `backward` averages the gradients over the ranks. The
+# result is right if you do it each time. But only the last time is needed. `with ddp.no_sync():` leaves the average
+# out. The gradients then pile up in `.grad`, on each rank its own. The next backward pass outside of it averages what
+# has piled up.
+#
+# DDP decides in *forward* whether this pass will be averaged. How often are gradients sent for four micro-batches, in
+# each of these three ways?
+
+
+# %% given
+class Counted:
+    """Counts how often DDP sends a bucket."""
+
+    def __init__(self, ddp):
+        self.count = 0
+        ddp.register_comm_hook(None, self.hook)
+
+    def hook(self, state, bucket):
+        self.count += 1
+        work = dist.all_reduce(bucket.buffer().div_(dist.get_world_size()), async_op=True)
+        return work.get_future().then(lambda future: future.value()[0])
+
+
+def in_three_ways(rank, world_size):
+    told = {}
+    for way in ("no_sync left out", "no_sync around backward", "no_sync around forward and backward"):
+        ddp = DDP(make_net(0))
+        counted = Counted(ddp)
+        for step in range(4):
+            sync = step == 3 or way == "no_sync left out"
+            if way.endswith("around backward"):
+                out = ddp(features)
+                with nullcontext() if sync else ddp.no_sync():
+                    out.sum().backward()
+            else:
+                with nullcontext() if sync else ddp.no_sync():
+                    ddp(features).sum().backward()
+        told[way] = counted.count
+    return told
+
+
+for way, count in probes.ranks(in_three_ways)[0].items():
+    print(f"{way:36} {count}")
+
+# %% [markdown]
+# Around backward alone, it has no effect, and no error.
+#
+# ### Your turn
+# Accumulate a list of micro-batches, with one average at the end.
+
+# %% given
+hint(
+    "Which micro-batch is not inside no_sync? Which part of its work must not be?",
+    "Micro-batches of several sizes: what must their losses be divided by, so that each sample counts equally?",
+)
+
+
+# %% exercise: accum_no_sync
+def accum_no_sync(model: DDP, batches: list[tuple[Tensor, Tensor]]) -> None:
+    """Leave in .grad, on every rank, the gradient of the mean cross entropy over all samples of all ranks.
+
+    batches: this rank's micro-batches (x, y), at least one. x: (n, d) float32, y: (n,) int64, n > 0; n may differ
+    from one micro-batch to the next. All ranks have equally many micro-batches, and equally many samples in all. Before
+    the call every .grad is None. model is called once for each micro-batch. Gradients are sent once, with the last one.
+    """
+    ### BEGIN SOLUTION
+    count = sum(len(x) for x, _ in batches)
+    for number, (x, y) in enumerate(batches):
+        last = number == len(batches) - 1
+        with nullcontext() if last else model.no_sync():
+            loss = F.cross_entropy(model(x), y, reduction="sum") / count
+            loss.backward()
+    ### END SOLUTION
+
+
+# %% given
+def accum_on(rank, world_size, function, seed, batches):
+    ddp = DDP(make_net(seed))
+    Counted(ddp)
+    sizes = []
+    ddp.module.register_forward_hook(lambda module, inputs, output: sizes.append(len(output)))
+    reduced = []
+    plain = dist.all_reduce
+
+    def noticed(t, *args, **kwargs):
+        reduced.append(t.numel())
+        return plain(t, *args, **kwargs)
+
+    dist.all_reduce = noticed
+    try:
+        function(ddp, batches[rank])
+    finally:
+        dist.all_reduce = plain
+    sent = sum(numel for numel in reduced if numel > 1)
+    return {"grads": probes.gradients_of(ddp.module), "sent": sent, "sizes": sizes}
+
+
+@probes.probe
+def accumulated(function, seed, batches):
+    """On each rank: the gradients after function(ddp, batches[rank]), how many numbers were sent, the samples seen."""
+    return in_group(accum_on, function, seed, batches, world_size=len(batches))
+
+
+def grads_of_mean(seed, batches):
+    model = make_net(seed)
+    x, y = (torch.cat(items) for items in zip(*[batch for own in batches for batch in own], strict=True))
+    F.cross_entropy(model(x), y).backward()
+    return probes.gradients_of(model)
+
+
+# %% check: accum_no_sync points=4
+with check("two micro-batches of three samples on each of two ranks", weight=2, required=True):
+    t = sharded([3, 3, 3, 3], 0)
+    t = [t[:2], t[2:]]
+    want = grads_of_mean(5, t)
+    own = [grads_of_mean(5, [items]) for items in t]
+    for number, got in enumerate(accumulated(accum_no_sync, 5, t)):
+        explain(
+            got["grads"],
+            want,
+            {
+                "this is the gradient of one rank": own[number],
+                "each micro-batch counts as much as the whole": {name: g * 2 for name, g in want.items()},
+            },
+            name="your gradients",
+        )
+### BEGIN HIDDEN TESTS
+with check(
+    "micro-batches of several sizes", weight=4, required=True, hint="Does each sample count as much as any other?"
+):
+    t = sharded([4, 4, 1, 2, 3, 4], 2)
+    t = [t[:3], t[3:]]
+    want = grads_of_mean(6, t)
+    for got in accumulated(accum_no_sync, 6, t):
+        assert_close(got["grads"], want, name="your gradients")
+with check("one micro-batch, and three ranks", weight=1, hint="Which one is the last one?"):
+    t = [[batch] for batch in sharded([4, 4, 4], 3)]
+    want = grads_of_mean(2, t)
+    for got in accumulated(accum_no_sync, 2, t):
+        assert_close(got["grads"], want, name="your gradients")
+with check("one rank alone", weight=1):
+    for number in (2, 3):
+        t = [sharded([number, 4, 1], number)]
+        want = grads_of_mean(number, t)
+        assert_close(accumulated(accum_no_sync, number, t)[0]["grads"], want, name="your gradients")
+with check(
+    "each micro-batch alone goes through the model",
+    weight=1,
+    observed=True,
+    hint="What was accumulation good for, in lab 7?",
+):
+    t = sharded([2, 5, 3, 4], 4)
+    t = [t[:2], t[2:]]
+    for number, got in enumerate(accumulated(accum_no_sync, 1, t)):
+        assert_close(sorted(got["sizes"]), sorted(len(x) for x, _ in t[number]))
+with check("gradients are sent once", weight=3, observed=True, hint="When does DDP decide whether to send?"):
+    t = sharded([2] * 8, 1)
+    numbers = sum(p.numel() for p in make_net(0).parameters())
+    for got in accumulated(accum_no_sync, 0, [t[:4], t[4:]]):
+        assert got["sent"] <= numbers, f"{got['sent']} numbers were sent, for {numbers} parameters"
+### END HIDDEN TESTS
+
+# %% [markdown]
+# With k micro-batches, traffic is a k-th. That is the reason why accumulation can make a training faster between
+# machines, and not only smaller.
+#
+# ## Who gets which sample?
+#
+# Each rank must read other samples. `DistributedSampler` gives a `DataLoader` the indices of its rank. Ten samples,
+# four ranks: who gets which ones? And does a second epoch have another order?
+
+# %% given
+for rank in range(4):
+    plain_order = DistributedSampler(range(10), num_replicas=4, rank=rank, shuffle=False)
+    print("rank", rank, "in order:", list(plain_order))
+sampler = DistributedSampler(range(10), num_replicas=4, rank=0)
+print("rank 0, shuffled, two epochs:", list(sampler), list(sampler))
+sampler.set_epoch(1)
+print("rank 0 after set_epoch(1):   ", list(sampler))
+
+# %% [markdown]
+# All ranks get three indices, because all must call backward equally often. That makes twelve. The sampler *pads*:
+# samples 0 and 1 come twice. In training it hardly matters. In evaluation it does: two samples count double in the
+# accuracy. (`drop_last=True` drops the tail instead. Then some samples do not count at all.)
+#
+# And every epoch has the same order until you call `set_epoch(epoch)`. The sampler shuffles with `seed + epoch` as its
+# seed. All ranks must agree on the order, so it cannot be random. Many training scripts forget this line. Nothing
+# fails.
+#
+# ### Your turn
+# Write the indices yourself: padded and shuffled for training, exact for evaluation.
+
+# %% given
+hint(
+    "All ranks must make the same permutation of all n indices. Which generator makes it, with which seed?",
+    "Every world_size-th one, from rank on, makes shards that differ by at most one. How many indices must there be "
+    "for all of them to have equally many? If n is small, you may need the first ones several times.",
+)
+
+
+# %% exercise: shard
+def shard(n: int, rank: int, world_size: int, epoch: int, train: bool) -> list[int]:
+    """The indices, ints from 0 to n - 1, that this rank reads. n >= 1. Without any communication.
+
+    train=True: ceil(n / world_size) indices on every rank. All ranks together have each index at least once, and none
+    more than once more often than any other. Their order is random, another one in each epoch, and the same whenever
+    the call is the same. The global random state is not used or changed.
+    train=False: each index on exactly one rank. The numbers of indices on two ranks differ by at most one.
+    """
+    ### BEGIN SOLUTION
+    if not train:
+        return list(range(rank, n, world_size))
+    order = torch.randperm(n, generator=torch.Generator().manual_seed(epoch)).tolist()
+    each = math.ceil(n / world_size)
+    padded = order * math.ceil(each * world_size / n)
+    return padded[: each * world_size][rank::world_size]
+    ### END SOLUTION
+
+
+# %% given
+@probes.probe
+def shards_of(function, n, world_size, epoch, train):
+    """What each rank reads, and whether the global random state is as it was."""
+    before = torch.random.get_rng_state()
+    shards = [function(n, rank, world_size, epoch, train) for rank in range(world_size)]
+    return {"shards": shards, "same state": torch.equal(before, torch.random.get_rng_state())}
+
+
+# %% check: shard points=3
+with check("ten samples on four ranks: 3 each in training, 10 in all in evaluation", weight=2, required=True):
+    got = shards_of(shard, 10, 4, 0, True)["shards"]
+    assert_close([len(t) for t in got], [3, 3, 3, 3])
+    assert_close(sorted({index for t in got for index in t}), list(range(10)), name="the indices of all ranks")
+    got = shards_of(shard, 10, 4, 0, False)["shards"]
+    explain(
+        sorted(index for t in got for index in t),
+        list(range(10)),
+        {
+            "in evaluation, samples that come twice count double": [0, 0, 1, 1, *range(2, 10)],
+            "the last samples belong to no rank": list(range(8)),
+        },
+        name="the indices of all ranks, in order",
+    )
+### BEGIN HIDDEN TESTS
+with check(
+    "training: equally many on each rank, no sample left out", weight=3, required=True, hint="What is ceil(n / N)?"
+):
+    for n, world_size in ((11, 3), (12, 4), (23, 5), (7, 1), (9, 2)):
+        got = shards_of(shard, n, world_size, 3, True)["shards"]
+        each = -(-n // world_size)
+        assert_close([len(t) for t in got], [each] * world_size, name="the numbers of indices")
+        counts = [sum(t.count(index) for t in got) for index in range(n)]
+        assert min(counts) >= 1, "an index is missing"
+        assert max(counts) - min(counts) <= 1, "an index is there more than once more often than another"
+with check("fewer samples than ranks", weight=1, hint="How often must you repeat them?"):
+    for n, world_size in ((2, 5), (1, 4), (3, 8)):
+        got = shards_of(shard, n, world_size, 1, True)["shards"]
+        assert_close([len(t) for t in got], [1] * world_size, name="the numbers of indices")
+        counts = [sum(t.count(index) for t in got) for index in range(n)]
+        assert max(counts) - min(counts) <= 1, "an index is there more than once more often than another"
+        got = shards_of(shard, n, world_size, 1, False)["shards"]
+        assert_close(sorted(index for t in got for index in t), list(range(n)), name="the indices of all ranks")
+with check(
+    "evaluation: each sample on exactly one rank", weight=3, required=True, hint="Who reads the padding of a sampler?"
+):
+    for n, world_size in ((11, 3), (13, 5), (8, 4), (7, 1)):
+        got = shards_of(shard, n, world_size, 2, False)["shards"]
+        assert_close(sorted(index for t in got for index in t), list(range(n)), name="the indices of all ranks")
+        assert max(map(len, got)) - min(map(len, got)) <= 1, "two ranks differ by more than one index"
+with check("each epoch has an order of its own, the same on every call", weight=3, hint="What is your seed?"):
+    t = [shards_of(shard, 40, 2, number, True)["shards"] for number in range(4)]
+    assert_close(shards_of(shard, 40, 2, 2, True)["shards"], t[2], name="the second call of an epoch")
+    for number in range(3):
+        assert t[number] != t[number + 1], "two epochs have the same order"
+        assert sorted(t[number][0]) != sorted(t[number + 1][0]), "a rank has the same samples in two epochs"
+    assert sorted(t[0][0]) != t[0][0], "the indices are in order"
+with check("the global random state is left alone", guard=True, hint="Which argument does randperm take?"):
+    for number in range(2):
+        assert_close(shards_of(shard, 15, 2, number, True)["same state"], True)
+### END HIDDEN TESTS
+
+# %% [markdown]
+# If the ranks made their permutations from different seeds, some samples would be read twice and others never. Nothing
+# would fail. Loss curves hardly show it.
+#
+# ## What is not averaged
+#
+# DDP averages gradients. A batch normalisation in training mode uses the mean and variance of its own rank's samples.
+# Its running averages are buffers: DDP sends rank 0's buffers to all, at the beginning of each forward pass.
+#
+# Below, rank 0 has the samples 1 and 3, and rank 1 has 11 and 13. With `momentum=0.5`, a new running mean is half of
+# the old one plus half of the batch's mean. It begins at 0. So it is 1 and 6 after the first pass. What is it after the
+# second one, on rank 1?
+
+
+# %% given
+def running_means(rank, world_size):
+    ddp = DDP(nn.BatchNorm1d(1, momentum=0.5))
+    seen = []
+    for _ in range(2):
+        out = ddp(torch.tensor([[1.0], [3.0]]) + 10 * rank)
+        seen.append((out.flatten().tolist(), ddp.module.running_mean.item()))
+    return seen
+
+
+for rank, seen_there in enumerate(probes.ranks(running_means)):
+    for step, (out, mean) in enumerate(seen_there):
+        print(f"rank {rank}, step {step}: normalised to {[round(v, 2) for v in out]}, running mean {mean:g}")
+
+# %% [markdown]
+# It is not 3 + 6, but 0.5 + 6: rank 1 got rank 0's running mean of 1 before its second pass. What rank 1 had learned
+# was lost.
+#
+# Both ranks normalise to -1 and 1. Over all four samples, those of rank 0 would be below the mean, and those of rank 1
+# above it. So a model with batch normalisation is *not* trained as with one large batch. And the model that rank 0
+# saves knows the statistics of rank 0's samples only.
+#
+# `nn.SyncBatchNorm.convert_sync_batchnorm(model)` replaces the layers by ones that use the statistics of all ranks. It
+# needs GPUs. The core of it is short.
+#
+# ### Your turn
+# Compute the mean and the variance over the samples of all ranks. Is the mean of the ranks' variances the variance?
+# In the example it would be 1, and the right one is 26.
+
+# %% given
+hint(
+    "The mean is global_mean, for each column. Around which mean does the variance measure?",
+    "E[x**2] - E[x]**2 subtracts two nearly equal numbers if the mean is large. Two rounds of all_reduce avoid it.",
+)
+
+
+# %% exercise: sync_moments
+def sync_moments(x: Tensor) -> tuple[Tensor, Tensor]:
+    """The mean and the variance of each column over the rows of all ranks: two float32 tensors (d,).
+
+    Both are equal on all ranks. Called on every rank. x: (n, d) float32, of any strides, not changed. n may differ from
+    rank to rank, and be 0 on some; it is above 0 on one. The variance divides by the number of rows, as a batch
+    normalisation does. It is right also where the mean is a thousand times the standard deviation.
+    """
+    ### BEGIN SOLUTION
+    count = torch.tensor(float(len(x)))
+    total = x.sum(0)
+    dist.all_reduce(count)
+    dist.all_reduce(total)
+    mean = total / count
+    squares = (x - mean).square().sum(0)
+    dist.all_reduce(squares)
+    return mean, squares / count
+    ### END SOLUTION
+
+
+# %% check: sync_moments points=3
+with check("the four samples above: 7 and 26", weight=2, required=True):
+    t = [torch.tensor([[1.0], [3.0]]), torch.tensor([[11.0], [13.0]])]
+    for got, _ in on_ranks(sync_moments, t):
+        assert_close(got[0], torch.tensor([7.0]), name="the mean")
+        explain(
+            got[1],
+            torch.tensor([26.0]),
+            {
+                "this is the mean of the ranks' variances": torch.tensor([1.0]),
+                "this divides by one row less than there are": torch.tensor([104 / 3]),
+            },
+            name="the variance",
+        )
+### BEGIN HIDDEN TESTS
+with check("three ranks with different numbers of rows", weight=3, required=True, hint="How much does a row count?"):
+    t = [torch.randn(n, 4, generator=torch.Generator().manual_seed(n)) * n + n for n in (5, 2, 7)]
+    whole_x = torch.cat(t).double()
+    for got, _ in on_ranks(sync_moments, t):
+        assert_close(got[0], whole_x.mean(0).float(), name="the mean")
+        assert_close(got[1], whole_x.var(0, correction=0).float(), name="the variance", rtol=1e-4)
+with check("no rows on one rank, one row on the other", weight=2, hint="What is the mean of no rows?"):
+    t = [torch.zeros(0, 3), torch.tensor([[1.0, -2.0, 4.0]])]
+    for got, _ in on_ranks(sync_moments, t):
+        assert_close(got[0], t[1][0], name="the mean")
+        assert_close(got[1], torch.zeros(3), name="the variance")
+with check("a mean that is a thousand times the standard deviation", weight=2, hint="What is left of x**2 in float32?"):
+    t = [torch.randn(6, 2, generator=torch.Generator().manual_seed(n)) + 1000 for n in (1, 2)]
+    whole_x = torch.cat(t).double()
+    for got, _ in on_ranks(sync_moments, t):
+        assert_close(got[0], whole_x.mean(0).float(), name="the mean")
+        assert_close(got[1], whole_x.var(0, correction=0).float(), name="the variance", rtol=1e-2)
+with check("one rank alone", weight=1):
+    for number in (4, 7):
+        t = torch.randn(number, 3, generator=torch.Generator().manual_seed(number)) * 2 - 1
+        want = t.mean(0), t.var(0, correction=0)
+        got = on_ranks(sync_moments, [t])[0][0]
+        assert_close(got[0], want[0], name="the mean")
+        assert_close(got[1], want[1], name="the variance", rtol=1e-4)
+with check("transposed inputs, which are not changed", guard=True):
+    t = [torch.linspace(0, n, 6).reshape(2, 3).T for n in (1, 4)]
+    whole_x = torch.cat(t).double()
+    for number, (got, own) in enumerate(on_ranks(sync_moments, t)):
+        assert_close(got[1], whole_x.var(0, correction=0).float(), name="the variance", rtol=1e-4)
+        assert_close(own, [t[number]], name="your x")
+### END HIDDEN TESTS
+
+# %% [markdown]
+# ## Which one to use, and how to start it
+#
+# ### DataParallel
+#
+# `nn.DataParallel(model)` looks easier: one line, one process. In each forward pass it copies the model from GPU 0 to
+# all GPUs, splits the batch, and runs one thread for each GPU. The results are gathered on GPU 0, where you usually
+# compute the loss. You read that GPU 0 then runs backward alone. It does not: each replica's backward runs on its own
+# GPU, and the gradients are added on GPU 0.
+#
+# It is slower, all the same. The weights are sent in every step, the threads share one Python interpreter, and GPU 0
+# needs more memory than the others. It works on one machine only. PyTorch's documentation recommends DDP, on one
+# machine too. What does it do where there is no GPU?
+
+# %% given
+parallel = nn.DataParallel(make_net(0))
+print("devices", parallel.device_ids, " names", list(parallel.state_dict()))
+
+# %% [markdown]
+# On the machine of these numbers it had no device, and simply called its module. But the names of the parameters have
+# a prefix, `module.`. DDP adds it too. Save `model.module.state_dict()`, or the file does not fit the bare model.
+#
+# ### A real start
+#
+# In a script, each process joins the group by itself. `torchrun` starts the processes, and tells each of them its rank
+# in environment variables. `python -m torch.distributed.launch`, which older texts use, is deprecated. This is the
+# smallest complete script. In a notebook, a first line `%%writefile train.py` writes it to a file.
+#
+# ```python
+# import os
+# import torch
+# import torch.distributed as dist
+# from torch.nn.parallel import DistributedDataParallel as DDP
+# from torch.utils.data import DataLoader, DistributedSampler
+#
+#
+# def main():
+#     gpu = torch.cuda.is_available()
+#     dist.init_process_group("nccl" if gpu else "gloo")
+#     device = torch.device("cuda", int(os.environ["LOCAL_RANK"])) if gpu else torch.device("cpu")
+#     if gpu:
+#         torch.cuda.set_device(device)
+#     model = DDP(make_model().to(device))
+#     optimizer = torch.optim.SGD(model.parameters(), lr=0.1)
+#     sampler = DistributedSampler(dataset)
+#     loader = DataLoader(dataset, batch_size=32, sampler=sampler)
+#     for epoch in range(3):
+#         sampler.set_epoch(epoch)
+#         for x, y in loader:
+#             ...
+#     if dist.get_rank() == 0:
+#         torch.save(model.module.state_dict(), "model.pt")
+#     dist.destroy_process_group()
+#
+#
+# if __name__ == "__main__":
+#     main()
+# ```
+#
+# `make_model` and `dataset` are yours. Start it with `python -m torch.distributed.run --standalone --nproc_per_node=2
+# train.py`; `torchrun` is the same program under a shorter name. `init_process_group` reads the rank, the world size
+# and the address of rank 0 from the environment. Without `torchrun` you must set `MASTER_ADDR` and `MASTER_PORT`
+# yourself. `destroy_process_group` ends the group; many examples leave it out, and the sampler too.
+#
+# Can a notebook start the processes? With `torch.multiprocessing.spawn(f, nprocs=2)` and an f from a cell, each process
+# prints `AttributeError: Can't get attribute 'f' on <module '__main__' (built-in)>`, and the call raises
+# `ProcessExitedException`. A spawned process is a fresh Python. It looks for f in the main module, and there is none
+# with your cells. Put f into a file and import it, or use `%%writefile`. (`probes.ranks` forks instead: a fork is a
+# copy of the process, with your cells. A process that has used CUDA cannot be forked for more work on CUDA.)
+#
+# ### A model that is too large
+#
+# DDP keeps the whole model, its gradients and its optimizer's states on each GPU. If that is too much, more ranks do
+# not help. *Model parallelism* puts some layers on one GPU, and others on the next. *Fully sharded data parallel*,
+# `torch.distributed.fsdp.fully_shard`, keeps DDP's way of splitting the batch. But each rank stores only a part of each
+# parameter, gradient and state. It gathers a layer's weights just before they are needed, by an all-gather, and
+# distributes gradients by a reduce-scatter: the two halves of your ring.
+#
+# ## Interview questions
+#
+# For each question, find *all* true statements. There is at least one in each. Give the letters as a string, such as
+# `"ac"`. A question counts only if all of its letters are right, and one right question alone pays nothing.
+#
+# **q1. All-reduce**
+# - a. In a ring, no rank sends more than twice its tensor, however many ranks there are.
+# - b. In a ring, each rank sends its tensor to all the others.
+# - c. `dist.all_reduce(t)` changes t in place.
+# - d. If one rank leaves it out, the others wait.
+# - e. It gives the mean if you say nothing else.
+#
+# **q2. DistributedDataParallel**
+# - a. It sends the weights of rank 0 to all ranks in each step.
+# - b. Each rank has an optimizer of its own.
+# - c. Gradients of late layers are sent while those of early layers are still computed.
+# - d. `ddp.module(x)` gives averaged gradients.
+# - e. At its construction all ranks get the parameters and buffers of rank 0.
+#
+# **q3. The gradient of the large batch.** With DDP, and no batch normalisation or dropout, all ranks get it, for
+# - a. a mean loss, and shards of 5 and 5.
+# - b. a mean loss, and shards of 7 and 3.
+# - c. a sum of losses, where the large batch has a sum as well.
+# - d. a sum of losses times the number of ranks over the number of all samples, and shards of 7 and 3.
+# - e. a mean loss, shards of 5 and 5, each in two micro-batches of 3 and 2 with mean losses over 2.
+#
+# **q4. Accumulation and unused parameters**
+# - a. Without `no_sync`, accumulation over micro-batches gives wrong gradients.
+# - b. `no_sync` must be around the forward pass too.
+# - c. An unused parameter raises an error in the backward pass that did not use it.
+# - d. With `find_unused_parameters=True`, a rank that did not use a parameter counts as zeros.
+# - e. "All-reduce each gradient that is there" can add gradients of different parameters.
+#
+# **q5. Data and statistics**
+# - a. `DistributedSampler` may give a sample to two ranks.
+# - b. Without `set_epoch`, each epoch has the same order.
+# - c. Accuracies of the ranks, averaged, are the accuracy if all ranks have equally many samples and none comes twice.
+# - d. DDP averages the statistics of a batch normalisation over the ranks.
+# - e. The mean of the ranks' variances is the variance of all samples.
+#
+# **q6. Which one**
+# - a. In `DataParallel`, backward runs on GPU 0 alone.
+# - b. `DataParallel` copies the weights to all GPUs in each forward pass.
+# - c. `torch.distributed.launch` is the recommended way to start.
+# - d. DDP lets a model fit that is too large for one GPU.
+# - e. A fully sharded model gathers weights when they are needed.
+
+
+# %% scratch
+# A place to try statements.
+
+
+# %% exercise: interview
+def interview() -> dict[str, str]:
+    """For each of q1 to q6, the letters of all true statements, such as {"q1": "abc", "q2": "e", ...}."""
+    ### BEGIN SOLUTION
+    return {"q1": "acd", "q2": "bce", "q3": "ad", "q4": "bde", "q5": "abc", "q6": "be"}
+    ### END SOLUTION
+
+
+# %% check: interview points=3
+with check(
+    "q1 to q6 each have letters from a to e",
+    weight=3,
+    required=True,
+    guard=True,
+    hint="Which key or letter is missing?",
+):
+    assert_answered(interview(), questions=6)
+### BEGIN HIDDEN TESTS
+with check(
+    "at least two questions are right",
+    weight=3,
+    required=True,
+    guard=True,
+    hint="One right answer can be a guess. Which of the sections would you read again?",
+):
+    assert_some_right(interview(), {"q1": "acd", "q2": "bce", "q3": "ad", "q4": "bde", "q5": "abc", "q6": "be"})
+with check("q1: all-reduce", weight=4, hint="What did your ring send? What did the first cell print?"):
+    assert_letters(interview(), "q1", "acd")
+with check("q2: DistributedDataParallel", weight=4, hint="What happens once, and what in each step?"):
+    assert_letters(interview(), "q2", "bce")
+with check("q3: the gradient of the large batch", weight=4, hint="How much does each single sample count?"):
+    assert_letters(interview(), "q3", "ad")
+with check("q4: accumulation and unused parameters", weight=4, hint="In which step came the error?"):
+    assert_letters(interview(), "q4", "bde")
+with check("q5: data and statistics", weight=4, hint="Ten samples, four ranks: who counts double?"):
+    assert_letters(interview(), "q5", "abc")
+with check("q6: which one", weight=4, hint="Which of them needs the whole model on each GPU?"):
+    assert_letters(interview(), "q6", "be")
+### END HIDDEN TESTS
+
+# %% [markdown]
+# ## In your own words (2 points)
+#
+# A colleague moves a training from one GPU to eight, with DDP. He keeps the batch size of 32 for each rank and the
+# learning rate. Each rank computes the mean loss of its batch. Validation uses a `DistributedSampler`, and each rank
+# prints its own accuracy. The model has batch normalisation. Training runs, but the accuracy differs from rank to rank,
+# the loss falls more slowly for each epoch than before, and all epochs look alike.
+#
+# In four to eight sentences: how large is the batch of one step now, and how many steps has an epoch? What explains
+# each of the three observations? Name three lines that you would change or add.
+
+# %% question: eight_gpus [markdown] points=2
+# ### BEGIN SOLUTION
+# A step now follows the mean over 256 samples, since DDP averages the gradients of eight means of 32. An epoch has an
+# eighth of the steps, with the same learning rate, so the loss falls more slowly for each epoch: a larger learning
+# rate, often with a warm-up, or a smaller batch on each rank is usual. The accuracy differs because each rank evaluates
+# its own eighth of the samples; and if eight does not divide their number, the sampler counts some of them double.
+# The running statistics of the batch normalisation can differ too until rank 0's are sent in the next forward pass.
+# All epochs look alike since `sampler.set_epoch(epoch)` is missing. Changes: set_epoch in each epoch; sums of hits and
+# counts, all-reduced and then divided, over shards without padding; SyncBatchNorm, or rank 0's buffers for evaluation;
+# a learning rate for the batch of 256.
+#
+# For grading: one point for the batch of 256 and an eighth of the steps, together with the reasons for two of the three
+# observations; one for three changes that fit.
+# ### END SOLUTION
+
+# %% [markdown]
+# ## Summary
+#
+# - All ranks call the same collectives, in the same order, with the same shapes. Who skips one stops all.
+# - A ring has two halves, reduce-scatter and all-gather, and each rank sends 2 n (N - 1) / N numbers.
+# - DDP sends rank 0's state once, and averages gradients in each backward, in buckets, during backward.
+# - An average over ranks is right if every rank stands for equally many samples. Else sum, count, and divide.
+# - `no_sync` goes around forward and backward of all micro-batches but the last.
+# - A sampler pads, and repeats its order without `set_epoch`. Batch statistics are each rank's own.
+# - DataParallel is for one machine, and slower. DDP needs the whole model on each rank; a sharded model does not.
+#
+# Lab 12 puts all of it into one training script.

@@ -1,0 +1,39 @@
+"""The ring's picture: what it draws is an all-reduce, and its words say so where there is no picture."""
+
+from __future__ import annotations
+
+import itertools
+
+import pytest
+
+from labkit.pictures.ring import explore_ring, ring_states, show_traffic
+
+
+@pytest.mark.parametrize("world_size", [2, 3, 4, 8])
+def test_the_states_are_a_ring_all_reduce(world_size: int) -> None:
+    states = ring_states(world_size)
+    everybody = set(range(world_size))
+    assert len(states) == 2 * world_size - 1
+    for (before, _), (after, sent) in itertools.pairwise(states):
+        assert sorted(sent) == list(range(world_size))  # each chunk is sent by one rank
+        for rank, chunk in enumerate(sent):
+            to = (rank + 1) % world_size
+            assert after[to][chunk] == before[to][chunk] | before[rank][chunk]
+    half, end = states[world_size - 1][0], states[-1][0]
+    assert all(sum(parts == everybody for parts in row) == 1 for row in half)
+    assert all(parts == everybody for row in end for parts in row)
+
+
+def test_words_and_drawings() -> None:
+    ring = explore_ring(3)
+    assert "start    0 of 9 chunks are complete" in repr(ring) and "step 4   9 of 9" in repr(ring)
+    assert isinstance(ring.drawing, bytes) and ring.drawing.startswith(b"\x89PNG")
+    assert ring.widgets is not None
+    traffic = show_traffic([2, 16])
+    assert "16 ranks: ring 1.875, one rank collects 15" in repr(traffic)
+    assert isinstance(traffic.drawing, bytes) and traffic.drawing.startswith(b"\x89PNG")
+
+
+@pytest.mark.parametrize("world_size", [0, 1, 9])
+def test_a_ring_that_cannot_be_drawn_says_so(world_size: int) -> None:
+    assert "no picture" in repr(explore_ring(world_size))
