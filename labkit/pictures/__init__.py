@@ -7,6 +7,7 @@ from labkit.pictures.formats import explore_formats
 from labkit.pictures.graph import show_graph
 from labkit.pictures.kept import show_kept
 from labkit.pictures.over import show_over
+from labkit.pictures.playground import play_network
 from labkit.pictures.ring import explore_ring, show_traffic
 from labkit.pictures.strides import explore_strides, show_strides
 from labkit.pictures.timeline import show_memory
@@ -17,6 +18,7 @@ __all__ = [
     "explore_formats",
     "explore_ring",
     "explore_strides",
+    "play_network",
     "show_broadcasting",
     "show_compiles",
     "show_curves",
