@@ -156,7 +156,7 @@ def amp_dtypes(model, x, dtype):
     return found
 
 
-# %% wrong: amp_dtypes "hooks stay" fails="no hook stays behind"
+# %% wrong: amp_dtypes "hooks stay" fails="no hook stays behind, and none of somebody else's goes"
 def amp_dtypes(model, x, dtype):
     found = {}
     for name, layer in model.named_modules():
@@ -167,7 +167,7 @@ def amp_dtypes(model, x, dtype):
     return found
 
 
-# %% wrong: amp_dtypes "hooks stay after an error" fails="no hook stays behind"
+# %% wrong: amp_dtypes "hooks stay after an error" fails="no hook stays behind, and none of somebody else's goes"
 def amp_dtypes(model, x, dtype):
     found, hooks = {}, []
     for name, layer in model.named_modules():
@@ -349,7 +349,7 @@ def train_amp(model, batches, optimizer, loss_of, dtype):
     return losses
 
 
-# %% wrong: train_amp "the model is cast" fails="the losses and weights of both formats | the loss is computed under autocast | gradients from before do not count"
+# %% wrong: train_amp "the model is cast" fails="the losses and weights of both formats | small steps reach the weights | the loss is computed under autocast | gradients from before do not count"
 def train_amp(model, batches, optimizer, loss_of, dtype):
     model.to(dtype)
     losses = []
@@ -402,7 +402,7 @@ def train_amp(model, batches, optimizer, loss_of, dtype):
     return losses
 
 
-# %% wrong: train_amp "no zero_grad" fails="the losses and weights of both formats | gradients from before do not count"
+# %% wrong: train_amp "no zero_grad" fails="the losses and weights of both formats | small steps reach the weights | gradients from before do not count"
 def train_amp(model, batches, optimizer, loss_of, dtype):
     losses = []
     for x, y in batches:
@@ -502,7 +502,7 @@ def underflow_fraction(model, x, y, loss_of, dtype, scale):
     return lost / total if total else 0.0
 
 
-# %% wrong: underflow_fraction "all zeros are counted" fails="1e-7 in float16: all is lost without a scale, nothing with 65536 | gradients of all sizes, three scales | units that are always off, and a layer that is frozen | a loss without slope"
+# %% wrong: underflow_fraction "all zeros are counted" fails="1e-7 in float16: all is lost without a scale, nothing with 65536 | gradients of all sizes, three scales | units that are always off, and a layer that is frozen | what overflows is not zero | a loss without slope"
 def underflow_fraction(model, x, y, loss_of, dtype, scale):
     params = [p for p in model.parameters() if p.requires_grad]
     with torch.autocast(x.device.type, dtype=dtype):
@@ -530,7 +530,7 @@ def underflow_fraction(model, x, y, loss_of, dtype, scale):
     return (there & (low == 0)).sum().item() / max(1, there.sum().item())
 
 
-# %% wrong: underflow_fraction "no scale" fails="1e-7 in float16: all is lost without a scale, nothing with 65536 | gradients of all sizes, three scales | units that are always off, and a layer that is frozen | bfloat16 loses nothing here"
+# %% wrong: underflow_fraction "no scale" fails="1e-7 in float16: all is lost without a scale, nothing with 65536 | gradients of all sizes, three scales | units that are always off, and a layer that is frozen | bfloat16 loses nothing here | what overflows is not zero"
 def underflow_fraction(model, x, y, loss_of, dtype, scale):
     params = [p for p in model.parameters() if p.requires_grad]
     exact = torch.cat([g.flatten() for g in torch.autograd.grad(loss_of(model(x), y), params)])
@@ -561,7 +561,7 @@ def underflow_fraction(model, x, y, loss_of, dtype, scale):
     return (there & (low == 0)).sum().item() / max(1, there.sum().item())
 
 
-# %% wrong: underflow_fraction "a mean of shares" fails="gradients of all sizes, three scales"
+# %% wrong: underflow_fraction "a mean of shares" fails="gradients of all sizes, three scales | units that are always off, and a layer that is frozen"
 def underflow_fraction(model, x, y, loss_of, dtype, scale):
     params = [p for p in model.parameters() if p.requires_grad]
     exact = torch.autograd.grad(loss_of(model(x), y), params)
@@ -1078,7 +1078,7 @@ class MyScaler:
         self.finite, self.stage = True, "ready"
 
 
-# %% wrong: MyScaler "halved for each bad parameter" fails="one element of one parameter is enough, and the scale is halved once"
+# %% wrong: MyScaler "halved for each bad parameter" fails="one element of one parameter is enough, and the scale is halved once | unscale_ leaves the gradients of the loss"
 class MyScaler:
     def __init__(self, init_scale, growth_interval, growth_factor=2.0, backoff_factor=0.5):
         self.now, self.interval, self.growth, self.backoff = init_scale, growth_interval, growth_factor, backoff_factor
@@ -1563,7 +1563,7 @@ def amp_step(model, optimizer, scaler, x, y, loss_of, dtype, clip):
     return norm
 
 
-# %% wrong: amp_step "clip before unscale" fails="a step is not longer than lr times clip, and not much shorter | norms and weights of six steps, both formats | a batch that overflows is skipped: weights and momentum stay"
+# %% wrong: amp_step "clip before unscale" fails="a step is not longer than lr times clip, and not much shorter | norms and weights of six steps, both formats | a batch that overflows is skipped: weights and momentum stay | small steps reach the weights"
 def amp_step(model, optimizer, scaler, x, y, loss_of, dtype, clip):
     optimizer.zero_grad()
     with torch.autocast(x.device.type, dtype=dtype):
@@ -1577,7 +1577,7 @@ def amp_step(model, optimizer, scaler, x, y, loss_of, dtype, clip):
     return norm.item()
 
 
-# %% wrong: amp_step "clip, and no unscale" fails="a step is not longer than lr times clip, and not much shorter | norms and weights of six steps, both formats | the format shows in the norm | a gradient of 1e-7 arrives | a batch that overflows is skipped: weights and momentum stay"
+# %% wrong: amp_step "clip, and no unscale" fails="a step is not longer than lr times clip, and not much shorter | norms and weights of six steps, both formats | the format shows in the norm | a gradient of 1e-7 arrives | a batch that overflows is skipped: weights and momentum stay | small steps reach the weights"
 def amp_step(model, optimizer, scaler, x, y, loss_of, dtype, clip):
     optimizer.zero_grad()
     with torch.autocast(x.device.type, dtype=dtype):
@@ -1629,7 +1629,7 @@ def amp_step(model, optimizer, scaler, x, y, loss_of, dtype, clip):
     return norm.item()
 
 
-# %% wrong: amp_step "the optimizer's own step, and nothing divided" fails="norms and weights of six steps, both formats | the format shows in the norm | the scale after each step | a gradient of 1e-7 arrives | a batch that overflows is skipped: weights and momentum stay"
+# %% wrong: amp_step "the optimizer's own step, and nothing divided" fails="norms and weights of six steps, both formats | the format shows in the norm | the scale after each step | a gradient of 1e-7 arrives | a batch that overflows is skipped: weights and momentum stay | small steps reach the weights"
 def amp_step(model, optimizer, scaler, x, y, loss_of, dtype, clip):
     optimizer.zero_grad()
     with torch.autocast(x.device.type, dtype=dtype):
@@ -1640,7 +1640,7 @@ def amp_step(model, optimizer, scaler, x, y, loss_of, dtype, clip):
     return norm.item()
 
 
-# %% wrong: amp_step "no update" fails="norms and weights of six steps, both formats | the scale after each step | a gradient of 1e-7 arrives | a batch that overflows is skipped: weights and momentum stay" raises=RuntimeError
+# %% wrong: amp_step "no update" fails="norms and weights of six steps, both formats | the scale after each step | a gradient of 1e-7 arrives | a batch that overflows is skipped: weights and momentum stay | small steps reach the weights" raises=RuntimeError
 def amp_step(model, optimizer, scaler, x, y, loss_of, dtype, clip):
     optimizer.zero_grad()
     with torch.autocast(x.device.type, dtype=dtype):
@@ -1663,7 +1663,7 @@ def amp_step(model, optimizer, scaler, x, y, loss_of, dtype, clip):
     return norm.item()
 
 
-# %% wrong: amp_step "no zero_grad" fails="norms and weights of six steps, both formats | the format shows in the norm | a gradient of 1e-7 arrives | a batch that overflows is skipped: weights and momentum stay | a scaler that is switched off"
+# %% wrong: amp_step "no zero_grad" fails="norms and weights of six steps, both formats | the format shows in the norm | a gradient of 1e-7 arrives | a batch that overflows is skipped: weights and momentum stay | small steps reach the weights | a scaler that is switched off"
 def amp_step(model, optimizer, scaler, x, y, loss_of, dtype, clip):
     with torch.autocast(x.device.type, dtype=dtype):
         loss = loss_of(model(x), y)
@@ -1771,7 +1771,7 @@ def amp_step(model, optimizer, scaler, x, y, loss_of, dtype, clip):
     return norm.item()
 
 
-# %% wrong: amp_step "unscaled twice" fails="a step is not longer than lr times clip, and not much shorter | norms and weights of six steps, both formats | the format shows in the norm | the scale after each step | a gradient of 1e-7 arrives | a batch that overflows is skipped: weights and momentum stay | the norm is a float, and autocast is off afterwards" raises=RuntimeError
+# %% wrong: amp_step "unscaled twice" fails="a step is not longer than lr times clip, and not much shorter | norms and weights of six steps, both formats | the format shows in the norm | the scale after each step | a gradient of 1e-7 arrives | a batch that overflows is skipped: weights and momentum stay | small steps reach the weights | the norm is a float, and autocast is off afterwards" raises=RuntimeError
 def amp_step(model, optimizer, scaler, x, y, loss_of, dtype, clip):
     optimizer.zero_grad()
     with torch.autocast(x.device.type, dtype=dtype):
@@ -1869,15 +1869,15 @@ def bf16_sgd_(params, state, lr):
         p.data.copy_(m.data)
 
 
-# %% right: bf16_sgd_ "the start and a float64 sum, by parameter"
+# %% right: bf16_sgd_ "the start and a float64 sum of steps, by parameter"
 def bf16_sgd_(params, state, lr):
     for p in params:
         if p not in state:
             state[p] = (p.detach().double(), torch.zeros(p.shape, dtype=torch.float64))
         if p.grad is not None:
             start, total = state[p]
-            total.add_(p.grad.double())
-            p.data = (start - lr * total).to(p.dtype)
+            total.add_(p.grad.double(), alpha=lr)
+            p.data = (start - total).to(p.dtype)
 
 
 # %% wrong: bf16_sgd_ "in bfloat16" fails="a thousandth, a thousand times | random gradients, several parameters, several rates | a parameter without a gradient waits"
@@ -2018,3 +2018,204 @@ def interview():
 # %% wrong: interview "no q6" fails="q1 to q6 each have letters from a to e | q6: float16"
 def interview():
     return {"q1": "ac", "q2": "bc", "q3": "bd", "q4": "ae", "q5": "abd"}
+
+
+# %% right: amp_dtypes "global hook on all modules"
+def amp_dtypes(model, x, dtype):
+    names = {m: n for n, m in model.named_modules() if not list(m.children())}
+    found = {}
+
+    def hook(module, inputs, output):
+        if module in names:
+            found[names[module]] = output.dtype
+
+    handle = torch.nn.modules.module.register_module_forward_hook(hook)
+    try:
+        with torch.no_grad(), torch.autocast(x.device.type, dtype):
+            model(x)
+    finally:
+        handle.remove()
+    return found
+
+
+# %% wrong: amp_dtypes "all hooks are cleared, somebody else's too" fails="no hook stays behind, and none of somebody else's goes"
+def amp_dtypes(model, x, dtype):
+    found = {}
+    for name, layer in model.named_modules():
+        if not list(layer.children()):
+            layer.register_forward_hook(lambda m, i, o, name=name: found.update({name: o.dtype}))
+    try:
+        with torch.autocast(x.device.type, dtype=dtype):
+            model(x)
+    finally:
+        for layer in model.modules():
+            layer._forward_hooks.clear()
+    return found
+
+
+# %% wrong: underflow_fraction "nan counts as lost" fails="what overflows is not zero"
+def underflow_fraction(model, x, y, loss_of, dtype, scale):
+    ps = [p for p in model.parameters() if p.requires_grad]
+    exact = torch.autograd.grad(loss_of(model(x), y), ps)
+    with torch.autocast(x.device.type, dtype=dtype):
+        loss = loss_of(model(x), y)
+    got = torch.autograd.grad(loss * scale, ps)
+    n = sum((a != 0).sum().item() for a in exact)
+    return sum(((a != 0) & ~(b.abs() > 0)).sum().item() for a, b in zip(exact, got)) / n if n else 0.0
+
+
+# %% wrong: underflow_fraction "only weights, no biases" fails="units that are always off, and a layer that is frozen"
+def underflow_fraction(model, x, y, loss_of, dtype, scale):
+    ps = [p for p in model.parameters() if p.requires_grad and p.dim() > 1]
+    exact = torch.autograd.grad(loss_of(model(x), y), ps)
+    with torch.autocast(x.device.type, dtype=dtype):
+        loss = loss_of(model(x), y)
+    got = torch.autograd.grad(loss * scale, ps)
+    n = sum((a != 0).sum().item() for a in exact)
+    return sum(((a != 0) & (b == 0)).sum().item() for a, b in zip(exact, got)) / n if n else 0.0
+
+
+# %% right: amp_step "clip times the scale, no unscale_"
+def amp_step(model, optimizer, scaler, x, y, loss_of, dtype, clip):
+    s = scaler.get_scale()
+    optimizer.zero_grad()
+    with torch.autocast(x.device.type, dtype=dtype):
+        loss = loss_of(model(x), y)
+    scaler.scale(loss).backward()
+    norm = nn.utils.clip_grad_norm_(model.parameters(), clip * s).item() / s
+    scaler.step(optimizer)
+    scaler.update()
+    return norm
+
+
+# %% right: count_skips "natural logs"
+def count_skips(scales):
+    return sum(int(math.log(a / b) / math.log(2)) for a, b in pairwise(scales) if a > b)
+
+
+# %% wrong: bf16_sgd_ "state keyed by shape" fails="random gradients, several parameters, several rates"
+@torch.no_grad()
+def bf16_sgd_(params, state, lr):
+    for p in params:
+        if p.grad is not None:
+            m = state.setdefault(p.shape, p.float().clone())
+            m -= lr * p.grad.float()
+            p.copy_(m)
+
+
+# %% wrong: MyScaler "the rest is left scaled after the first bad one" fails="unscale_ leaves the gradients of the loss"
+class MyScaler:
+    def __init__(self, init_scale, growth_interval, growth_factor=2.0, backoff_factor=0.5):
+        self.s, self.every, self.up, self.down = float(init_scale), growth_interval, growth_factor, backoff_factor
+        self.good, self.un, self.done, self.bad = 0, False, False, False
+
+    def get_scale(self):
+        return self.s
+
+    def scale(self, loss):
+        return loss * self.s
+
+    def unscale_(self, optimizer):
+        if self.un:
+            raise RuntimeError
+        self.un, self.bad = True, False
+        for g in optimizer.param_groups:
+            for p in g["params"]:
+                if p.grad is not None:
+                    p.grad /= self.s
+                    if not p.grad.isfinite().all():
+                        self.bad = True
+                        return
+
+    def step(self, optimizer):
+        if self.done:
+            raise RuntimeError
+        if not self.un:
+            self.unscale_(optimizer)
+        self.done = True
+        if not self.bad:
+            optimizer.step()
+
+    def update(self):
+        self.un = self.done = False
+        if self.bad:
+            self.s, self.good = self.s * self.down, 0
+        else:
+            self.good += 1
+            if self.good % self.every == 0:
+                self.s *= self.up
+
+
+# %% wrong: amp_step "the scaler is left out in bfloat16" fails="the scale after each step"
+def amp_step(model, optimizer, scaler, x, y, loss_of, dtype, clip):
+    optimizer.zero_grad()
+    with torch.autocast(x.device.type, dtype=dtype):
+        loss = loss_of(model(x), y)
+    if dtype == torch.bfloat16:
+        loss.backward()
+        norm = nn.utils.clip_grad_norm_(model.parameters(), clip).item()
+        optimizer.step()
+        return norm
+    scaler.scale(loss).backward()
+    scaler.unscale_(optimizer)
+    norm = nn.utils.clip_grad_norm_(model.parameters(), clip).item()
+    scaler.step(optimizer)
+    scaler.update()
+    return norm
+
+
+# %% wrong: bf16_sgd_ "the start less lr times the summed gradients" fails="random gradients, several parameters, several rates"
+@torch.no_grad()
+def bf16_sgd_(params, state, lr):
+    for i, p in enumerate(params):
+        if p.grad is not None:
+            start, total = state.setdefault(i, (p.double().clone(), torch.zeros_like(p, dtype=torch.float64)))
+            total += p.grad
+            p.copy_(start - lr * total)
+
+
+# %% right: train_amp "a closure for step"
+def train_amp(model, batches, optimizer, loss_of, dtype):
+    losses = []
+    for x, y in batches:
+
+        def closure():
+            optimizer.zero_grad()
+            with torch.amp.autocast(x.device.type, dtype):
+                loss = loss_of(model(x), y)
+            loss.backward()
+            losses.append(loss.detach())
+            return loss
+
+        optimizer.step(closure)
+    return torch.stack(losses).tolist() if losses else []
+
+
+# %% wrong: train_amp "the model in 16 bits and back" fails="small steps reach the weights"
+def train_amp(model, batches, optimizer, loss_of, dtype):
+    losses = []
+    for x, y in batches:
+        optimizer.zero_grad()
+        model.to(dtype)
+        with torch.autocast(x.device.type, dtype=dtype):
+            loss = loss_of(model(x), y)
+        loss.backward()
+        model.float()
+        optimizer.step()
+        losses.append(loss.item())
+    return losses
+
+
+# %% wrong: amp_step "model cast to 16 bits and back" fails="small steps reach the weights"
+def amp_step(model, optimizer, scaler, x, y, loss_of, dtype, clip):
+    optimizer.zero_grad()
+    for p in model.parameters():
+        p.data = p.data.to(dtype).float()
+    with torch.autocast(x.device.type, dtype=dtype):
+        loss = loss_of(model(x), y)
+    scaler.scale(loss).backward()
+    scaler.unscale_(optimizer)
+    norm = nn.utils.clip_grad_norm_(model.parameters(), clip).item()
+    scaler.step(optimizer)
+    scaler.update()
+    return norm

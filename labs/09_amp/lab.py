@@ -39,10 +39,10 @@ here = device()
 # - explain loss scaling, write it yourself, and put its calls into their right order with clipping;
 # - tell an overflow, an underflow and a stall apart, and choose a format.
 #
-# You need lab 6, and what lab 7 says about bytes. This one takes about 90 minutes. After the section on underflow is a
-# good place for a break. All numbers in the text were measured with PyTorch 2.13 on a CPU, unless the text says
-# otherwise. Nothing here needs a GPU: autocast and the loss scaler work on a CPU too. With a GPU, the same cells and
-# checks use it.
+# You need lab 6, and what lab 7 says about bytes. This one takes about 90 minutes. After the section "What becomes
+# zero" is a good place for a break. All numbers in the text were measured with PyTorch 2.13 on a CPU, unless the text
+# says otherwise. Nothing here needs a GPU: autocast and the loss scaler work on a CPU too. With a GPU, the same cells
+# and checks use it.
 #
 # Write your predictions down before you run a cell. The lab is worth 32 points. The checks that you see hold about a
 # seventh of them. The last question, worth 2 points, is read by a person.
@@ -61,8 +61,8 @@ here = device()
 # | `bfloat16` | 1 | 8 | 7 |
 #
 # Which of the two 16-bit formats stores 0.1 more exactly? Which of them can store 1e-10 at all? Below are the bits of
-# 0.1. In a live notebook you can type another number, or walk to the next number of a format. Try 65504 and one step
-# up in `float16`, then 1e-7, then 1e-10.
+# 0.1. In a live notebook you can type another number, or walk to the next number of a format. Try 65504: what comes
+# next in `float16`? Then try 1e-7, and 1e-10.
 
 # %% given
 explore_formats(0.1)
@@ -85,7 +85,8 @@ print("in bfloat16:", torch.tensor([65519.0, 257.0, 1e-8, 4e-41]).to(torch.bfloa
 # It is not. Below `tiny` come the *subnormal* numbers. Their exponent stays the smallest one, and the leading 1 is
 # missing. They lie on an even grid down to zero. So `float16` reaches down to 6e-8, not to 6e-5, with ever fewer
 # digits. Half of the smallest one and less is rounded to 0: that is *underflow*. People say that `bfloat16` does not
-# underflow. It does, only later: 4e-41 is 0.
+# underflow. It does, only later: 4e-41 is 0. At the other end, 65519 is rounded to 65504, and 65520 to `inf`: that is
+# *overflow*.
 #
 # `eps` is the distance from 1 to the next number. The distance from a number to the next one is called a *ulp*, a unit
 # in the last place. It doubles at each power of two. In `bfloat16` it is 1 above 128, and 2 above 256: 257 is not
@@ -243,8 +244,8 @@ for dtype in (torch.float32, torch.float16, torch.bfloat16):
 
 # %% [markdown]
 # Only the result is `bfloat16`. Each layer casts a copy of its weight. The backward pass casts the gradient back, so
-# weights and gradients stay `float32`, and so do Adam's states. They are the `float32` master copy of which lab 7
-# spoke: autocast needs no other one.
+# weights and gradients stay `float32`, and so do Adam's states. The weights are the `float32` master copy of which lab
+# 7 spoke: autocast needs no other one.
 #
 # So "16 bits halve the memory" is true for what is kept for the backward pass, and not quite: 307,204 bytes become
 # 169,220, which is 55 %. The cast copies of the weights are kept as well. Weights, gradients and states do not shrink.
@@ -365,6 +366,8 @@ def make_net(kind):
 def dtypes_seen(function, kind, x, dtype):
     """What function(model, x, dtype) gives for a course model, and what it left behind."""
     model = make_net(kind)
+    for module in model.modules():
+        module.register_forward_hook(lambda *_: None)  # of somebody else
     before, modes = probes.state_of(model), [module.training for module in model.modules()]
     error, found = "", None
     try:
@@ -412,13 +415,13 @@ with check("layers inside layers, in float16", weight=2, required=True, hint="Is
     t = torch.linspace(-1, 1, 18).reshape(3, 6)
     got = dtypes_seen(amp_dtypes, "nested", t, torch.float16)["dtypes"]
     assert_close(got, dict.fromkeys(("0.0", "0.1", "1", "2"), torch.float16))
-with check("no hook stays behind", weight=2, hint="What does register_forward_hook return?"):
+with check("no hook stays behind, and none of somebody else's goes", weight=2, hint="What does the handle remove?"):
     t = torch.linspace(-1, 1, 10).reshape(2, 5)
     got = dtypes_seen(amp_dtypes, "small", t, torch.float16)
-    assert_close(got["hooks"], [0] * 4, name="the number of hooks of each module")
+    assert_close(got["hooks"], [1] * 4, name="the number of hooks of each module, one of them somebody else's,")
     got = dtypes_seen(amp_dtypes, "refuses", t, torch.float16)
     assert got["error"] == "KeyError", "the model's KeyError was not passed on"
-    assert_close(got["hooks"], [0] * 3, name="the number of hooks of each module after an error")
+    assert_close(got["hooks"], [1] * 3, name="the number of hooks of each module, one of them somebody else's,")
 with check("the model and autocast are as they were", guard=True):
     t = torch.linspace(-1, 1, 18).reshape(3, 6)
     got = dtypes_seen(amp_dtypes, "nested", t, torch.bfloat16)
@@ -524,7 +527,7 @@ class Seen(nn.Module):
 
 
 def make_regressor(kind):
-    """A course model with as many inputs as kind says, in float32. Always the same weights."""
+    """A course model in float32, always with the same weights. "difference" has two inputs, the others have four."""
     if kind == "difference":  # the first input minus the second
         net = nn.Linear(2, 1, bias=False)
         net.weight.data = torch.tensor([[1.0, -1.0]])
@@ -634,6 +637,12 @@ with check(
         got = amp_trained(train_amp, "difference", t, dtype, 1e-9)
         explain(got["losses"], [9.0], {"this is the loss in float32": [4.1]}, rtol=1e-3)
         assert_close(got["dtypes"], [dtype], name="the dtypes of the results")
+with check("small steps reach the weights", weight=2, hint="Which dtype have the weights when the step adds to them?"):
+    for kind, dtype in (("wide", torch.bfloat16), ("narrow", torch.float16)):
+        t = regression([5, 4, 6], 17)
+        _, weights = amp_wanted(kind, t, dtype, 1e-4)
+        got = amp_trained(train_amp, kind, t, dtype, 1e-4)
+        assert_close(got["state"], weights, rtol=0, atol=1e-5, name="the weights")
 with check("the loss is computed under autocast", weight=1, hint="Where does your with block end?"):
     got = amp_trained(train_amp, "narrow", regression([2, 3, 4], 4), torch.float16, 0.1)["inside"]
     assert_close(got, [True, True, True], name="whether loss_of ran under autocast")
@@ -703,10 +712,10 @@ def underflow_fraction(
 ) -> float:
     """The share of the gradients' elements that autocast loses to underflow, from 0.0 to 1.0.
 
-    Exact are the gradients of loss_of(model(x), y) in float32. The others come from a forward pass under autocast with
-    dtype, float16 or bfloat16, whose loss is multiplied by scale before the backward pass. Of the elements that are not
-    zero in the exact gradients of all parameters that require grad: how many are zero in the others? An element that
-    is inf or nan is not zero. Where no exact element differs from zero, the share is 0.0.
+    Exact are the gradients of loss_of(model(x), y) in float32. For the others the model and the loss are computed under
+    autocast with dtype, float16 or bfloat16, and the loss is multiplied by scale before the backward pass. Of the
+    elements that are not zero in the exact gradients of all parameters that require grad: how many are zero in the
+    others? An element that is inf or nan is not zero. Where no exact element differs from zero, the share is 0.0.
     x and y are on the model's device, and each parameter that requires grad takes part in the loss. The model's .grad
     and its weights stay as they are.
     """
@@ -810,7 +819,7 @@ with check(
             underflow_of(underflow_fraction, "plain", t, y, mixed_loss, torch.float16, scale)["share"],
             want,
             {"small numbers are lost between the layers too, not only in the last cast": cast},
-            atol=0.01,
+            atol=0.001,
         )
 with check(
     "units that are always off, and a layer that is frozen",
@@ -826,13 +835,17 @@ with check(
             underflow_of(underflow_fraction, kind, t, y, mixed_loss, torch.float16, scale)["share"],
             want,
             {"an element that is zero in float32 was not lost": zeros if kind == "dead" else None},
-            atol=0.01,
+            atol=0.001,
         )
 with check("bfloat16 loses nothing here", weight=2, hint="Which dtype do you give to autocast?"):
     t = regression([5], 12)[0][0]
     y = torch.randn(5, 3, generator=torch.Generator().manual_seed(5))
     assert_close(underflow_of(underflow_fraction, "plain", t, y, faint_loss, torch.bfloat16, 1.0)["share"], 0.0)
     assert_close(underflow_of(underflow_fraction, "plain", t, y, faint_loss, torch.bfloat16, 1e-35)["share"], 1.0)
+with check("what overflows is not zero", weight=1, hint="Is nan == 0? Which elements do you count as lost?"):
+    t = regression([7], 14)[0][0]
+    y = torch.randn(7, 3, generator=torch.Generator().manual_seed(6))
+    assert_close(underflow_of(underflow_fraction, "plain", t, y, faint_loss, torch.float16, 2.0**60)["share"], 0.0)
 with check("a loss without slope", weight=1, hint="What is 0 / 0?"):
     t = torch.ones(2, 4)
     y = torch.zeros(2, 3)
@@ -1097,7 +1110,7 @@ with check(
         got = scaled_steps(MyScaler, [torch.zeros(4), torch.zeros(3, 2), torch.zeros(1)], t, 0.1, 0.0, [], 32.0, 9)
         assert_close([row["scale"] for row in got], [32.0, 16.0, 16.0], name="the scales")
 with check("unscale_ leaves the gradients of the loss", weight=2, hint="By what is .grad to be divided?"):
-    t = noise(7, [(3,), (2,)], 4)
+    t = noise(7, [(3,), (2,)], 4, [(1, 0, math.inf)])
     t[2][1] = None
     got = scaled_steps(MyScaler, [torch.zeros(3), torch.ones(2)], t, 0.1, 0.0, range(4), 1024.0, 2)
     for row, slopes in zip(got, t, strict=True):
@@ -1215,7 +1228,8 @@ def amp_step(
 ) -> float:
     """One training step in mixed precision with loss scaling and gradient clipping.
 
-    x, y: on the model's device. The loss is loss_of(model(x), y), under autocast with dtype, float16 or bfloat16.
+    x, y: on the model's device. optimizer: of all the model's parameters. scaler: as its last update left it.
+    The loss is loss_of(model(x), y), under autocast with dtype, float16 or bfloat16.
     The gradients of all parameters together are clipped to a norm of at most clip, as nn.utils.clip_grad_norm_ does.
     Gradients from before do not count. The scaler may be switched off (enabled=False): the step is then an ordinary
     one, clipped too. Where a gradient is inf or nan, an enabled scaler skips the step.
@@ -1341,10 +1355,10 @@ with check(
         low, high = 6 * n * math.sqrt(2), 4 * math.hypot(n, n + 1)
         explain(got, low, {"this is the norm in float32": high}, rtol=1e-2)
 with check("the scale after each step", weight=2, required=True, hint="Who tells the scaler that the step is over?"):
-    for init_scale, every in ((1024.0, 3), (64.0, 2)):
+    for dtype, init_scale, every in ((torch.float16, 1024.0, 3), (torch.bfloat16, 64.0, 2)):
         t = regression([4, 2, 3, 5, 4], 31)
-        want = amp_expected("narrow", t, F.mse_loss, torch.float16, 1.0, 0.1, 0.0, True, init_scale, every)
-        got = amp_stepped(amp_step, "narrow", t, F.mse_loss, torch.float16, 1.0, 0.1, 0.0, True, init_scale, every)
+        want = amp_expected("narrow", t, F.mse_loss, dtype, 1.0, 0.1, 0.0, True, init_scale, every)
+        got = amp_stepped(amp_step, "narrow", t, F.mse_loss, dtype, 1.0, 0.1, 0.0, True, init_scale, every)
         assert_close([r["scale"] for r in got], [r["scale"] for r in want], name="the scales")
 with check(
     "a gradient of 1e-7 arrives",
@@ -1370,6 +1384,12 @@ with check(
         assert not math.isfinite(got[2]["norm"]), "the norm of the skipped step is finite"
         for key in ("state", "momenta", "scale"):
             assert_close([r[key] for r in got], [r[key] for r in want], rtol=2e-2, atol=1e-2, name=f"the {key}")
+with check("small steps reach the weights", weight=1, hint="Which dtype have the weights when the step adds to them?"):
+    for kind, dtype in (("wide", torch.bfloat16), ("narrow", torch.float16)):
+        t = regression([5, 4, 6], 35)
+        want = amp_expected(kind, t, F.mse_loss, dtype, 100.0, 1e-4)
+        got = amp_stepped(amp_step, kind, t, F.mse_loss, dtype, 100.0, 1e-4)
+        assert_close([r["state"] for r in got], [r["state"] for r in want], rtol=0, atol=1e-5, name="the weights")
 with check("a scaler that is switched off", weight=2, hint="Does your step read the scaler's private state?"):
     for clip in (0.2, 100.0):
         t = regression([4, 6, 3], 34)
@@ -1485,7 +1505,7 @@ def bf16_sgd_(params: list[Tensor], state: dict, lr: float) -> None:
     params: leaves, bfloat16, with .grad bfloat16 or None. Changes them in place; one whose .grad is None is left as it
     is. state: yours, to remember what you need; empty before the first call, and the same dict in all later calls,
     which get the same params. After any number of calls each parameter is what SGD in float32 gives from the same
-    start and the same gradients, but for an error of about one bfloat16 spacing. .grad and requires_grad stay.
+    start, gradients and rates, but for an error of about one bfloat16 spacing. .grad and requires_grad stay.
     """
     ### BEGIN SOLUTION
     with torch.no_grad():
@@ -1499,11 +1519,14 @@ def bf16_sgd_(params: list[Tensor], state: dict, lr: float) -> None:
 
 # %% given
 @probes.probe
-def bf16_run(step, starts, gradients, lr, states=1):
-    """The parameters after each call of step. gradients: for each call, one tensor or None for each parameter."""
+def bf16_run(step, starts, gradients, rates):
+    """The parameters after each call of step, each with its rate.
+
+    gradients: for each call, one tensor or None for each parameter.
+    """
     params, state, seen = [t.clone().requires_grad_() for t in starts], {}, []
     leaves = list(params)
-    for grads in gradients:
+    for grads, lr in zip(gradients, rates, strict=True):
         for p, g in zip(leaves, grads, strict=True):
             p.grad = None if g is None else g.clone()
         step(params, state, lr)
@@ -1518,7 +1541,7 @@ def bf16_run(step, starts, gradients, lr, states=1):
 # %% check: bf16_sgd_ points=3
 with check("a thousandth, a thousand times", weight=2, required=True):
     t = [[torch.tensor([-1.0, 0.5]).bfloat16()]] * 1000
-    got = bf16_run(bf16_sgd_, [torch.ones(2).bfloat16()], t, 1e-3)["after"][-1][0]
+    got = bf16_run(bf16_sgd_, [torch.ones(2).bfloat16()], t, [1e-3] * 1000)["after"][-1][0]
     explain(
         got,
         torch.tensor([2.0, 0.5]).bfloat16(),
@@ -1527,10 +1550,10 @@ with check("a thousandth, a thousand times", weight=2, required=True):
 ### BEGIN HIDDEN TESTS
 
 
-def sgd_in_float32(starts, gradients, lr):
+def sgd_in_float32(starts, gradients, rates):
     """The parameters after each step of float32 SGD, in float32."""
     now, seen = [t.double() for t in starts], []
-    for grads in gradients:
+    for grads, lr in zip(gradients, rates, strict=True):
         now = [p if g is None else p - lr * g.double() for p, g in zip(now, grads, strict=True)]
         seen.append([p.bfloat16() for p in now])
     return seen
@@ -1542,11 +1565,12 @@ with check(
     required=True,
     hint="Where does your float32 copy come from in the second call? Has each parameter one of its own?",
 ):
-    for shapes, lr, steps in (([(3, 2), (4,)], 2e-3, 300), ([(), (2, 1), (5,)], 0.05, 60)):
+    for shapes, lr, steps in (([(3, 2), (4,), (4,)], 2e-3, 300), ([(), (2, 1), (5,)], 0.05, 60)):
         generator = torch.Generator().manual_seed(steps)
         starts = [(torch.randn(s, generator=generator) + 6).bfloat16() for s in shapes]
         t = [[(torch.randn(s, generator=generator) + 0.5).bfloat16() for s in shapes] for _ in range(steps)]
-        want, got = sgd_in_float32(starts, t, lr), bf16_run(bf16_sgd_, starts, t, lr)["after"]
+        rates = [lr if n < steps // 2 else lr / 2 for n in range(steps)]
+        want, got = sgd_in_float32(starts, t, rates), bf16_run(bf16_sgd_, starts, t, rates)["after"]
         assert_close(got[-1], want[-1], name="the parameters at the end")
         assert_close(got[:: steps // 6], want[:: steps // 6], name="the parameters on the way")
 with check("a parameter without a gradient waits", weight=2, hint="What is None * lr?"):
@@ -1554,11 +1578,11 @@ with check("a parameter without a gradient waits", weight=2, hint="What is None 
     starts = [torch.full((2,), 5.0).bfloat16(), torch.full((3,), -5.0).bfloat16()]
     ones = [torch.ones(2).bfloat16(), torch.ones(3).bfloat16()]
     t = [[None if n % 6 == 3 * i else g for i, g in enumerate(ones)] for n in range(120)]
-    want, got = sgd_in_float32(starts, t, 0.004), bf16_run(bf16_sgd_, starts, t, 0.004)["after"]
+    want, got = sgd_in_float32(starts, t, [0.004] * 120), bf16_run(bf16_sgd_, starts, t, [0.004] * 120)["after"]
     assert_close(got[-1], want[-1], name="the parameters at the end")
 with check("the same leaves, and .grad as it was", guard=True, hint="Which of your lines makes a new tensor?"):
     t = [[torch.tensor([0.3, -2.0]).bfloat16()]] * 3
-    got = bf16_run(bf16_sgd_, [torch.ones(2).bfloat16()], t, 0.1)
+    got = bf16_run(bf16_sgd_, [torch.ones(2).bfloat16()], t, [0.1] * 3)
     assert_close(got["leaves"], [True], name="whether it is a leaf that requires grad")
     assert_close(got["grads"], t[0], rtol=0, atol=0, name=".grad")
 ### END HIDDEN TESTS
