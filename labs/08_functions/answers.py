@@ -112,6 +112,32 @@ def ste_sign(x):
     return soft + (hard - soft).detach()
 
 
+# %% wrong: ste_sign "masked by x, and limited for safety as well" fails="other shapes and upstream gradients, float32 and float64"
+class MaskedAndClamped(torch.autograd.Function):
+    @staticmethod
+    def forward(x):
+        return torch.where(x >= 0, 1.0, -1.0).to(x)
+
+    @staticmethod
+    def setup_context(ctx, inputs, output):
+        ctx.save_for_backward(inputs[0])
+
+    @staticmethod
+    def backward(ctx, g):
+        (x,) = ctx.saved_tensors
+        return (g * (x.abs() <= 1)).clamp(-10, 10)
+
+
+def ste_sign(x):
+    return MaskedAndClamped.apply(x)
+
+
+# %% right: ste_sign "through the line, rounded sum"
+def ste_sign(x):
+    soft = x.clamp(-1, 1)
+    return soft + (torch.where(x >= 0, 1.0, -1.0).to(x) - soft).detach()
+
+
 # %% right: LinearFunction "einsum, and only what is needed is saved"
 class LinearFunction(torch.autograd.Function):
     @staticmethod
@@ -360,6 +386,61 @@ class LinearFunction(torch.autograd.Function):
         return (*grads, g.sum(0)) if c else grads
 
 
+# %% right: LinearFunction "addmm, and ones times upstream"
+class LinearFunction(torch.autograd.Function):
+    @staticmethod
+    def forward(x, weight, bias):
+        return x.mm(weight.t()) if bias is None else torch.addmm(bias, x, weight.t())
+
+    @staticmethod
+    def setup_context(ctx, inputs, output):
+        ctx.save_for_backward(*inputs)
+
+    @staticmethod
+    def backward(ctx, g):
+        x, w, b = ctx.saved_tensors
+        n = ctx.needs_input_grad
+        return (
+            g.mm(w) if n[0] else None,
+            x.t().mm(g).t() if n[1] else None,
+            g.t().mv(g.new_ones(len(g))) if b is not None and n[2] else None,
+        )
+
+
+# %% wrong: LinearFunction "x is saved detached" fails="the gradient can be differentiated again"
+class LinearFunction(torch.autograd.Function):
+    @staticmethod
+    def forward(x, weight, bias):
+        return F.linear(x, weight, bias)
+
+    @staticmethod
+    def setup_context(ctx, inputs, output):
+        ctx.save_for_backward(inputs[0].detach(), inputs[1])
+
+    @staticmethod
+    def backward(ctx, g):
+        x, w = ctx.saved_tensors
+        n = ctx.needs_input_grad
+        return g @ w if n[0] else None, g.T @ x if n[1] else None, g.sum(0) if n[2] else None
+
+
+# %% wrong: LinearFunction "upstream detached in the gradient of weight" fails="the gradient can be differentiated again"
+class LinearFunction(torch.autograd.Function):
+    @staticmethod
+    def forward(x, weight, bias):
+        return F.linear(x, weight, bias)
+
+    @staticmethod
+    def setup_context(ctx, inputs, output):
+        ctx.save_for_backward(inputs[0], inputs[1])
+
+    @staticmethod
+    def backward(ctx, g):
+        x, w = ctx.saved_tensors
+        n = ctx.needs_input_grad
+        return g @ w if n[0] else None, g.detach().T @ x if n[1] else None, g.sum(0) if n[2] else None
+
+
 # %% right: grad_reverse "a constant is added"
 def grad_reverse(x, lam):
     return -lam * x + ((1 + lam) * x).detach()
@@ -487,6 +568,42 @@ def grad_reverse(x, lam):
     if x.requires_grad:
         x.register_hook(lambda g: -lam * g)
     return x.view_as(x)
+
+
+# %% right: grad_reverse "a hook"
+def grad_reverse(x, lam):
+    y = x.clone()
+    if y.requires_grad:
+        y.register_hook(lambda g: -lam * g)
+    return y
+
+
+# %% right: grad_reverse "a difference that is zero"
+def grad_reverse(x, lam):
+    return x.detach() - lam * (x - x.detach())
+
+
+# %% right: grad_reverse "a vmap method, forward hands x back"
+class Reverse(torch.autograd.Function):
+    @staticmethod
+    def forward(x, lam):
+        return x
+
+    @staticmethod
+    def setup_context(ctx, inputs, output):
+        ctx.lam = inputs[1]
+
+    @staticmethod
+    def backward(ctx, g):
+        return g.neg() * ctx.lam, None
+
+    @staticmethod
+    def vmap(info, in_dims, x, lam):
+        return Reverse.apply(x, lam), in_dims[0]
+
+
+def grad_reverse(x, lam):
+    return Reverse.apply(x, lam)
 
 
 # %% right: log_sigmoid "harmless inputs on both sides of where"
@@ -620,6 +737,38 @@ def log_sigmoid(x):
     return -torch.log1p(torch.exp(-x.clamp(-80, 80)))
 
 
+# %% right: log_sigmoid "the kinks taken on one side"
+def log_sigmoid(x):
+    m = torch.where(x > 0, 0, x)
+    a = torch.where(x > 0, x, -x)
+    return m - torch.log1p(torch.exp(-a))
+
+
+# %% wrong: log_sigmoid "upstream detached" fails="second derivatives from -80 to 80"
+class LogSigmoid(torch.autograd.Function):
+    @staticmethod
+    def forward(x):
+        return F.logsigmoid(x)
+
+    @staticmethod
+    def setup_context(ctx, inputs, output):
+        ctx.save_for_backward(*inputs)
+
+    @staticmethod
+    def backward(ctx, g):
+        (x,) = ctx.saved_tensors
+        return g.detach() * LogSigmoid.apply(-x).exp()
+
+
+def log_sigmoid(x):
+    return LogSigmoid.apply(x)
+
+
+# %% wrong: log_sigmoid "logaddexp" fails="second derivatives from -80 to 80 | far out nothing is NaN or infinite"
+def log_sigmoid(x):
+    return -torch.logaddexp(torch.zeros_like(x), -x)
+
+
 # %% right: check_grad "gradcheck, asked in the right way"
 def check_grad(fn, x):
     t = x.detach().clone().requires_grad_()
@@ -671,7 +820,7 @@ def check_grad(fn, x):
     return True
 
 
-# %% wrong: check_grad "the gradient of the sum" fails="a backward that ignores the upstream gradient is rejected"
+# %% wrong: check_grad "the gradient of the sum" fails="a transposed matrix is rejected, and a diagonal too | a backward that ignores the upstream gradient is rejected"
 def check_grad(fn, x):
     base = x.detach().clone(memory_format=torch.contiguous_format)
     leaf = base.clone().requires_grad_()
@@ -794,6 +943,51 @@ def check_grad(fn, x):
             x[place] -= 2e-6
             slope = (up - fn(x).reshape(-1)) / 2e-6
             if not torch.allclose(jac[:, j], slope, rtol=1e-3, atol=1e-5):
+                return False
+    return True
+
+
+# %% wrong: check_grad "gradcheck of the sum of the outputs" fails="a transposed matrix is rejected, and a diagonal too"
+def check_grad(fn, x):
+    return torch.autograd.gradcheck(
+        lambda t: (fn(t) + 0 * t.sum()).sum(),
+        (x.detach().clone().requires_grad_(),),
+        atol=5e-4,
+        rtol=5e-3,
+        raise_exception=False,
+    )
+
+
+# %% wrong: check_grad "one random direction for the outputs, all ones for the inputs" fails="a transposed matrix is rejected, and a diagonal too"
+def check_grad(fn, x):
+    t = x.detach().clone().requires_grad_()
+    out = fn(t) + 0 * t.sum()
+    v = torch.linspace(0.5, 2, out.numel(), dtype=out.dtype).reshape(out.shape)
+    (g,) = torch.autograd.grad((out * v).sum(), t)
+    with torch.no_grad():
+        d = ((fn(t + 1e-5) - fn(t - 1e-5)) * v).sum() / 2e-5
+    return bool((g.sum() - d).abs() < 1e-3 + 0.005 * d.abs())
+
+
+# %% right: check_grad "row by row"
+def check_grad(fn, x):
+    t = x.detach().clone().requires_grad_()
+    out = fn(t)
+    columns = []
+    for j in range(t.numel()):
+        e = torch.zeros(t.numel(), dtype=t.dtype)
+        e[j] = 1e-4
+        e = e.reshape(t.shape)
+        columns.append((fn(t.detach() + e) - fn(t.detach() - e)).detach() / 2e-4)
+    for i, o in enumerate(out.reshape(-1)):
+        if o.requires_grad:
+            (g,) = torch.autograd.grad(o, t, retain_graph=True, allow_unused=True)
+        else:
+            g = None
+        g = torch.zeros_like(t) if g is None else g
+        for j in range(t.numel()):
+            a, b = g.reshape(-1)[j].item(), columns[j].reshape(-1)[i].item()
+            if abs(a - b) > 0.4e-3 + 0.004 * abs(b):
                 return False
     return True
 
@@ -966,6 +1160,18 @@ def batched_jacobian(f, x):
     return torch.stack(rows, 1).detach()
 
 
+# %% right: batched_jacobian "the batch's Jacobian, its diagonal"
+def batched_jacobian(f, x):
+    return torch.einsum("iaib->iab", torch.func.jacrev(torch.func.vmap(f))(x))
+
+
+# %% right: batched_jacobian "autograd.grad for each output"
+def batched_jacobian(f, x):
+    t = x if x.requires_grad else x.detach().clone().requires_grad_()
+    out = torch.stack([f(row) for row in t])
+    return torch.stack([torch.autograd.grad(o.sum(), t, create_graph=True)[0] for o in out.unbind(1)], 1)
+
+
 # %% right: ensemble_predict "log-softmax, and the first copy on the meta device"
 def ensemble_predict(models, x):
     copies = [copy.deepcopy(m).eval().requires_grad_(False) for m in models]
@@ -1065,6 +1271,21 @@ def ensemble_predict(models, x):
     copies = [copy.deepcopy(m).eval() for m in models]
     p, b = torch.func.stack_module_state(copies)
     return torch.func.vmap(lambda p, b: torch.func.functional_call(copies[0], (p, b), (x,)).softmax(-1))(p, b).mean(0)
+
+
+# %% right: ensemble_predict "modes noted and restored"
+def ensemble_predict(models, x):
+    modes = [[(s, s.training) for s in m.modules()] for m in models]
+    try:
+        for m in models:
+            m.eval()
+        p, b = torch.func.stack_module_state(list(models))
+        out = torch.func.vmap(lambda p, b: torch.func.functional_call(models[0], (p, b), (x,)), out_dims=1)(p, b)
+    finally:
+        for pairs in modes:
+            for s, mode in pairs:
+                s.training = mode
+    return F.softmax(out, 2).mean(1).detach()
 
 
 # %% right: interview "with spaces, in other orders"

@@ -202,7 +202,7 @@ with check(
     for dtype, seed in ((torch.float32, 1), (torch.float64, 2)):
         generator = torch.Generator().manual_seed(seed)
         t = (2 * torch.randn(7, 3, 2, generator=generator)).to(dtype).requires_grad_()
-        t_up = torch.randn(7, 3, 2, generator=generator).to(dtype)
+        t_up = 20 * torch.randn(7, 3, 2, generator=generator).to(dtype)
         want, want_grad = torch.where(t.detach() < 0, -1.0, 1.0).to(dtype), t_up * (t.detach().abs() < 1)
         got = ste_sign(t)
         assert_close(got, want)
@@ -293,8 +293,9 @@ for function in (SquareByAttribute, SquareSaved):
         print(function.__name__, "raises", type(error).__name__)
 
 # %% [markdown]
-# The attribute gives 60, and says nothing. A saved tensor has its version counted, as in lab 5, and the error comes at
-# `backward`. So tensors go into `save_for_backward`. Numbers, shapes and flags are what attributes of `ctx` are for.
+# The attribute gives 60, and says nothing. Each tensor has a version, a number that each change in place raises. For a
+# saved tensor, `backward` compares it with the version at saving (lab 5 has more on this), and raises an error. So
+# tensors go into `save_for_backward`. Numbers, shapes and flags are what attributes of `ctx` are for.
 #
 # Two more rules. `backward` returns one gradient for each argument of `forward`, in their order. For an argument that
 # is no tensor it returns `None`. And it may return `None` for a tensor whose gradient nobody wants:
@@ -416,10 +417,10 @@ def backward_flops(function, tensors, needed, upstream):
 
 @probes.probe
 def differentiated_twice(function, x, weight, bias):
-    """The gradient of the squared length of x's gradient by weight."""
+    """The gradients of x and weight are squared and summed: the gradients of that sum by weight and x."""
     x, weight = x.detach().clone().requires_grad_(), weight.detach().clone().requires_grad_()
-    (first,) = torch.autograd.grad(function.apply(x, weight, bias).sin().sum(), x, create_graph=True)
-    return torch.autograd.grad(first.square().sum(), (weight, x))
+    first = torch.autograd.grad(function.apply(x, weight, bias).sin().sum(), (x, weight), create_graph=True)
+    return torch.autograd.grad(sum(part.square().sum() for part in first), (weight, x))
 
 
 @probes.probe
@@ -492,11 +493,13 @@ with check(
         except RuntimeError:
             raised = True
         assert raised, f"{'weight' if place else 'x'} was changed in place, and backward used it all the same"
-with check("the gradient can be differentiated again", weight=2, hint="Was what you kept detached?"):
+with check(
+    "the gradient can be differentiated again", weight=2, hint="Is anything detached, of x, weight or upstream?"
+):
     t = [each.double() for each in linear_inputs(4, 3, 2, 8)]
     t_x, t_w = t[0].clone().requires_grad_(), t[1].clone().requires_grad_()
-    (want,) = torch.autograd.grad((t_x @ t_w.T + t[2]).sin().sum(), t_x, create_graph=True)
-    want = list(torch.autograd.grad(want.square().sum(), (t_w, t_x)))
+    want = torch.autograd.grad((t_x @ t_w.T + t[2]).sin().sum(), (t_x, t_w), create_graph=True)
+    want = list(torch.autograd.grad(want[0].square().sum() + want[1].square().sum(), (t_w, t_x)))
     assert_close(list(differentiated_twice(LinearFunction, *t[:3])), want)
 with check("it works under torch.func.grad", weight=1, hint="Which of the three methods gets ctx?"):
     t = linear_inputs(4, 3, 2, 9)
@@ -510,8 +513,8 @@ with check("no product for a gradient that nobody needs", weight=2, observed=Tru
 ### END HIDDEN TESTS
 
 # %% [markdown]
-# Which of your methods would go wrong, if `weight` were kept as `weight.detach()`? The first gradients would be right.
-# Only the gradient of a gradient, as in lab 4, would miss a part, and no error would say so.
+# What would go wrong if `setup_context` kept `weight.detach()`? The first gradients would be right. Only the gradient
+# of a gradient, as in lab 4, would miss a part, and no error would say so.
 #
 # ## Against the gradient
 #
@@ -551,9 +554,10 @@ except RuntimeError as error:
 # %% [markdown]
 # Two arguments went in, so two gradients must come out. The second one is `None`.
 #
-# One more thing. `torch.func.vmap`, which comes soon, runs a function for a whole batch at once. To do that with a
-# `Function` of yours, it must be allowed to: the class attribute `generate_vmap_rule = True` says that all its methods
-# consist of PyTorch's operations on tensors, and may be batched.
+# One more thing. Two functions of `torch.func` come later in this lab: `grad` gives a function's gradient, and `vmap`
+# runs a function for a whole batch at once. `grad` works with a `Function` of yours as it is. `vmap` must be allowed
+# to: the class attribute `generate_vmap_rule = True` says that all its methods consist of PyTorch's operations on
+# tensors, and may be batched.
 #
 # ### Your turn
 
@@ -738,8 +742,8 @@ for label, formula in {**FORMULAS, "F.logsigmoid": F.logsigmoid}.items():
 show_over(places, errors, log=True)
 
 # %% [markdown]
-# None of the four is right everywhere in the third panel. Who needs a second derivative? A gradient penalty does, and
-# Newton's method, and the gradient of a training step.
+# None of the four is right everywhere in the third panel. Who needs a second derivative? A penalty on the size of a
+# gradient does, and Newton's method, and whoever differentiates through a training step.
 #
 # ### Your turn
 # Write a log-sigmoid that is right in all three panels. You may write one `Function`, several, or none.
@@ -760,7 +764,8 @@ def log_sigmoid(x: Tensor) -> Tensor:
 
     x: any shape, float32 or float64, finite. The result has x's shape and dtype. For |x| up to 80, all three have a
     relative error of at most 1e-5 in float32, and of at most 1e-9 in float64. Beyond, they are finite, and as close as
-    the dtype allows to x or 0, to 1 or 0, and to 0. x stays as it is.
+    the dtype allows to their limits: the value to x or 0, the gradient to 1 or 0, the second derivative to 0. x stays
+    as it is.
     """
     ### BEGIN SOLUTION
 
@@ -862,6 +867,13 @@ with check(
         assert got.requires_grad, "your gradient has no history"
         (got,) = torch.autograd.grad(got, t, torch.full_like(got, -2.0))
         assert_close(got, -2 * want_second, rtol=rtol, atol=0, name="the second derivative")
+        # Half of its square: the upstream gradient depends on x too.
+        t = torch.linspace(-40, 40, 81).to(dtype).requires_grad_()
+        want, want_first, want_second = true_log_sigmoid(t)
+        (got,) = torch.autograd.grad(log_sigmoid(t).square().sum() / 2, t, create_graph=True)
+        (got,) = torch.autograd.grad(got.sum(), t)
+        want = (want_first**2 + want * want_second).to(dtype)
+        assert_close(got, want, rtol=10 * rtol, atol=0, name="the second derivative of its square")
 with check("far out nothing is NaN or infinite", weight=2, hint="What does your formula do with exp(1000)?"):
     for dtype in (torch.float32, torch.float64):
         t = torch.tensor([-1e4, -1000.0, 1000.0, 1e4], dtype=dtype, requires_grad=True)
@@ -902,8 +914,10 @@ for step in (1e-2, 1e-4, 1e-6, 1e-8):
     print(f"h {step:.0e}  float32 {slopes[0].item():.6f}  float64 {slopes[1].item():.10f}")
 
 # %% [markdown]
-# In `float32` there is hardly any good `h`. At 1e-8, `x + h` is `x`. In `float64` there is room. This is the reason why
-# `torch.autograd.gradcheck` wants `float64`: in `float32`, it rejects `x ** 2`.
+# At 1e-8, `x + h` is `x` in `float32`. The large `h` looks good only because the central difference of a square has no
+# error of its own. For most functions it has one, and it grows with `h`. So in `float32` there is hardly any good `h`,
+# and in `float64` there is room. This is the reason why `torch.autograd.gradcheck` wants `float64`: in `float32`, it
+# rejects `x ** 2`.
 #
 # A test has to see all entries of the Jacobian, at a point that is not special, and with more than one upstream
 # gradient. The next cell makes functions to be judged, right ones and wrong ones. Read them: which wrong ones get past
@@ -951,6 +965,8 @@ def suspect(kind, number):
         "mix transposed": with_backward(
             lambda x: mixer(x.shape[0], x.shape[0]) @ x, lambda x, y, up: mixer(x.shape[0], x.shape[0]) @ up
         ),
+        # The outputs are x backwards. The gradient comes back in the order in which it came.
+        "wrong order": with_backward(lambda x: number * x.flip(0), lambda x, y, up: number * up),
         "softmax": with_backward(
             lambda x: (number * x).softmax(-1), lambda x, y, up: number * y * (up - (up * y).sum(-1, keepdim=True))
         ),
@@ -1055,7 +1071,8 @@ with check(
     assert not any(got), f"{got.count(True)} of {len(got)} wrong derivatives were accepted"
 with check("a transposed matrix is rejected, and a diagonal too", weight=2, hint="Which entries do you compare?"):
     t = torch.randn(4, dtype=torch.float64, generator=torch.Generator().manual_seed(6))
-    got = judged(check_grad, [("mix transposed", 0, t), ("softmax, diagonal", 1.0, t), ("softmax, diagonal", 2.0, t)])
+    t_cases = [("mix transposed", 0, t), ("softmax, diagonal", 1.0, t), ("softmax, diagonal", 2.0, t)]
+    got = judged(check_grad, [*t_cases, ("wrong order", 1.5, t)])
     assert not any(got), f"{got.count(True)} of {len(got)} wrong derivatives were accepted"
 with check("a backward that ignores the upstream gradient is rejected", weight=2, hint="Which v do you send in?"):
     t = torch.randn(3, dtype=torch.float64, generator=torch.Generator().manual_seed(7))
@@ -1148,8 +1165,8 @@ gradients = torch.func.vmap(torch.func.grad(score), in_dims=(None, 0))(w, batch)
 print("one gradient by w for each sample:", tuple(gradients.shape))
 
 # %% [markdown]
-# `vmap` runs `score` once. The tensors inside stand for a batch. So it cannot do what needs a single number. Which of
-# the five functions below will it refuse?
+# `score(w, batch)` by itself raises an error: the sizes do not fit. `vmap` runs `score` once. The tensors inside stand
+# for a batch. So it cannot do what needs a single number. Which of the five functions below will it refuse?
 
 
 # %% given
@@ -1202,6 +1219,9 @@ for randomness in ("same", "different"):
 # the model with these tensors, a dict from names to tensors, in place of its own.
 #
 # One remark on tests. The mean of the result must be the gradient of the mean loss. Is that test enough?
+#
+# ### Your turn
+# The next cell holds a model to try it on.
 
 
 # %% given
@@ -1244,7 +1264,7 @@ def per_sample_grads(model: nn.Module, x: Tensor, y: Tensor) -> dict[str, Tensor
     the parameter's dtype, without history. The model stays as it is, with its modes and its .grad.
     """
     ### BEGIN SOLUTION
-    trained = {name: p for name, p in model.named_parameters() if p.requires_grad}
+    trained: dict[str, Tensor] = {name: p for name, p in model.named_parameters() if p.requires_grad}
 
     def loss(parameters: dict[str, Tensor], one: Tensor, label: Tensor) -> Tensor:
         logits = torch.func.functional_call(model, parameters, (one[None],))
