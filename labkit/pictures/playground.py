@@ -98,7 +98,7 @@ def _playground(inputs: tuple[float, float], target: float, start: Mapping[str, 
     x1, x2, aim = slider(inputs[0], "x1"), slider(inputs[1], "x2"), slider(target, "target")
     chosen = ipywidgets.Dropdown(options=list(START), value="w11", description="parameter")
     moved = slider(values["w11"], "value")
-    step, back = ipywidgets.Button(description="step"), ipywidgets.Button(description="back to the start")
+    step, back = ipywidgets.Button(description="step"), ipywidgets.Button(description="start again")
     image = ipywidgets.Image(value=picture.drawing, format="png")
     settling = [False]  # while a slider follows, it is not moved by the reader
 

@@ -19,7 +19,13 @@ class Live(TorchDispatchMode):
     def __init__(self, known: list[Any]) -> None:
         super().__init__()
         self.now = self.peak = 0
-        self.known = {t.untyped_storage()._cdata for t in known if isinstance(t, Tensor)}
+        self.known: set[int] = set()
+        for t in known:
+            if isinstance(t, Tensor):
+                storage = t.untyped_storage()
+                self.known.add(storage._cdata)
+                # Where one is freed, a new one may come to lie at its address, and that one counts.
+                weakref.finalize(storage, self.known.discard, storage._cdata)
 
     def __torch_dispatch__(self, func: Any, types: Any, args: Any = (), kwargs: Any = None) -> Any:
         result = func(*args, **(kwargs or {}))

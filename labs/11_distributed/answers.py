@@ -243,6 +243,33 @@ def ring_all_reduce(rank, world_size, x, send, recv):
     return torch.cat(chunks)
 
 
+# %% right: ring_all_reduce "the rows of a padded matrix"
+def ring_all_reduce(rank, world_size, x, send, recv):
+    width = -(-x.numel() // world_size)
+    table = torch.zeros(world_size * width, dtype=x.dtype)
+    table[: len(x)] = x
+    table = table.view(world_size, width)
+    for s in range(world_size - 1):
+        send(table[(rank - s) % world_size])
+        table[(rank - s - 1) % world_size] += recv()
+    for s in range(world_size - 1):
+        send(table[(rank + 1 - s) % world_size])
+        table[(rank - s) % world_size] = recv()
+    return table.flatten()[: len(x)].clone()
+
+
+# %% wrong: ring_all_reduce "all is summed in float64" fails="float64, int64, and a tensor with gaps"
+def ring_all_reduce(rank, world_size, x, send, recv):
+    c = [t.double() for t in x.clone().tensor_split(world_size)]
+    for s in range(world_size - 1):
+        send(c[(rank - s) % world_size])
+        c[(rank - s - 1) % world_size] = c[(rank - s - 1) % world_size] + recv()
+    for s in range(world_size - 1):
+        send(c[(rank + 1 - s) % world_size])
+        c[(rank - s) % world_size] = recv()
+    return torch.cat(c).to(x.dtype)
+
+
 # %% right: same_start "a state dict as an object"
 def same_start(model):
     box = [model.state_dict() if dist.get_rank() == 0 else None]
@@ -316,6 +343,12 @@ def same_start(model):
     for t in (*model.parameters(), *model.buffers()):
         dist.broadcast(t.data, src=0)
     model.requires_grad_(True)
+
+
+# %% right: same_start "the tensors of the state dict, in place"
+def same_start(model):
+    for t in model.state_dict().values():
+        dist.broadcast(t, src=0)
 
 
 # %% right: average_gradients "one flat tensor"
@@ -430,6 +463,14 @@ def average_gradients(model):
             dist.all_reduce(p.grad)
             p.grad /= dist.get_world_size()
             p.data -= 0.1 * p.grad
+
+
+# %% wrong: average_gradients "a sum of zero says that nobody used it" fails="what nobody used has no gradient"
+def average_gradients(model):
+    for p in model.parameters():
+        g = torch.zeros_like(p) if p.grad is None else p.grad.clone()
+        dist.all_reduce(g)
+        p.grad = g / dist.get_world_size() if g.abs().sum() > 0 else None
 
 
 # %% right: ddp_step "gradients are scaled after backward"
@@ -639,6 +680,23 @@ def accum_no_sync(model, batches):
     F.cross_entropy(model(x), y).backward()
 
 
+# %% right: accum_no_sync "DDP's flag itself, divided at the end"
+def accum_no_sync(model, batches):
+    n = 0
+    for i, (x, y) in enumerate(batches):
+        model.require_backward_grad_sync = i == len(batches) - 1
+        F.cross_entropy(model(x), y, reduction="sum").backward()
+        n += y.numel()
+    for p in model.parameters():
+        p.grad /= n
+
+
+# %% wrong: accum_no_sync "losses are added up, one backward" fails="each micro-batch alone goes through the model"
+def accum_no_sync(model, batches):
+    n = sum(len(x) for x, _ in batches)
+    sum(F.cross_entropy(model(x), y, reduction="sum") / n for x, y in batches).backward()
+
+
 # %% right: shard "contiguous pieces"
 def shard(n, rank, world_size, epoch, train):
     if not train:
@@ -754,6 +812,14 @@ def shard(n, rank, world_size, epoch, train):
     return [order[i] for i in picks]
 
 
+# %% wrong: shard "two orders take turns" fails="each epoch has an order of its own, the same on every call"
+def shard(n, rank, world_size, epoch, train):
+    if not train:
+        return list(range(rank, n, world_size))
+    order = torch.randperm(n, generator=torch.Generator().manual_seed(epoch % 2)).tolist()
+    return (order * world_size)[: n + (-n % world_size)][rank::world_size]
+
+
 # %% right: sync_moments "weighted variances and shifted means"
 def sync_moments(x):
     n, d = x.shape
@@ -829,6 +895,28 @@ def sync_moments(x):
     squares = x.sub_(mean).square().sum(0)
     dist.all_reduce(squares)
     return mean, squares / count
+
+
+# %% right: sync_moments "merged rank by rank, by Chan's formula"
+def sync_moments(x):
+    n = len(x)
+    mean = x.double().mean(0) if n else x.new_zeros(x.shape[1], dtype=torch.float64)
+    every = [None] * dist.get_world_size()
+    dist.all_gather_object(every, (n, mean, (x.double() - mean).square().sum(0)))
+    count, mean, m2 = every[0]
+    for k, other, m in every[1:]:
+        if k:
+            d = other - mean
+            mean, m2, count = mean + d * k / (count + k), m2 + m + d * d * count * k / (count + k), count + k
+    return mean.float(), (m2 / count).float()
+
+
+# %% wrong: sync_moments "with the eps of a batch normalisation" fails="no rows on one rank, one row on the other"
+def sync_moments(x):
+    every = [None] * dist.get_world_size()
+    dist.all_gather_object(every, x)
+    rows = torch.cat(every).double()
+    return rows.mean(0).float(), (rows.var(0, correction=0) + 1e-5).float()
 
 
 # %% right: interview "upper case and commas"

@@ -10,7 +10,7 @@ import torch._dynamo  # DDP needs it, and would import it again in each process
 import torch.distributed as dist
 import torch.nn.functional as F
 from torch import Tensor, nn
-from torch.utils.data import DistributedSampler
+from torch.utils.data import DistributedSampler, TensorDataset
 
 from labkit import (
     assert_answered,
@@ -191,8 +191,8 @@ with check("values are not changed", guard=True):
 ### END HIDDEN TESTS
 
 # %% [markdown]
-# Sums and counts can be added over ranks. Means, maxima of losses, accuracies and standard deviations cannot: go back
-# to sums first.
+# Sums and counts can be added over ranks. Means, accuracies and standard deviations cannot: go back to sums first. A
+# maximum is no sum: `dist.all_reduce(t, op=dist.ReduceOp.MAX)` gives the largest of all ranks.
 #
 # ## How do four tensors become a sum?
 #
@@ -208,15 +208,17 @@ with check("values are not changed", guard=True):
 #   step. At the end each rank has one chunk that is complete.
 # - *All-gather*, N - 1 steps: the complete chunks go round, and replace the incomplete ones.
 #
-# In the picture, a row is a rank and a column a chunk. The digits say whose parts are in the sum already. In a live
-# notebook, choose a step. Which chunk does rank 0 send in step 1, and which one in step 2?
+# In the picture, a row is a rank and a column a chunk. The digits say whose parts are in the sum already. A red frame
+# is around what came in with the step, and a complete sum is blue. In a live notebook, choose a step. Which chunk does
+# rank 0 send in step 1, and which one in step 2?
 
 # %% given
 explore_ring(4)
 
 # %% [markdown]
 # How many numbers does a rank send in all? There are 2 (N - 1) steps with n / N numbers each: 2 n (N - 1) / N. With
-# many ranks that is 2 n. It hardly depends on N. The next picture compares it with the busiest rank of the other way.
+# many ranks that is nearly 2 n. It hardly depends on N. The next picture compares it with the busiest rank of the other
+# way.
 
 # %% given
 show_traffic([2, 3, 4, 8, 16])
@@ -235,8 +237,8 @@ show_traffic([2, 3, 4, 8, 16])
 hint(
     "tensor_split cuts into exactly N pieces, also where N does not divide the length. In the first step rank r sends "
     "chunk r. Which chunk comes in from rank r - 1?",
-    "In step s of the first half, rank r sends chunk r - s, and adds what comes to chunk r - s - 1, all modulo N. At "
-    "its end chunk r + 1 is complete.",
+    "Count the steps s of the first half from 0. In step s, rank r sends chunk r - s, and adds what comes to chunk "
+    "r - s - 1, all modulo N. At the end its chunk r + 1 is complete.",
 )
 
 
@@ -345,7 +347,7 @@ with check("float64, int64, and a tensor with gaps", weight=2, hint="Which dtype
     want = t[0] + t[1] + t[2]
     for got in on_ring(ring_all_reduce, t)["results"]:
         assert_close(got, want)
-    t = [torch.arange(10).reshape(5, 2)[:, number] * 7 for number in range(2)]
+    t = [torch.arange(10).reshape(5, 2)[:, number] * 7 + 2**53 + 1 for number in range(2)]
     want = t[0] + t[1]
     for got in on_ring(ring_all_reduce, t)["results"]:
         assert_close(got, want)
@@ -431,8 +433,9 @@ hint(
 def same_start(model: nn.Module) -> None:
     """Give model, on every rank, the values of rank 0: all parameters and all buffers. Called on every rank.
 
-    Models have the same structure on all ranks. Buffers may be of any dtype. The parameters stay the same objects,
-    so that an optimizer that was made before goes on with them, and each keeps its requires_grad.
+    Models have the same structure on all ranks. Buffers may be of any dtype, and are all in model.state_dict(). The
+    parameters stay the same objects, so that an optimizer that was made before goes on with them, and each keeps its
+    requires_grad.
     """
     ### BEGIN SOLUTION
     with torch.no_grad():
@@ -502,9 +505,10 @@ with check("what was frozen stays frozen", guard=True):
 #
 # ### What if a parameter is not used?
 #
-# DDP puts gradients into *buckets*, of 25 MB each by default, the last layers first. As soon as all gradients of a
-# bucket are there, its all-reduce starts, while backward goes on with earlier layers. Communication and computation
-# *overlap*. That is a reason for DDP's speed. And it is the reason why DDP must know which gradients will come.
+# DDP puts gradients into *buckets*, of at most about 25 MB by default, the last layers first. As soon as all gradients
+# of a bucket are there, its all-reduce starts, while backward goes on with earlier layers. Communication and
+# computation *overlap*. That is a reason for DDP's speed. And it is the reason why DDP must know which gradients will
+# come.
 #
 # The model below has two branches. Rank 0 uses the first one, rank 1 the second. In which of two steps is there an
 # error, and what are the gradients before it?
@@ -679,8 +683,8 @@ with check("a rank without any gradient", weight=2, hint="Which of its parameter
         for name in ("right.weight", "right.bias"):
             assert_close(got["grads"].get(name), want[name] / 3)
 with check("what nobody used has no gradient", weight=2, hint="What would weight decay do to it, with zeros?"):
-    t = [torch.ones(2, 3), torch.ones(1, 3)]
-    for branch in LAYERS:
+    for branch in LAYERS:  # where x is zero, the gradient of the weight is zero, and is there
+        t = [torch.ones(2, 3) * branch, torch.ones(1, 3) * branch]
         for got in averaged(average_gradients, 3, [branch, branch], t):
             want = {f"{LAYERS[branch]}.weight", f"{LAYERS[branch]}.bias"}
             names = {name for name, grad in got["grads"].items() if grad is not None}
@@ -706,9 +710,8 @@ with check("weights are not changed", guard=True):
 # "N ranks with a batch of B each are the same as one batch of N * B." When is this so? DDP divides the sum of the
 # gradients by N. Say for each line below whether it gives the gradient of the whole batch of 10 samples.
 
+
 # %% given
-
-
 def one_backward(rank, world_size, sizes, reduction, around):
     ddp = DDP(make_net(0))
     x, y = features.split(sizes)[rank], labels.split(sizes)[rank]
@@ -754,9 +757,9 @@ hint(
 def ddp_step(model: DDP, x: Tensor, y: Tensor, optimizer: torch.optim.Optimizer) -> float:
     """One step of training on this rank's shard, called on every rank. Returns the loss, a float, equal on all ranks.
 
-    The loss is the mean of the cross entropy over the samples of all ranks, and the step follows the gradient of that
-    mean. x: (n, d) float32. y: (n,) int64. n may differ from rank to rank, and be 0 on some; it is above 0 on one.
-    Gradients that are there before the call do not count. optimizer has this rank's parameters.
+    The loss is the mean of the cross entropy over the samples of all ranks, with the weights before the step, and the
+    step follows its gradient. x: (n, d) float32. y: (n,) int64. n may differ from rank to rank, and be 0 on some; it is
+    above 0 on one. Gradients that are there before the call do not count. optimizer has this rank's parameters.
     """
     ### BEGIN SOLUTION
     count = torch.tensor(float(len(x)))
@@ -875,7 +878,7 @@ with check("gradients from before do not count", weight=1, hint="When are gradie
 
 # %% given
 class Counted:
-    """Counts how often DDP sends a bucket."""
+    """Counts how often DDP sends a bucket, by a hook that DDP calls in place of its own all_reduce."""
 
     def __init__(self, ddp):
         self.count = 0
@@ -927,7 +930,8 @@ def accum_no_sync(model: DDP, batches: list[tuple[Tensor, Tensor]]) -> None:
 
     batches: this rank's micro-batches (x, y), at least one. x: (n, d) float32, y: (n,) int64, n > 0; n may differ
     from one micro-batch to the next. All ranks have equally many micro-batches, and equally many samples in all. Before
-    the call every .grad is None. model is called once for each micro-batch. Gradients are sent once, with the last one.
+    the call every .grad is None. model is called once for each micro-batch, and not again before the backward of this
+    one: one graph is there at a time. Gradients are sent once, with the last one.
     """
     ### BEGIN SOLUTION
     count = sum(len(x) for x, _ in batches)
@@ -943,9 +947,15 @@ def accum_no_sync(model: DDP, batches: list[tuple[Tensor, Tensor]]) -> None:
 def accum_on(rank, world_size, function, seed, batches):
     ddp = DDP(make_net(seed))
     Counted(ddp)
-    sizes = []
-    ddp.module.register_forward_hook(lambda module, inputs, output: sizes.append(len(output)))
-    reduced = []
+    sizes, graphs, reduced = [], [0], []
+
+    def seen_in_forward(module, inputs, output):
+        sizes.append(len(output))
+        if output.requires_grad:
+            graphs.append(graphs[-1] + 1)
+            output.register_hook(lambda grad: graphs.append(graphs[-1] - 1))
+
+    ddp.module.register_forward_hook(seen_in_forward)
     plain = dist.all_reduce
 
     def noticed(t, *args, **kwargs):
@@ -958,12 +968,14 @@ def accum_on(rank, world_size, function, seed, batches):
     finally:
         dist.all_reduce = plain
     sent = sum(numel for numel in reduced if numel > 1)
-    return {"grads": probes.gradients_of(ddp.module), "sent": sent, "sizes": sizes}
+    return {"grads": probes.gradients_of(ddp.module), "sent": sent, "sizes": sizes, "graphs": max(graphs)}
 
 
 @probes.probe
 def accumulated(function, seed, batches):
-    """On each rank: the gradients after function(ddp, batches[rank]), how many numbers were sent, the samples seen."""
+    """On each rank, after function(ddp, batches[rank]): the gradients, how many numbers were sent, how many samples
+    each forward pass had, and how many graphs were there at a time.
+    """
     return in_group(accum_on, function, seed, batches, world_size=len(batches))
 
 
@@ -1013,12 +1025,13 @@ with check(
     "each micro-batch alone goes through the model",
     weight=1,
     observed=True,
-    hint="What was accumulation good for, in lab 7?",
+    hint="What is the largest batch that is in memory at a time?",
 ):
     t = sharded([2, 5, 3, 4], 4)
     t = [t[:2], t[2:]]
     for number, got in enumerate(accumulated(accum_no_sync, 1, t)):
         assert_close(sorted(got["sizes"]), sorted(len(x) for x, _ in t[number]))
+        assert got["graphs"] == 1, f"{got['graphs']} forward passes wait for their backward at a time"
 with check("gradients are sent once", weight=3, observed=True, hint="When does DDP decide whether to send?"):
     t = sharded([2] * 8, 1)
     numbers = sum(p.numel() for p in make_net(0).parameters())
@@ -1036,10 +1049,11 @@ with check("gradients are sent once", weight=3, observed=True, hint="When does D
 # four ranks: who gets which ones? And does a second epoch have another order?
 
 # %% given
+ten = TensorDataset(torch.arange(10))
 for rank in range(4):
-    plain_order = DistributedSampler(range(10), num_replicas=4, rank=rank, shuffle=False)
+    plain_order = DistributedSampler(ten, num_replicas=4, rank=rank, shuffle=False)
     print("rank", rank, "in order:", list(plain_order))
-sampler = DistributedSampler(range(10), num_replicas=4, rank=0)
+sampler = DistributedSampler(ten, num_replicas=4, rank=0)
 print("rank 0, shuffled, two epochs:", list(sampler), list(sampler))
 sampler.set_epoch(1)
 print("rank 0 after set_epoch(1):   ", list(sampler))
@@ -1068,9 +1082,9 @@ hint(
 def shard(n: int, rank: int, world_size: int, epoch: int, train: bool) -> list[int]:
     """The indices, ints from 0 to n - 1, that this rank reads. n >= 1. Without any communication.
 
-    train=True: ceil(n / world_size) indices on every rank. All ranks together have each index at least once, and none
-    more than once more often than any other. Their order is random, another one in each epoch, and the same whenever
-    the call is the same. The global random state is not used or changed.
+    train=True: ceil(n / world_size) indices on every rank. All ranks together have each index at least once, and
+    the numbers of times that two indices come differ by at most 1. Their order is random, another one in each epoch,
+    and the same whenever the call is the same. The global random state is not used or changed.
     train=False: each index on exactly one rank. The numbers of indices on two ranks differ by at most one.
     """
     ### BEGIN SOLUTION
@@ -1134,12 +1148,13 @@ with check(
         assert_close(sorted(index for t in got for index in t), list(range(n)), name="the indices of all ranks")
         assert max(map(len, got)) - min(map(len, got)) <= 1, "two ranks differ by more than one index"
 with check("each epoch has an order of its own, the same on every call", weight=3, hint="What is your seed?"):
-    t = [shards_of(shard, 40, 2, number, True)["shards"] for number in range(4)]
-    assert_close(shards_of(shard, 40, 2, 2, True)["shards"], t[2], name="the second call of an epoch")
-    for number in range(3):
-        assert t[number] != t[number + 1], "two epochs have the same order"
-        assert sorted(t[number][0]) != sorted(t[number + 1][0]), "a rank has the same samples in two epochs"
-    assert sorted(t[0][0]) != t[0][0], "the indices are in order"
+    got = [shards_of(shard, 40, 2, number, True)["shards"] for number in range(4)]
+    assert_close(shards_of(shard, 40, 2, 2, True)["shards"], got[2], name="the second call of an epoch")
+    for number in range(4):
+        for other in range(number):
+            assert got[number] != got[other], "two epochs have the same order"
+            assert sorted(got[number][0]) != sorted(got[other][0]), "a rank has the same samples in two epochs"
+    assert sorted(got[0][0]) != got[0][0], "the indices are in order"
 with check("the global random state is left alone", guard=True, hint="Which argument does randperm take?"):
     for number in range(2):
         assert_close(shards_of(shard, 15, 2, number, True)["same state"], True)
@@ -1240,7 +1255,7 @@ with check("no rows on one rank, one row on the other", weight=2, hint="What is 
     t = [torch.zeros(0, 3), torch.tensor([[1.0, -2.0, 4.0]])]
     for got, _ in on_ranks(sync_moments, t):
         assert_close(got[0], t[1][0], name="the mean")
-        assert_close(got[1], torch.zeros(3), name="the variance")
+        assert_close(got[1], torch.zeros(3), name="the variance", rtol=0, atol=1e-7)
 with check("a mean that is a thousand times the standard deviation", weight=2, hint="What is left of x**2 in float32?"):
     t = [torch.randn(6, 2, generator=torch.Generator().manual_seed(n)) + 1000 for n in (1, 2)]
     whole_x = torch.cat(t).double()

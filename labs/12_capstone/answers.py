@@ -171,6 +171,42 @@ def forward_trace(model, x):
     return found
 
 
+# %% right: forward_trace "one global module hook"
+def forward_trace(model, x):
+    names = {m: n for n, m in model.named_modules() if not list(m.children())}
+    seen = []
+
+    def note(m, args, out):
+        if m in names:
+            seen.append((names[m], out.data.clone()))
+
+    handle = torch.nn.modules.module.register_module_forward_hook(note)
+    try:
+        model(x)
+    finally:
+        handle.remove()
+    return seen
+
+
+# %% wrong: forward_trace "in eval mode and back to train" fails="the modes are not changed, and the model runs once"
+def forward_trace(model, x):
+    seen, handles = [], []
+    was = model.training
+    model.eval()
+    for name, layer in model.named_modules():
+        if not list(layer.children()):
+            handles.append(
+                layer.register_forward_hook(lambda m, i, o, name=name: seen.append((name, o.detach().clone())))
+            )
+    try:
+        model(x)
+    finally:
+        for h in handles:
+            h.remove()
+        model.train(was)
+    return seen
+
+
 # %% right: train_window "gradients divided before clipping"
 def train_window(model, optimizer, scaler, window, dtype, clip):
     params = list(model.parameters())
@@ -418,6 +454,47 @@ def train_window(model, optimizer, scaler, window, dtype, clip):
     scaler.step(optimizer)
     scaler.update()
     return total
+
+
+# %% wrong: train_window "float16 only scaled when dtype is float16" fails="a window that overflows is skipped, and the scale is halved once"
+def train_window(model, optimizer, scaler, window, dtype, clip):
+    dev = next(model.parameters()).device
+    n = sum(len(y) for _, y in window)
+    total = 0.0
+    optimizer.zero_grad()
+    for x, y in window:
+        with torch.autocast(dev.type, dtype=dtype, enabled=dtype != torch.float32):
+            loss = F.cross_entropy(model(x.to(dev)), y.to(dev), reduction="sum") / n
+        if dtype == torch.float16:
+            scaler.scale(loss).backward()
+        else:
+            loss.backward()
+        total += loss.item()
+    if dtype == torch.float16:
+        scaler.unscale_(optimizer)
+    torch.nn.utils.clip_grad_norm_(model.parameters(), clip)
+    if dtype == torch.float16:
+        scaler.step(optimizer)
+        scaler.update()
+    else:
+        optimizer.step()
+    return total
+
+
+# %% wrong: train_window "the whole window at once" fails="one graph at a time"
+def train_window(model, optimizer, scaler, window, dtype, clip):
+    dev = next(model.parameters()).device
+    x = torch.cat([x for x, _ in window]).to(dev)
+    y = torch.cat([y for _, y in window]).to(dev)
+    optimizer.zero_grad()
+    with torch.autocast(dev.type, dtype=dtype, enabled=dtype != torch.float32):
+        loss = F.cross_entropy(model(x), y)
+    scaler.scale(loss).backward()
+    scaler.unscale_(optimizer)
+    torch.nn.utils.clip_grad_norm_(model.parameters(), clip)
+    scaler.step(optimizer)
+    scaler.update()
+    return loss.item()
 
 
 # %% right: evaluate "index_put_ that accumulates, under inference_mode"
@@ -883,6 +960,56 @@ class Saver:
         return state["epoch"] + 1
 
 
+# %% wrong: Saver "snapshot at init" fails="the weights of a run that goes on are bit for bit those of one that was not stopped | from compiled to plain, and from plain to compiled"
+class Saver:
+    def __init__(self, model, optimizer, scheduler, scaler, generator):
+        self.p = {"m": getattr(model, "_orig_mod", model), "o": optimizer, "s": scheduler, "c": scaler}
+        self.g = generator
+        self.gs = generator.get_state()
+        self.r = torch.get_rng_state()
+
+    def save(self, file, epoch):
+        d = {k: v.state_dict() for k, v in self.p.items()}
+        torch.save({**d, "g": self.gs, "r": self.r, "e": epoch}, file)
+
+    def load(self, file):
+        d = torch.load(file, weights_only=True)
+        for k, v in self.p.items():
+            v.load_state_dict(d[k])
+        self.g.set_state(d["g"])
+        torch.set_rng_state(d["r"])
+        return d["e"]
+
+
+# %% right: Saver "positional tuple, sub-classes dict, unwraps at init"
+class Saver:
+    def __init__(self, model, optimizer, scheduler, scaler, generator):
+        self.parts = [getattr(model, "_orig_mod", model), optimizer, scheduler, scaler]
+        self.generator = generator
+
+    def save(self, file, epoch):
+        torch.save(
+            (
+                [p.state_dict() for p in self.parts],
+                self.generator.get_state(),
+                torch.random.get_rng_state(),
+                torch.cuda.get_rng_state_all() if torch.cuda.is_available() else None,
+                epoch,
+            ),
+            file,
+        )
+
+    def load(self, file):
+        states, order, rng, cuda, epoch = torch.load(file, weights_only=True, map_location="cpu")
+        for p, s in zip(self.parts, states):
+            p.load_state_dict(s)
+        self.generator.set_state(order)
+        torch.random.set_rng_state(rng)
+        if cuda is not None:
+            torch.cuda.set_rng_state_all(cuda)
+        return epoch
+
+
 # %% right: bug_hunt "written out"
 def bug_hunt():
     return {
@@ -1162,6 +1289,31 @@ def fit_best(model, batches, held_out, optimizer, scheduler, epochs):
     return losses
 
 
+# %% wrong: fit_best "clones parameters, not buffers" fails="the model of the best epoch, with its buffers | of equal epochs, the first"
+def fit_best(model, batches, held_out, optimizer, scheduler, epochs):
+    losses, best = [], None
+    for _ in range(epochs):
+        model.train()
+        for x, y in batches:
+            optimizer.zero_grad()
+            F.cross_entropy(model(x), y).backward()
+            optimizer.step()
+        scheduler.step()
+        model.eval()
+        s, n = 0.0, 0
+        for x, y in held_out:
+            with torch.no_grad():
+                s += F.cross_entropy(model(x), y).item() * len(y)
+            n += len(y)
+        losses.append(s / n)
+        if losses[-1] == min(losses) and losses.count(losses[-1]) == 1:
+            best = [p.detach().clone() for p in model.parameters()]
+    with torch.no_grad():
+        for p, b in zip(model.parameters(), best):
+            p.copy_(b)
+    return losses
+
+
 # %% right: diagnose "an optimizer that notes gradients"
 def diagnose(step):
     class Spy(torch.optim.SGD):
@@ -1293,7 +1445,7 @@ def diagnose(step):
     return found
 
 
-# %% wrong: diagnose "is .grad None afterwards?" fails="no false alarm: zero_grad at the start, in the middle, at the end, or with zeros | gradients of earlier calls | a gradient that is one call old | evaluation mode, also where the step tidies up | a batch that is changed | a sum in place of a mean | a graph, wherever zero_grad stands | two flaws at once"
+# %% wrong: diagnose "is .grad None afterwards?" fails="no false alarm: zero_grad at the start, in the middle, at the end, or with zeros | steps that are put together in another way | gradients of earlier calls | a gradient that is one call old | evaluation mode, also where the step tidies up | a batch that is changed | a sum in place of a mean | a graph, wherever zero_grad stands | two flaws at once"
 def diagnose(step):
     torch.manual_seed(0)
     net = nn.Sequential(nn.Linear(3, 4), nn.Tanh(), nn.Linear(4, 3))
@@ -1366,14 +1518,312 @@ def diagnose(step):
     return set()
 
 
-# %% wrong: diagnose "everything is suspicious" fails="a sound step, and one that returns a graph | no false alarm: zero_grad at the start, in the middle, at the end, or with zeros | gradients of earlier calls | a gradient that is one call old | evaluation mode, also where the step tidies up | a batch that is changed | parameters without a gradient | a sum in place of a mean | a graph, wherever zero_grad stands | two flaws at once"
+# %% wrong: diagnose "everything is suspicious" fails="a sound step, and one that returns a graph | no false alarm: zero_grad at the start, in the middle, at the end, or with zeros | steps that are put together in another way | gradients of earlier calls | a gradient that is one call old | evaluation mode, also where the step tidies up | a batch that is changed | parameters without a gradient | a sum in place of a mean | a graph, wherever zero_grad stands | two flaws at once"
 def diagnose(step):
     return set(FLAWS)
 
 
-# %% wrong: diagnose "nothing is" fails="a sound step, and one that returns a graph | gradients of earlier calls | a gradient that is one call old | evaluation mode, also where the step tidies up | a batch that is changed | parameters without a gradient | a sum in place of a mean | a graph, wherever zero_grad stands | two flaws at once"
+# %% wrong: diagnose "nothing is" fails="a sound step, and one that returns a graph | steps that are put together in another way | gradients of earlier calls | a gradient that is one call old | evaluation mode, also where the step tidies up | a batch that is changed | parameters without a gradient | a sum in place of a mean | a graph, wherever zero_grad stands | two flaws at once"
 def diagnose(step):
     return set()
+
+
+# %% right: diagnose "tries all pairs of flaws against replayed steps of its own"
+def diagnose(step):
+    import itertools
+
+    def net():
+        with torch.random.fork_rng(devices=[]):
+            torch.manual_seed(0)
+            return nn.Sequential(nn.Linear(5, 6), nn.Tanh(), nn.Linear(6, 4)).double()
+
+    generator = torch.Generator().manual_seed(0)
+    data = [
+        (torch.randn(n, 5, generator=generator, dtype=torch.float64), torch.randint(0, 4, (n,), generator=generator))
+        for n in (7, 4, 9)
+    ]
+
+    def run(s):
+        model = net().eval()
+        sgd = torch.optim.SGD(model.parameters(), lr=0.1)
+        modes, trail, graph, xs = [], [], [], []
+        model[1].register_forward_hook(lambda m, i, o: modes.append(m.training))
+        for x, y in data:
+            x = x.clone()
+            out = s(model, sgd, x, y)
+            graph.append(out.requires_grad)
+            trail.append(torch.cat([p.detach().flatten() for p in model.parameters()]))
+            xs.append(x)
+        return modes, graph, torch.cat(trail), torch.cat([x.flatten() for x in xs])
+
+    seen = run(step)
+    for k in range(3):
+        for names in itertools.combinations(FLAWS, k):
+            for tidy in (True, False):
+                modes, graph, trail, xs = run(make_step(names, tidy=tidy))
+                if (modes, graph) == seen[:2] and torch.allclose(trail, seen[2]) and torch.allclose(xs, seen[3]):
+                    return set(names)
+    return set()
+
+
+# %% right: diagnose "a spying optimizer, batch norm's counter for the mode"
+def diagnose(step):
+    class Spy(torch.optim.SGD):
+        def step(self, closure=None):
+            used.append([None if p.grad is None else p.grad.clone() for p in self.param_groups[0]["params"]])
+            return super().step(closure)
+
+    used, found = [], set()
+    torch.manual_seed(3)
+    model = nn.Sequential(nn.Linear(3, 5), nn.BatchNorm1d(5), nn.Linear(5, 2)).eval()
+    spy = Spy(model.parameters(), lr=0.0)
+    wanted = []
+    for n in (4, 6, 9):
+        x, y = torch.randn(n, 3), torch.randint(0, 2, (n,))
+        before, count = x.clone(), int(model[1].num_batches_tracked)
+        model.eval()
+        twin = copy.deepcopy(model)
+        out = step(model, spy, x, y)
+        if out.grad_fn is not None:
+            found.add("graph")
+        if not torch.equal(x, before):
+            found.add("input")
+        evaluated = int(model[1].num_batches_tracked) == count
+        if evaluated:
+            found.add("mode")
+        twin.train(not evaluated)
+        wanted.append((n, torch.autograd.grad(F.cross_entropy(twin(x), y), list(twin.parameters()))))
+    if all(u is None for u in used[0]):
+        found.add("stale")
+    ref = used[1] if "stale" in found else used[0]
+    n, want = wanted[0]
+    if ref[0] is None or ref[0].abs().max() == 0:
+        found.add("dead")
+    ratio = float((ref[-1] * want[-1]).sum() / (want[-1] ** 2).sum())
+    if abs(ratio - n) < 0.1:
+        found.add("sum")
+    n2, want2 = wanted[1]
+    w = want2[-1] * (n2 if "sum" in found else 1)
+    got = used[2][-1] if "stale" in found else used[1][-1]
+    if not torch.allclose(got, w, atol=1e-5):
+        found.add("accumulates")
+    return found
+
+
+# %% right: diagnose "a convolution in float64, gradients at old and new weights"
+def diagnose(step):
+    torch.manual_seed(0)
+    modes = []
+
+    class Tap(nn.Module):
+        def forward(self, x):
+            modes.append(self.training)
+            return x.flatten(1)
+
+    model = nn.Sequential(nn.Conv1d(2, 3, 2), Tap(), nn.Linear(9, 4)).double()
+    flaws = set()
+    sgd = torch.optim.SGD(model.parameters(), lr=1e-3)
+    history = []
+    for n in (2, 3, 5):
+        model.eval()
+        x, y = torch.randn(n, 2, 4, dtype=torch.float64), torch.randint(0, 4, (n,))
+        keep = x.clone()
+        old = [p.detach().clone() for p in model.parameters()]
+        out = step(model, sgd, x, y)
+        flaws |= {"graph"} if out.requires_grad else set()
+        flaws |= {"input"} if (x != keep).any() else set()
+        new = [p.detach().clone() for p in model.parameters()]
+        moved = [(a - b) / 1e-3 for a, b in zip(old, new)]
+        # stale steps first: its own gradient belongs to the new weights
+        pair = []
+        for weights in (old, new):
+            leaves = [w.clone().requires_grad_() for w in weights]
+            names = [k for k, _ in model.named_parameters()]
+            o = torch.func.functional_call(model, dict(zip(names, leaves)), (x,))
+            modes.pop()
+            pair.append(torch.autograd.grad(F.cross_entropy(o, y), leaves))
+        history.append((n, moved, pair))
+    if not all(modes):
+        flaws.add("mode")
+    if all(m.abs().max() == 0 for m in history[0][1]):
+        flaws.add("stale")
+        shifted = [(history[i][0], history[i + 1][1], history[i][2][1]) for i in range(2)]
+    else:
+        shifted = [(n, m, p[0]) for n, m, p in history]
+    n, m, g = shifted[0]
+    if m[0].abs().max() == 0:
+        flaws.add("dead")
+    if torch.allclose(m[-1], n * g[-1], atol=1e-8):
+        flaws.add("sum")
+    n, m, g = shifted[1]
+    if not torch.allclose(m[-1], (n if "sum" in flaws else 1) * g[-1], atol=1e-8):
+        flaws.add("accumulates")
+    return flaws
+
+
+# %% right: diagnose "each flaw by an experiment of its own, dropout for the mode"
+def diagnose(step):
+    def net(seed=1):
+        torch.manual_seed(seed)
+        return nn.Sequential(nn.Linear(4, 6), nn.Tanh(), nn.Linear(6, 3))
+
+    def grad_used(model, x, y, calls=()):
+        sgd = torch.optim.SGD(model.parameters(), lr=0.25)
+        for a, b in calls:
+            step(model, sgd, a, b)
+        old = copy.deepcopy(list(model.parameters()))
+        ret = step(model, sgd, x, y)
+        return [(o - p).detach() / 0.25 for o, p in zip(old, model.parameters())], ret
+
+    found = set()
+    torch.manual_seed(9)
+    x, y = torch.randn(5, 4), torch.tensor([0, 1, 2, 0, 1])
+    x0 = x.clone()
+    g, ret = grad_used(net(), x, y)
+    if not torch.equal(x, x0):
+        found.add("input")
+    if ret.requires_grad:
+        found.add("graph")
+    stale = all(t.abs().max() < 1e-9 for t in g)
+    if stale:
+        found.add("stale")
+    # the mode: a dropout that drops all
+    model = net()
+    model[1] = nn.Dropout(1.0)
+    model.eval()
+    sgd = torch.optim.SGD(model.parameters(), lr=0.0)
+    loss = float(step(model, sgd, x0.clone(), y))
+    b = model[2].bias.detach()
+    if abs(loss - float(F.cross_entropy(b.expand(5, 3), y))) > 1e-5:
+        found.add("mode")
+    # the size and the dead: gradients by what is moved in the second of two calls, at lr 0 in between
+    model = net()
+    sgd = torch.optim.SGD(model.parameters(), lr=0.0)
+    if stale:
+        step(model, sgd, x0.clone(), y)
+        xs = x0 + 0.25 if "input" in found else x0
+    else:
+        xs = x0 + 0.25 if "input" in found else x0
+    sgd.param_groups[0]["lr"] = 1.0
+    old = copy.deepcopy(list(model.parameters()))
+    want = torch.autograd.grad(F.cross_entropy(model(xs), y), list(model.parameters()))
+    step(model, sgd, x0.clone(), y)
+    moved = [(o - p).detach() for o, p in zip(old, model.parameters())]
+    if moved[0].abs().max() < 1e-9:
+        found.add("dead")
+    if torch.allclose(moved[-1], 5 * want[-1], atol=1e-4):
+        found.add("sum")
+    # accumulates: lr 0 for two or three calls with the same batch; the gradient must not grow
+    model = net()
+    sgd = torch.optim.SGD(model.parameters(), lr=0.0)
+    sizes = []
+    for _ in range(4):
+        sgd.param_groups[0]["lr"] = 1e-3
+        old = model[2].bias.detach().clone()
+        weights = copy.deepcopy(model.state_dict())
+        step(model, sgd, x0.clone(), y)
+        sizes.append((old - model[2].bias.detach()).norm().item())
+        model.load_state_dict(weights)
+    if sizes[3] > 1.5 * sizes[2] * 0.8 and sizes[3] > 1.2 * sizes[2]:
+        found.add("accumulates")
+    return found
+
+
+# %% wrong: diagnose "searches the closure for any names" fails="steps that are put together in another way | gradients of earlier calls | a gradient that is one call old | evaluation mode, also where the step tidies up | a batch that is changed | parameters without a gradient | a sum in place of a mean | two flaws at once"
+def diagnose(step):
+    found, todo, done = set(), [step], set()
+    while todo:
+        thing = todo.pop()
+        if id(thing) in done:
+            continue
+        done.add(id(thing))
+        if isinstance(thing, str) and thing in FLAWS:
+            found.add(thing)
+        elif isinstance(thing, (list, tuple, set, frozenset)):
+            todo += list(thing)
+        elif isinstance(thing, dict):
+            todo += list(thing) + list(thing.values())
+        elif callable(thing) and getattr(thing, "__closure__", None):
+            todo += [c.cell_contents for c in thing.__closure__]
+    return found
+
+
+# %% wrong: diagnose "reads the closure" fails="steps that are put together in another way | gradients of earlier calls | a gradient that is one call old | evaluation mode, also where the step tidies up | a batch that is changed | parameters without a gradient | a sum in place of a mean | two flaws at once" raises=KeyError
+def diagnose(step):
+    cells = dict(zip(step.__code__.co_freevars, (c.cell_contents for c in step.__closure__)))
+    found = set(cells["flaws"])
+    inner = cells["clear"]
+    for c in inner.__closure__ or ():
+        if isinstance(c.cell_contents, (list, tuple, set)):
+            found |= set(c.cell_contents)
+    return found & set(FLAWS)
+
+
+# %% wrong: diagnose "two calls of the same batch, one model in training mode" fails="evaluation mode, also where the step tidies up | a batch that is changed | two flaws at once"
+def diagnose(step):
+    torch.manual_seed(0)
+    model = nn.Sequential(nn.Linear(4, 8), nn.Tanh(), nn.Linear(8, 3)).train()
+    sgd = torch.optim.SGD(model.parameters(), lr=0.1)
+    modes, found = [], set()
+    model[1].register_forward_hook(lambda m, i, o: modes.append(m.training))
+    ((x, y),) = samples([6], 0)
+    keep = x.clone()
+    old = [p.detach().clone() for p in model.parameters()]
+    out = step(model, sgd, x, y)
+    found |= {"graph"} if out.requires_grad else set()
+    found |= {"input"} if not torch.equal(x, keep) else set()
+    found |= {"mode"} if not modes[0] else set()
+    moved = [(o - p.detach()) / 0.1 for o, p in zip(old, model.parameters())]
+    twin = nn.Sequential(nn.Linear(4, 8), nn.Tanh(), nn.Linear(8, 3))
+    with torch.no_grad():
+        for p, o in zip(twin.parameters(), old):
+            p.copy_(o)
+    want = torch.autograd.grad(F.cross_entropy(twin(x), y), list(twin.parameters()))
+    if moved[-1].norm() == 0:
+        found.add("stale")
+    elif torch.allclose(moved[-1], want[-1] * 6, atol=1e-4):
+        found.add("sum")
+    if moved[0].norm() == 0 and moved[-1].norm() > 0:
+        found.add("dead")
+    with torch.no_grad():
+        for p, o in zip(twin.parameters(), model.parameters()):
+            p.copy_(o)
+    want2 = torch.autograd.grad(F.cross_entropy(twin(x), y), list(twin.parameters()))
+    old = [p.detach().clone() for p in model.parameters()]
+    step(model, sgd, x, y)
+    moved2 = (old[-1] - model[-1].bias.detach()) / 0.1
+    if "stale" not in found and not torch.allclose(moved2, want2[-1] * (6 if "sum" in found else 1), atol=1e-3):
+        found.add("accumulates")
+    return found
+
+
+# %% wrong: diagnose "compares with a reference step, names only what .grad shows" fails="a gradient that is one call old | parameters without a gradient | two flaws at once"
+def diagnose(step):
+    torch.manual_seed(0)
+    model = nn.Sequential(nn.Linear(4, 8), nn.Tanh(), nn.Linear(8, 3)).eval()
+    sgd = torch.optim.SGD(model.parameters(), lr=0.0)
+    modes, found = [], set()
+    model[1].register_forward_hook(lambda m, i, o: modes.append(m.training))
+    for n in (5, 7):
+        ((x, y),) = samples([n], n)
+        keep = x.clone()
+        model.eval()
+        out = step(model, sgd, x, y)
+        found |= {"graph"} if out.requires_grad else set()
+        found |= {"input"} if not torch.equal(x, keep) else set()
+        found |= {"mode"} if not modes[-1] else set()
+        grads = [p.grad for p in model.parameters()]
+        want = torch.autograd.grad(F.cross_entropy(model(x), y), list(model.parameters()))
+        modes.pop()
+        if grads[-1] is None:
+            continue
+        if grads[0] is None:
+            found.add("dead")
+        if torch.allclose(grads[-1], want[-1] * n, atol=1e-5):
+            found.add("sum")
+        elif not torch.allclose(grads[-1], want[-1], atol=1e-5):
+            found.add("accumulates")
+    return found
 
 
 # %% right: interview "with spaces, in other orders"

@@ -167,6 +167,10 @@ def make_traced(kind, width):
             return Winding(width)
         if kind == "dropout":
             return nn.Sequential(nn.Linear(3, width), nn.Dropout(0.5, inplace=True), nn.Linear(width, 2)).eval()
+        if kind == "dropping":  # the dropout drops all, and is in another mode than the model
+            net = nn.Sequential(nn.Linear(3, width), nn.Dropout(1.0), nn.Linear(width, 2)).eval()
+            net[1].train()
+            return net
         if kind == "failing":
             return nn.Sequential(nn.Linear(3, width), Failing(), nn.ReLU())
         return nn.Linear(3, width)
@@ -249,6 +253,9 @@ with check("the modes are not changed, and the model runs once", guard=True, hin
         got = traced_by(forward_trace, kind, n, torch.ones(2, 3))
         assert_close(got["training"], [kind == "plain"] * 4, name="the modes")
         assert_close(got["calls"], 4, name="the number of calls of modules")
+    got = traced_by(forward_trace, "dropping", 5, torch.ones(2, 3))
+    assert_close(got["training"], [False, False, True, False], name="the modes")
+    assert_close(got["outputs"][1], torch.zeros(2, 5), name="the output of a dropout that drops all, in training mode")
     t = torch.ones(0, 3)
     assert_close(traced_by(forward_trace, "plain", 4, t)["outputs"][2], torch.ones(0, 2), name="the last output")
 ### END HIDDEN TESTS
@@ -407,6 +414,7 @@ def window_peak(step, sizes, width):
     model, window = small_net(width), samples(sizes, 1)
     sgd, scaler = torch.optim.SGD(model.parameters(), lr=0.1), torch.amp.GradScaler(here.type, enabled=False)
     step(model, sgd, scaler, window, torch.float32, 1.0)
+    model.zero_grad()
     with memory.watch(model, window) as watched:
         step(model, sgd, scaler, window, torch.float32, 1.0)
     return watched.peak
@@ -501,11 +509,11 @@ with check("the dtype shows in the loss", weight=2, hint="257 is no number of bf
 with check(
     "a window that overflows is skipped, and the scale is halved once", weight=3, hint="Who decides whether to step?"
 ):
-    for value in (math.inf, math.nan):
+    for value, dtype in ((math.inf, torch.float16), (math.nan, torch.float16), (math.inf, torch.float32)):
         t = [samples([3, 2], 31), samples([2, 4, 2], 32), samples([5, 1], 33), samples([2, 3], 34)]
         t[1][1][0][0, 1] = value
-        want = windows_by_hand(6, t, torch.float16, 1.0, 0.4, 0.9, 1024.0)
-        got = windows_trained(train_window, 6, t, torch.float16, 1.0, 0.4, 0.9, 1024.0)["seen"]
+        want = windows_by_hand(6, t, dtype, 1.0, 0.4, 0.9, 1024.0)
+        got = windows_trained(train_window, 6, t, dtype, 1.0, 0.4, 0.9, 1024.0)["seen"]
         assert_close([r["scale"] for r in got], [r["scale"] for r in want], name="the scales")
         assert_close([r["state"] for r in got], [r["state"] for r in want], rtol=3e-2, atol=2e-2, name="the weights")
 with check("the mode and autocast are as before, and the loss is a float", guard=True):
@@ -858,17 +866,20 @@ def interrupted(make, kind, seed, before, after, compiled=(False, False)):
     compiled: whether the model of the one and of the other is.
     """
     with torch.random.fork_rng():
-        run = Session(kind, seed, compiled[0]).go(before)
-        file = io.BytesIO()
-        make(*run.parts()).save(file, before)
+        run, file = Session(kind, seed, compiled[0]), io.BytesIO()
+        saver = make(*run.parts())
+        run.go(before)
+        saver.save(file, before)
         first = run.go(after).state()
         saved, safe = io.BytesIO(file.getvalue()), True
         try:
             torch.load(io.BytesIO(file.getvalue()), weights_only=True)
         except Exception:
             safe = False
-        other = Session(kind, seed + 1, compiled[1]).go(1)
-        epoch = make(*other.parts()).load(saved)
+        other = Session(kind, seed + 1, compiled[1])
+        saver = make(*other.parts())
+        other.go(1)
+        epoch = saver.load(saved)
         return {
             "first": first,
             "loaded": other.state(),
@@ -1166,7 +1177,7 @@ def loop12(model, batches, held_out, optimizer, epochs, validate):
 #
 # - a. The model computes with casts of old weights: what it learns does not reach its forward pass.
 # - b. The last batches of an epoch are computed and never used for a step.
-# - c. What is measured depends on the order and the sizes of batches: means of unequal batches count the same.
+# - c. What is measured depends on which samples share a batch: means of unequal batches count the same.
 # - d. The optimizer holds tensors that the model does not have.
 # - e. Gradients of earlier batches are still there.
 # - f. An epoch trains without dropout, and with running averages that stand still.
@@ -1196,7 +1207,7 @@ for suspect in (loop1, loop8):
 # %% given
 hint(
     "For each loop ask five things: which mode, which gradients, which tensors, which unit, and what is kept?",
-    "Two of the loops differ from sound ones by the place of one line only. In three of them no line is wrong by "
+    "Three of the loops differ from sound ones by the place of one line only. In four of them no line is wrong by "
     "itself: look for the one that is missing.",
 )
 
@@ -1475,7 +1486,7 @@ def make_step(flaws=(), zero="start", tidy=True):
     """A step(model, optimizer, x, y) with these flaws. model: an nn.Sequential whose first and last layer have weights.
 
     zero: where gradients go: "start", "middle", "end", or "fill", which writes zeros into them at the start.
-    tidy: whether the step puts the model into the mode that it should be in.
+    tidy: a step with the flaw "mode" sets evaluation mode, and training mode at its end. If not tidy, it sets none.
     """
 
     def clear(model, optimizer):
@@ -1526,11 +1537,12 @@ for flaws in ((), ("stale",)):
 # ### Your turn
 # Write the test. Take models, optimizers and data of your own. A small model with plain SGD is a good instrument: the
 # weights before a step, minus those after it, divided by the rate, are the gradient that was used. You may look at
-# everything that a step does. Looking into its code or its closure is no test; a new step would come with other ones.
+# everything that a step does. Looking into its code or its closure is no test: the checks have steps that are put
+# together in another way, too.
 
 # %% given
 hint(
-    "Two calls with different batches. For each: which gradient should it use, and which one did it use? Compute the "
+    "Three calls with different batches. For each: which gradient should it use, and which one did it use? Compute the "
     "first with torch.autograd.grad, at the weights before the step.",
     "In which mode was the model during the forward pass? A hook can note it. For which flaws do you compare with the "
     "gradient of this call times the number of samples, with zero, or with the sum of two gradients?",
@@ -1578,14 +1590,57 @@ def diagnose(step: Callable) -> set[str]:
 
 
 # %% given
-@probes.probe
-def diagnosed(diagnose, *settings):
-    """The names that diagnose gives for the step that make_step(*settings) makes, in order."""
+def step_of(moves):
+    """A step that makes these moves in turn, put together in another way than those of make_step."""
+
+    def step(model, optimizer, x, y):
+        factor = 1
+        for move in moves:
+            match move:
+                case "clear":
+                    optimizer.zero_grad()
+                case "train":
+                    model.train()
+                case "eval":
+                    model.eval()
+                case "shift":
+                    x.add_(0.25)
+                case "forward":
+                    loss = F.cross_entropy(model(x), y)
+                case "tail":
+                    loss = F.cross_entropy(model[-1](model[:-1](x).detach()), y)
+                case "times":
+                    factor = len(y)
+                case "backward":
+                    (loss * factor).backward()
+                case "step":
+                    optimizer.step()
+                case "cut":
+                    loss = loss.detach()
+        return loss
+
+    return step
+
+
+def in_order(diagnose, step):
+    """The names that diagnose gives for this step, in order."""
     with torch.random.fork_rng(devices=[]):
-        names = diagnose(make_step(*settings))
+        names = diagnose(step)
     if not isinstance(names, set | frozenset | list | tuple):
         raise TypeError(f"diagnose gave a {type(names).__name__}, not a set")
     return sorted(map(str, names))
+
+
+@probes.probe
+def diagnosed(diagnose, *settings):
+    """The names that diagnose gives for the step that make_step(*settings) makes, in order."""
+    return in_order(diagnose, make_step(*settings))
+
+
+@probes.probe
+def diagnosed_moves(diagnose, moves):
+    """The names that diagnose gives for the step that makes these moves, in order."""
+    return in_order(diagnose, step_of(moves.split()))
 
 
 # %% check: diagnose points=5
@@ -1603,25 +1658,40 @@ with check(
     for place in ("start", "middle", "end", "fill"):
         for tidy in (True, False):
             assert_close(diagnosed(diagnose, [], place, tidy), [], name="the flaws of a sound step")
+with check(
+    "steps that are put together in another way",
+    weight=3,
+    required=True,
+    hint="Do you look at what a step does, or at how it is made?",
+):
+    for t in ("train clear forward backward step cut", "train forward clear backward step clear cut"):
+        assert_close(diagnosed_moves(diagnose, t), [], name="the flaws of a sound step")
+    assert_close(diagnosed_moves(diagnose, "clear train forward backward step"), ["graph"], name="the flaws")
 with check("gradients of earlier calls", weight=3, hint="Which call is the first to show it?"):
     for place in ("start", "middle", "end"):
         assert_close(diagnosed(diagnose, ["accumulates"], place), ["accumulates"], name="the flaws")
+    assert_close(diagnosed_moves(diagnose, "train forward backward step cut"), ["accumulates"], name="the flaws")
 with check("a gradient that is one call old", weight=3, hint="What does the first call change?"):
     for place in ("start", "fill"):
         assert_close(diagnosed(diagnose, ["stale"], place), ["stale"], name="the flaws")
+    assert_close(diagnosed_moves(diagnose, "train step clear forward backward cut"), ["stale"], name="the flaws")
 with check("evaluation mode, also where the step tidies up", weight=3, hint="When do you look at the mode?"):
     for tidy in (True, False):
         for place in ("start", "end"):
             assert_close(diagnosed(diagnose, ["mode"], place, tidy), ["mode"], name="the flaws")
+    assert_close(diagnosed_moves(diagnose, "eval forward clear backward step train cut"), ["mode"], name="the flaws")
 with check("a batch that is changed", weight=2, hint="With what do you compare x after the call?"):
     for place in ("start", "middle"):
         assert_close(diagnosed(diagnose, ["input"], place), ["input"], name="the flaws")
+    assert_close(diagnosed_moves(diagnose, "train clear shift forward backward step cut"), ["input"], name="the flaws")
 with check("parameters without a gradient", weight=3, hint="Which parameters move in each call?"):
     for place in ("start", "end"):
         assert_close(diagnosed(diagnose, ["dead"], place), ["dead"], name="the flaws")
+    assert_close(diagnosed_moves(diagnose, "clear train tail backward step cut"), ["dead"], name="the flaws")
 with check("a sum in place of a mean", weight=3, hint="How large is the gradient that was used?"):
     for place in ("middle", "fill"):
         assert_close(diagnosed(diagnose, ["sum"], place), ["sum"], name="the flaws")
+    assert_close(diagnosed_moves(diagnose, "train times forward clear backward step cut"), ["sum"], name="the flaws")
 with check("a graph, wherever zero_grad stands", weight=1, hint="What does the returned tensor require?"):
     for place in ("middle", "end", "fill"):
         assert_close(diagnosed(diagnose, ["graph"], place), ["graph"], name="the flaws")
@@ -1635,8 +1705,13 @@ with check("two flaws at once", weight=4, hint="Does one flaw hide another one f
         ["dead", "sum"],
         ["accumulates", "dead"],
         ["input", "stale"],
+        ["accumulates", "stale"],
+        ["stale", "sum"],
+        ["dead", "stale"],
     ):
         assert_close(diagnosed(diagnose, t, "start"), t, name="the flaws")
+    got = diagnosed_moves(diagnose, "eval step clear forward backward cut")
+    assert_close(got, ["mode", "stale"], name="the flaws")
 ### END HIDDEN TESTS
 
 # %% [markdown]

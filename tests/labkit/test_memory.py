@@ -57,6 +57,16 @@ def test_models_their_gradients_and_inputs_were_there_before() -> None:
     assert seen.peak == 0
 
 
+def test_what_comes_to_lie_where_a_gradient_lay_counts() -> None:
+    for _ in range(30):
+        model = nn.Linear(8, 8)
+        model(torch.ones(2, 8)).sum().backward()
+        with memory.watch(model) as watch:
+            model.zero_grad()
+            kept = [torch.empty(1000) for _ in range(4)]
+        assert watch.peak == 4 * len(kept) * 1000
+
+
 def test_a_step_goes_up_and_down_again() -> None:
     seen = one_step(layers(), torch.ones(6, 5))
     place, name = seen.marks[0]
