@@ -1016,6 +1016,7 @@ show_curves(curves)
 # and the norm of its gradient, with one seed. What should the two lines show?
 
 # %% given
+torch._dynamo.reset()  # forgets what was compiled before
 for compiling in (False, True):
     torch.manual_seed(3)
     dropped = nn.Sequential(nn.Linear(8, 64), nn.Dropout(0.5), nn.Tanh())
