@@ -7,11 +7,7 @@ import ast
 
 def read_hints(source: str) -> tuple[str, ...]:
     """The hints of such a cell; none where the cell is something else."""
-    try:
-        body = ast.parse(source).body
-    except (SyntaxError, ValueError):
-        return ()
-    match body:
+    match _statements(source):
         case [ast.Expr(value=ast.Call(func=ast.Name(id="hint"), args=args, keywords=[]))]:
             texts = tuple(a.value for a in args if isinstance(a, ast.Constant) and isinstance(a.value, str))
             return texts if len(texts) == len(args) else ()
@@ -20,12 +16,16 @@ def read_hints(source: str) -> tuple[str, ...]:
 
 def line_of_lost_hint(source: str) -> int:
     """The line, from 1, of a hint that stands beside other code, where no notebook folds it; 0 where there is none."""
-    try:
-        body = ast.parse(source).body
-    except (SyntaxError, ValueError):
-        return 0
-    for node in body:
-        match node:
+    for statement in _statements(source):
+        match statement:
             case ast.Expr(value=ast.Call(func=ast.Name(id="hint"))):
-                return node.lineno
+                return statement.lineno
     return 0
+
+
+def _statements(source: str) -> list[ast.stmt]:
+    """Those of the cell; none where it is not Python alone."""
+    try:
+        return ast.parse(source).body
+    except (SyntaxError, ValueError):
+        return []
