@@ -595,16 +595,16 @@ with check("bfloat16 reaches the last layer, and the loss falls", weight=2, requ
 
 def amp_wanted(kind, batches, dtype, lr, momentum=0.0, factor=1.0):
     """Losses and weights, as they should be."""
-    model, losses = make_regressor(kind), []
-    optimizer = torch.optim.SGD(model.parameters(), lr=lr, momentum=momentum)
+    model, found = make_regressor(kind), []
+    sgd = torch.optim.SGD(model.parameters(), lr=lr, momentum=momentum)
     for x, y in batches:
-        optimizer.zero_grad()
+        sgd.zero_grad()
         with torch.autocast(here.type, dtype=dtype):
             loss = factor * lopsided_loss(model(x.to(here)), y.to(here))
         loss.backward()
-        optimizer.step()
-        losses.append(loss.item())
-    return losses, {name: t.cpu() for name, t in probes.state_of(model).items()}
+        sgd.step()
+        found.append(loss.item())
+    return found, {name: t.cpu() for name, t in probes.state_of(model).items()}
 
 
 with check(
