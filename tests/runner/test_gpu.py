@@ -6,6 +6,7 @@ The others put a small program in place of nvidia-smi: what it prints is what th
 from __future__ import annotations
 
 import json
+import os
 import socket
 import sys
 import time
@@ -53,9 +54,14 @@ def test_without_a_driver_there_is_nothing() -> None:
 def runs() -> Iterator[Runs]:
     layers = require(LEVEL)
     limits = Limits(gpu_memory=1 << 30)
-    running = Runs(layers, limits, runtime_paths(), network_for(layers), "cpu", lambda control: time.sleep(60))
+    running = Runs(layers, limits, runtime_paths(), network_for(layers), "cpu", _enter_and_wait)
     yield running
     running.stop_all()
+
+
+def _enter_and_wait(control: int) -> None:
+    os.write(control, b"in its sandbox")
+    time.sleep(60)
 
 
 def test_a_run_that_holds_too_much_on_a_gpu_is_ended_and_its_neighbour_is_not(runs: Runs) -> None:
@@ -65,6 +71,7 @@ def test_a_run_that_holds_too_much_on_a_gpu_is_ended_and_its_neighbour_is_not(ru
         pid, trouble = runs.start(theirs.detach())
         assert pid, trouble
         pids.append(pid)
+        assert ours.recv(64) == b"in its sandbox"
         ours.close()
     runs.on_gpu = lambda: {pids[0]: 2 << 30, pids[1]: 1 << 29}
     runs.poll()
