@@ -745,6 +745,18 @@ def to_device(batch, device, dtype):
     return batch
 
 
+# %% wrong: to_device "the named tuple is the one of the example" fails="tuples stay tuples, lists stay lists, and a named tuple keeps its names"
+def to_device(batch, device, dtype):
+    if isinstance(batch, torch.Tensor):
+        return batch.to(device, dtype if batch.is_floating_point() else None)
+    if isinstance(batch, dict):
+        return {key: to_device(value, device, dtype) for key, value in batch.items()}
+    items = [to_device(item, device, dtype) for item in batch] if isinstance(batch, (list, tuple)) else batch
+    if isinstance(batch, Sample):
+        return Sample(*items)
+    return tuple(items) if isinstance(batch, tuple) else items
+
+
 # %% wrong: to_device "the caller's dict can be filled" fails="batch stays as it is, and lists and dicts are new"
 def to_device(batch, device, dtype):
     if isinstance(batch, torch.Tensor):

@@ -1238,8 +1238,8 @@ print(labels.to(torch.bfloat16).long().tolist())
 # 125 times 8, and 125 fits into eight bits.
 #
 # ### Your turn
-# Write it once, for any nesting. A *named tuple* is a tuple whose items have names, as `Sample` below: it is made by
-# `Sample(image, label)`, not by `Sample([image, label])`. Its class has an attribute `_fields`.
+# Write it once, for any nesting. A *named tuple* is a tuple whose items have names, as `Sample` and `Pair` below: it is
+# made by `Sample(image, label)`, not by `Sample([image, label])`. Its class has an attribute `_fields`.
 
 
 # %% given
@@ -1248,6 +1248,13 @@ class Sample(NamedTuple):
 
     image: Tensor
     label: Tensor
+
+
+class Pair(NamedTuple):
+    """Two views of one image, or two samples, or anything else."""
+
+    left: Any
+    right: Any
 
 
 # %% given
@@ -1343,6 +1350,9 @@ with check(
     assert_close(got[2].image, t.double())
     assert_close(got[2].label, torch.tensor(4))
     assert not hasattr(got[0], "_fields"), "a plain tuple has names now"
+    got = to_device(Pair([t], Sample(t, torch.tensor(4))), "cpu", torch.float64)
+    assert hasattr(got, "right") and hasattr(got.right, "label"), "a named tuple lost its names"
+    assert_close([got.left, got.right.image], [[t.double()], t.double()])
 with check("what is no tensor is handed on as it is", hint="What is a string made of? Is it a container for you?"):
     batch = {"name": "train", "none": None, "count": 3, "rate": 0.5, "flag": True, "names": ["a", ("bc", None)]}
     assert_close(to_device(batch, "cpu", torch.float64), dict(batch))

@@ -370,7 +370,7 @@ def predict(model, x):
     return torch.no_grad()(other)(x)
 
 
-# %% right: predict "train() from the outside to the inside, and the grad mode by hand"
+# %% right: predict "the grad mode by hand"
 def predict(model, x):
     before = [(m, m.training) for m in model.modules()]
     recording = torch.is_grad_enabled()
@@ -380,6 +380,18 @@ def predict(model, x):
         return model(x)
     finally:
         torch.set_grad_enabled(recording)
+        for m, training in before:
+            m.training = training
+
+
+# %% wrong: predict "train() from the outside to the inside" fails="each module is in the mode that it was in | the modes come back after an error too"
+def predict(model, x):
+    before = [(m, m.training) for m in model.modules()]
+    model.eval()
+    try:
+        with torch.no_grad():
+            return model(x)
+    finally:
         for m, training in before:
             m.train(training)
 

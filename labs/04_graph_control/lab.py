@@ -826,11 +826,14 @@ class Meter(nn.Module):
 
 
 def make_classifier(seed=2):
+    """A body and a head, with one dropout layer that is a part of both."""
     with torch.random.fork_rng(devices=[]):
         torch.manual_seed(seed)
         width = 4 + seed
-        body = nn.Sequential(nn.Linear(3, width), nn.BatchNorm1d(width), nn.Tanh(), nn.Dropout(0.5))
-        model = nn.Sequential(body, nn.Linear(width, 2), Meter())
+        dropout = nn.Dropout(0.5)
+        body = nn.Sequential(nn.Linear(3, width), nn.BatchNorm1d(width), nn.Tanh(), dropout)
+        head = nn.Sequential(dropout, nn.Linear(width, 2))
+        model = nn.Sequential(body, head, Meter())
         body[1].running_mean.uniform_(-1, 1)
         body[1].running_var.uniform_(0.5, 2)
     return model
@@ -920,7 +923,7 @@ with check(
     for seed, count, evaluating in (
         (3, 1, []),
         (4, 5, ["0.1"]),
-        (5, 2, ["", "0", "0.0", "0.1", "0.2", "0.3", "1", "2"]),
+        (5, 2, ["", "0", "0.0", "0.1", "0.2", "0.3", "1", "1.1", "2"]),
     ):
         t = torch.linspace(-1, 2, 3 * count).reshape(3, count).T
         want = make_classifier(seed).eval()(t).detach()
@@ -929,7 +932,7 @@ with check(
 with check(
     "each module is in the mode that it was in",
     weight=4,
-    hint="Is one flag enough for a whole model?",
+    hint="Is one flag enough for a whole model? And which modules does train(flag) reach, if one has two parents?",
 ):
     t = torch.tensor([[1.0, 2.0, 3.0], [-1.0, 0.5, 2.0]])
     want = make_classifier().eval()(t)[:, :2].detach()
@@ -939,7 +942,7 @@ with check(
         ["0", "0.1", "0.3"],
         ["", "1", "2"],
         ["0"],
-        ["", "0", "0.0", "0.1", "0.2", "0.3", "1", "2"],
+        ["", "0", "0.0", "0.1", "0.2", "0.3", "1", "1.1", "2"],
     ):
         got = predicted(predict, t, evaluating)
         assert_close(got["result"][:, :2], want)
@@ -949,7 +952,7 @@ with check(
     weight=2,
     hint="Was the model in evaluation mode at each moment when it ran?",
 ):
-    for seed, frozen in ((2, []), (6, ["0.0.weight", "1.bias"])):
+    for seed, frozen in ((2, []), (6, ["0.0.weight", "1.1.bias"])):
         t = torch.tensor([[1.0, 2.0, 30.0], [-1.0, 0.5, 2.0]])
         want, before = make_classifier(seed).eval()(t)[:, :2].detach(), probes.state_of(make_classifier(seed))
         got = predicted(predict, t, (), seed, frozen=frozen)
@@ -974,8 +977,9 @@ with check("recording is afterwards as it was, on or off", guard=True, hint="Do 
 # Lab 6 uses this for validation in a training loop. There the mistake costs most: validation runs after each epoch, so
 # the modes go wrong after the first one, and the losses look a little strange from then on.
 #
-# `module.training = flag` sets one flag, and `module.train(flag)` sets it for everything inside too. With `train`, in
-# which order would you have to go through the modules?
+# `module.training = flag` sets one flag, and `module.train(flag)` sets it for everything inside too. With `train` you
+# would have to go from the outside to the inside. Even that is not enough here: which module has two parents, and whose
+# flag would it get?
 
 # %% [markdown]
 # ## Inference mode

@@ -890,6 +890,13 @@ def scale_by_average(x, average, rate):
     return x * factor
 
 
+# %% wrong: scale_by_average "statistics are float32" fails="in float64, all of its digits"
+def scale_by_average(x, average, rate):
+    mean = x.detach().abs().float().mean(0)
+    average.copy_((1 - rate) * average.float() + rate * mean)
+    return x / average.clone()
+
+
 # %% wrong: scale_by_average "the division can keep the buffer itself" fails="two calls before backward give both gradients" raises=RuntimeError
 def scale_by_average(x, average, rate):
     with torch.no_grad():
@@ -910,7 +917,7 @@ def scale_by_average(x, average, rate):
     return x / average.detach()
 
 
-# %% wrong: scale_by_average "average = ... changes the buffer" fails="one call: the average moves, and the result is divided by it | other rates and sizes, and float64 | two calls before backward give both gradients | another name for the average's memory sees the new average"
+# %% wrong: scale_by_average "average = ... changes the buffer" fails="one call: the average moves, and the result is divided by it | other rates and sizes, and float64 | in float64, all of its digits | two calls before backward give both gradients | another name for the average's memory sees the new average"
 def scale_by_average(x, average, rate):
     average = (1 - rate) * average + rate * x.detach().abs().mean(0)
     return x / average
@@ -930,7 +937,7 @@ def scale_by_average(x, average, rate):
     return x / new
 
 
-# %% wrong: scale_by_average "divide first, then move" fails="one call: the average moves, and the result is divided by it | other rates and sizes, and float64 | two calls before backward give both gradients | the average is a constant in the gradient, and has no history"
+# %% wrong: scale_by_average "divide first, then move" fails="one call: the average moves, and the result is divided by it | other rates and sizes, and float64 | in float64, all of its digits | two calls before backward give both gradients | the average is a constant in the gradient, and has no history"
 def scale_by_average(x, average, rate):
     result = x / average.clone()
     with torch.no_grad():
@@ -938,7 +945,7 @@ def scale_by_average(x, average, rate):
     return result
 
 
-# %% wrong: scale_by_average "rate is the share of the old average" fails="other rates and sizes, and float64 | two calls before backward give both gradients"
+# %% wrong: scale_by_average "rate is the share of the old average" fails="other rates and sizes, and float64 | in float64, all of its digits | two calls before backward give both gradients"
 def scale_by_average(x, average, rate):
     with torch.no_grad():
         average.mul_(rate).add_((1 - rate) * x.abs().mean(0))

@@ -1597,6 +1597,13 @@ with check(
             got = scale_by_average(t, t_average, rate)
             assert_close(got, want)
             assert_close(t_average, moved, name="average")
+with check("in float64, all of its digits", hint="Which of your tensors has another dtype than x?"):
+    t = torch.tensor([[1.0, -2.0], [3.0, 6.0]], dtype=torch.float64) / 7
+    t_average = torch.tensor([1.0, 2.0], dtype=torch.float64) / 3
+    moved = 0.7 * t_average + 0.3 * t.abs().mean(0)
+    got = scale_by_average(t, t_average, 0.3)
+    assert_close(got, t / moved, rtol=1e-12, atol=0)
+    assert_close(t_average, moved, rtol=1e-12, atol=0, name="average")
 with check(
     "two calls before backward give both gradients",
     weight=5,

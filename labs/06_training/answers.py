@@ -208,6 +208,23 @@ def warmup_cosine(step, warmup, total, peak):
     return float(peak * torch.cos(progress * math.pi / 2) ** 2)
 
 
+# %% right: warmup_cosine "zero is zero, also as an int"
+def warmup_cosine(step, warmup, total, peak):
+    if step >= total:
+        return 0
+    if step < warmup:
+        return (step + 1) * peak / warmup
+    return (1 + math.cos((step - warmup) / (total - warmup) * math.pi)) * peak / 2
+
+
+# %% wrong: warmup_cosine "a tensor is a number" fails="four steps of warm-up, and then down to zero at step 12 | every step of other schedules | no warm-up | after the last step it stays at zero"
+def warmup_cosine(step, warmup, total, peak):
+    if step < warmup:
+        return torch.tensor(peak * (step + 1) / warmup)
+    progress = min(1.0, (step - warmup) / (total - warmup))
+    return torch.tensor(peak * 0.5 * (1 + math.cos(math.pi * progress)))
+
+
 # %% wrong: warmup_cosine "step 0 has the rate 0" fails="four steps of warm-up, and then down to zero at step 12 | every step of other schedules"
 def warmup_cosine(step, warmup, total, peak):
     if step < warmup:

@@ -352,7 +352,7 @@ def warmup_cosine(step: int, warmup: int, total: int, peak: float) -> float:
 
     Steps 0 to warmup - 1 grow in equal parts: step 0 has peak / warmup, step warmup - 1 has peak.
     From step warmup on it falls along half a cosine wave: step warmup has peak, step total has 0.
-    Every step from total on has 0. warmup: 0 <= warmup < total; 0 means no warm-up. Returns a Python float.
+    Every step from total on has 0. warmup: 0 <= warmup < total; 0 means no warm-up. Returns a number, not a tensor.
     """
     ### BEGIN SOLUTION
     if step < warmup:
