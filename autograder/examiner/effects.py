@@ -93,19 +93,20 @@ def look_at(source: str) -> Cell:
         return Cell()
     symbols = table.get_symbols()
     bound = frozenset(s.get_name() for s in symbols if s.is_assigned() or s.is_imported() or s.is_namespace())
+    nodes = top_level(tree)
     given_values = frozenset(
-        node.id for node in _top_level(tree) if isinstance(node, ast.Name) and not isinstance(node.ctx, ast.Load)
-    ) | frozenset(node.name for node in _top_level(tree) if isinstance(node, ast.ExceptHandler) and node.name)
+        node.id for node in nodes if isinstance(node, ast.Name) and not isinstance(node.ctx, ast.Load)
+    ) | frozenset(node.name for node in nodes if isinstance(node, ast.ExceptHandler) and node.name)
     inside, outside = frozenset(_globals(table, functions=True)), frozenset(_globals(table, functions=False))
     read = frozenset(s.get_name() for s in symbols if s.is_referenced()) | inside | outside
-    writes = [root_of(node) for node in _top_level(tree) if _is_written_into(node)]
+    writes = [root_of(node) for node in nodes if _is_written_into(node)]
     return Cell(
         binds=bound & given_values,
         defines=bound - given_values,
         reads=read,
         recalls=inside,
         writes=frozenset(filter(None, writes)),
-        plain=all(writes) and _is_plain(tree, inside),
+        plain=all(writes) and _is_plain(tree, nodes, inside),
     )
 
 
@@ -118,12 +119,13 @@ def _globals(table: symtable.SymbolTable, functions: bool) -> Iterator[str]:
             yield from _globals(child, functions)
 
 
-def _top_level(tree: ast.AST) -> Iterator[ast.AST]:
+def top_level(tree: ast.AST) -> list[ast.AST]:
     """All nodes that are evaluated as the cell runs: none of the inside of functions and classes."""
-    for node in ast.iter_child_nodes(tree):
-        yield node
+    found = [tree]
+    for node in found:
         if not isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef | ast.ClassDef | ast.Lambda):
-            yield from _top_level(node)
+            found.extend(ast.iter_child_nodes(node))
+    return found[1:]
 
 
 def _is_written_into(node: ast.AST) -> bool:
@@ -137,9 +139,9 @@ def root_of(node: ast.AST) -> str:
     return node.id if isinstance(node, ast.Name) else ""
 
 
-def _is_plain(tree: ast.Module, shared: frozenset[str]) -> bool:
-    """shared: the global names in its functions."""
-    inside = {id(node) for node in ast.walk(tree)} - {id(node) for node in _top_level(tree)}
+def _is_plain(tree: ast.Module, outside: list[ast.AST], shared: frozenset[str]) -> bool:
+    """outside: what runs as the cell does. shared: the global names in its functions."""
+    inside = {id(node) for node in ast.walk(tree)} - set(map(id, outside))
     for node in ast.walk(tree):
         match node:
             case ast.Global():

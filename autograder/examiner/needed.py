@@ -1,48 +1,124 @@
-"""Which given cells a lab's checks depend on. The others, examples to be looked at, need not run beside the checks."""
+"""Which given cells a lab's checks depend on. The others, examples to be looked at, need not run beside the checks.
+
+Each cell that binds a name makes a version of it. A check needs the cells that made the versions that it reads, what
+those read in turn, and every cell that had such a version in hand, under this name or another: it may have written into
+it. Random numbers make no cell depend on another: the builder asks each to seed its own. In doubt a cell is needed: to
+run them all is always right.
+"""
 
 from __future__ import annotations
 
 import ast
+import builtins
 import functools
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass, field
 
 from autograder.examiner.effects import look_at, root_of
+from autograder.examiner.exposed import exposed
 
 # What a cell may leave in the process that no name shows.
-SETTINGS = ("seed", "filterwarnings", "simplefilter", "set_", "register", "use_", "rcParams")
+FILTERS = frozenset({"filterwarnings", "simplefilter"})
+SETTINGS = (*FILTERS, "set_", "register", "use_", "rcParams")
+Version = tuple[str, int]  # a name, and the place of the cell that bound it
+
+
+@dataclass
+class Needs:
+    """Of one cell. reads: versions that it reads as it runs. touches: those whose values it may write into.
+
+    recalls: names that functions in what it binds may read when they are called.
+    """
+
+    reads: set[Version] = field(default_factory=set)
+    touches: set[Version] = field(default_factory=set)
+    recalls: frozenset[str] = frozenset()
 
 
 @functools.lru_cache(maxsize=64)
-def needed(given: tuple[str, ...], checks: tuple[str, ...]) -> frozenset[str]:
-    """The sources of given cells that bind what a check reads, that write into it, or that change a setting.
+def needed(cells: tuple[tuple[bool, str], ...]) -> frozenset[int]:
+    """The places of the given cells that a check depends on, or that change a setting.
 
-    Taken without order, and further than need be: a cell counts for all that it could do to a name that is read.
+    cells: of the lab, in order: whether it is a check, and its source.
     """
-    cells = {source: look_at(source) for source in given}
-    values = frozenset(name for cell in cells.values() for name in cell.binds)
-    found = {source for source in given if _changes_a_setting(source) or not cells[source].writes <= values}
-    wanted: frozenset[str] = frozenset()
-    for source in [*checks, *found]:
-        wanted |= look_at(source).reads
-    while True:
-        more = {
-            source
-            for source, cell in cells.items()
-            if source not in found and ((cell.binds | cell.defines) & wanted or cell.reads & wanted & values)
-        }
-        if not more:
-            return frozenset(found)
-        found |= more
-        for source in more:
-            wanted |= cells[source].reads
+    given = {place: source for place, (is_check, source) in enumerate(cells) if not is_check}
+    needs = _needs(cells)
+    imported = _imported(given.values())
+    touched = _together(need.touches for need in needs)
+    found: set[int] = set()
+    left = {place for place in range(len(cells)) if place not in given or _changes_a_setting(given[place], imported)}
+    while left:
+        place = left.pop()
+        found.add(place)
+        for version in needs[place].reads | needs[place].touches:
+            left |= {version[1], *touched.get(version, ())} - found
+    return frozenset(found & given.keys())
 
 
-def _changes_a_setting(source: str) -> bool:
-    """By the names it uses; of attributes, those of modules and classes, and so not a generator's manual_seed()."""
-    try:
-        nodes = list(ast.walk(ast.parse(source)))
-    except SyntaxError:
-        return True
-    names = [node.id for node in nodes if isinstance(node, ast.Name)]
-    names += [node.attr for node in nodes if isinstance(node, ast.Attribute) and root_of(node)]
-    star = any(isinstance(n, ast.ImportFrom) and n.names[0].name == "*" for n in nodes)
-    return star or any(setting in name for name in names for setting in SETTINGS)
+def _needs(cells: Sequence[tuple[bool, str]]) -> list[Needs]:
+    given = [look_at(source) for is_check, source in cells if not is_check]
+    values = frozenset(name for cell in given for name in cell.binds)
+    known = values.union(*(cell.defines for cell in given), dir(builtins))
+    current: dict[str, set[int]] = {}
+    needs: list[Needs] = []
+    for place, (is_check, source) in enumerate(cells):
+        cell, (reads, surely) = look_at(source), exposed(source)
+        read = _through_functions(reads | cell.recalls, current, needs)
+        need = Needs({(name, at) for name in read for at in current.get(name, ())})
+        needs.append(need)
+        if is_check:
+            continue
+        need.recalls = cell.recalls.union(*(needs[at].recalls for _, at in need.reads))
+        need.touches = {(name, place) for name in cell.binds} | {v for v in need.reads if v[0] in values | cell.writes}
+        if not reads | cell.recalls <= known:
+            surely = frozenset()  # an exercise may raise
+        for name in cell.binds | cell.defines:
+            current[name] = {place} if name in surely else {place, *current.get(name, ())}
+    return needs
+
+
+def _through_functions(names: frozenset[str], current: dict[str, set[int]], needs: list[Needs]) -> set[str]:
+    """The names, and those that functions of these names read when they are called."""
+    found: set[str] = set()
+    left = set(names)
+    while left:
+        name = left.pop()
+        found.add(name)
+        left |= frozenset().union(*(needs[place].recalls for place in current.get(name, ()))) - found
+    return found
+
+
+def _together(groups: Iterable[set[Version]]) -> dict[Version, set[int]]:
+    """Version -> the places of the cells that may have it in hand, for values that a cell had in hand at once may be
+    kept in one another."""
+    member: dict[Version, tuple[set[Version], set[int]]] = {}
+    for place, versions in enumerate(groups):
+        all_of, places = set(versions), {place} if versions else set()
+        for version in versions:
+            others, elsewhere = member.get(version, (set(), set()))
+            all_of |= others
+            places |= elsewhere
+        member |= dict.fromkeys(all_of, (all_of, places))
+    return {version: places for version, (_, places) in member.items()}
+
+
+def _changes_a_setting(source: str, imported: frozenset[str]) -> bool:
+    """By the names it uses, of what is imported. What a `with` sets, it sets back."""
+    left: list[tuple[ast.AST, tuple[str, ...]]] = [(ast.parse(source), SETTINGS)]
+    while left:
+        node, settings = left.pop()
+        if isinstance(node, ast.With):
+            kept = "catch_warnings" in ast.unparse(node.items[0])
+            left += [(n, tuple(set(settings) - FILTERS) if kept else settings) for n in node.body]
+            continue
+        name = node.id if isinstance(node, ast.Name) else node.attr if isinstance(node, ast.Attribute) else ""
+        sets = name == "seed" or any(setting in name for setting in settings)
+        if sets and root_of(node) in imported:
+            return True
+        left += [(child, settings) for child in ast.iter_child_nodes(node)]
+    return False
+
+
+def _imported(sources: Iterable[str]) -> frozenset[str]:
+    nodes = [n for source in sources for n in ast.walk(ast.parse(source)) if isinstance(n, ast.alias)]
+    return frozenset(n.asname or n.name.partition(".")[0] for n in nodes)

@@ -85,7 +85,7 @@ def _run_cells(steps: Sequence[Step], exercises: Sequence[str], student: Student
             except Stopped as stopped:
                 last.stopped = str(stopped)
                 last.outputs = [_error(str(stopped))]
-        if step.kind == "check" or (step.source in beside and uses(step.source, defined)):
+        if step.kind == "check" or (step.id in beside and uses(step.source, defined)):
             student.mark(step.id)
     _blame(last, student.share)
     return seen
@@ -107,7 +107,7 @@ def _run_checks(
         seed(0)
     namespace, beside = new_namespace(), _beside_the_checks(steps)
     for step, defined in _with_names(steps, exercises):
-        if step.source in beside:
+        if step.id in beside:
             with _lines(student, step.id, clock) as line, contextlib.suppress(Exception):
                 run_given(step.source, f"<{step.id}>", namespace, defined, line)  # which may show the student's result
         elif step.kind == "check":
@@ -116,8 +116,9 @@ def _run_checks(
 
 
 def _beside_the_checks(steps: Sequence[Step]) -> frozenset[str]:
-    given, checks = (tuple(s.source for s in steps if s.kind == kind) for kind in ("given", "check"))
-    return needed(given, checks)
+    """The ids of given cells that run here too."""
+    ours = [step for step in steps if step.kind in ("given", "check")]
+    return frozenset(ours[place].id for place in needed(tuple((s.kind == "check", s.source) for s in ours)))
 
 
 def _with_names(steps: Sequence[Step], exercises: Sequence[str]) -> Iterator[tuple[Step, list[str]]]:

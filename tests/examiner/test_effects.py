@@ -8,7 +8,6 @@ import pytest
 
 from autograder.examiner import student
 from autograder.examiner.effects import Effects, look_at
-from autograder.examiner.needed import needed
 from autograder.examiner.process import StudentProcess
 from autograder.examiner.submission import Step, examine
 from autograder.runner.warm import Warm
@@ -108,22 +107,6 @@ def test_what_an_exercise_may_come_to_decides(cells: list[str], alone: bool) -> 
     for source in cells[:-1]:
         effects.leaves_alone(source, given=False)
     assert effects.leaves_alone(cells[-1], given=True) is alone
-
-
-def test_given_cells_are_needed_where_a_check_could_tell_that_they_did_not_run() -> None:
-    cells = {
-        "imports": "import torch",
-        "data": "data = torch.ones(3)",
-        "changes it": "data.add_(1)",
-        "writes into it": "data[0] = 7",
-        "makes what makes it": "size = 3",
-        "uses that": "def make():\n    return torch.zeros(size)",
-        "seeds": "torch.manual_seed(3)",
-        "only shows": "shown = torch.arange(4)\nprint(shown)",
-        "is alone": "other = 5",
-    }
-    found = needed(tuple(cells.values()), ('with check("a"):\n    assert f(make()) == data.sum()\n',))
-    assert [name for name in cells if cells[name] not in found] == ["only shows", "is alone"]
 
 
 class Counted(Warm):
