@@ -27,12 +27,12 @@ Version = tuple[str, int]  # a name, and the place of the cell that bound it
 class Needs:
     """Of one cell. reads: versions that it reads as it runs. touches: those whose values it may write into.
 
-    recalls: names that functions in what it binds may read when they are called.
+    recalls: for each name that it binds, those that functions in its value may read when they are called.
     """
 
     reads: set[Version] = field(default_factory=set)
     touches: set[Version] = field(default_factory=set)
-    recalls: frozenset[str] = frozenset()
+    recalls: dict[str, frozenset[str]] = field(default_factory=dict)
 
 
 @functools.lru_cache(maxsize=64)
@@ -50,7 +50,7 @@ def needed(cells: tuple[tuple[bool, str], ...]) -> frozenset[int]:
     while left:
         place = left.pop()
         found.add(place)
-        for version in needs[place].reads | needs[place].touches:
+        for version in needs[place].reads:
             left |= {version[1], *touched.get(version, ())} - found
     return frozenset(found & given.keys())
 
@@ -58,6 +58,7 @@ def needed(cells: tuple[tuple[bool, str], ...]) -> frozenset[int]:
 def _needs(cells: Sequence[tuple[bool, str]]) -> list[Needs]:
     given = [look_at(source) for is_check, source in cells if not is_check]
     values = frozenset(name for cell in given for name in cell.binds)
+    fixed = _fixed([source for is_check, source in cells if not is_check])
     known = values.union(*(cell.defines for cell in given), dir(builtins))
     current: dict[str, set[int]] = {}
     needs: list[Needs] = []
@@ -68,8 +69,11 @@ def _needs(cells: Sequence[tuple[bool, str]]) -> list[Needs]:
         needs.append(need)
         if is_check:
             continue
-        need.recalls = cell.recalls.union(*(needs[at].recalls for _, at in need.reads))
+        functions = _functions(source, cell.recalls)
+        kept = cell.recalls.union(*(needs[at].recalls.get(name, ()) for name, at in need.reads))
+        need.recalls = dict.fromkeys(cell.binds | cell.defines, kept) | functions
         need.touches = {(name, place) for name in cell.binds} | {v for v in need.reads if v[0] in values | cell.writes}
+        need.touches = {version for version in need.touches if version[0] not in fixed}
         if not reads | cell.recalls <= known:
             surely = frozenset()  # an exercise may raise
         for name in cell.binds | cell.defines:
@@ -84,8 +88,20 @@ def _through_functions(names: frozenset[str], current: dict[str, set[int]], need
     while left:
         name = left.pop()
         found.add(name)
-        left |= frozenset().union(*(needs[place].recalls for place in current.get(name, ()))) - found
+        left |= frozenset().union(*(needs[place].recalls[name] for place in current.get(name, ()))) - found
     return found
+
+
+def _functions(source: str, recalls: frozenset[str]) -> dict[str, frozenset[str]]:
+    """The cell's functions and classes that are bound once, and those of the names `recalls` that each reads."""
+    body = ast.parse(source).body
+    made = [node for node in body if isinstance(node, ast.FunctionDef | ast.ClassDef)]
+    once = [node for node in made if sum(node.name == other.name for other in made) == 1]
+    return {
+        node.name: recalls.intersection(n.id for n in ast.walk(node) if isinstance(n, ast.Name))
+        for node in once
+        if node.name not in look_at(source).binds
+    }
 
 
 def _together(groups: Iterable[set[Version]]) -> dict[Version, set[int]]:
@@ -100,6 +116,27 @@ def _together(groups: Iterable[set[Version]]) -> dict[Version, set[int]]:
             places |= elsewhere
         member |= dict.fromkeys(all_of, (all_of, places))
     return {version: places for version, (_, places) in member.items()}
+
+
+def _fixed(sources: Iterable[str]) -> frozenset[str]:
+    """Names that are bound to constants and devices only, which nobody can write into."""
+    nodes = [node for source in sources for node in ast.walk(ast.parse(source))]
+    fixed = {id(target) for n in nodes if isinstance(n, ast.Assign) and _is_fixed(n.value) for target in n.targets}
+    stored = [n for n in nodes if isinstance(n, ast.Name) and isinstance(n.ctx, ast.Store)]
+    return frozenset(n.id for n in stored) - {n.id for n in stored if id(n) not in fixed}
+
+
+def _is_fixed(node: ast.AST) -> bool:
+    match node:
+        case ast.Constant():
+            return True
+        case ast.UnaryOp(operand=operand):
+            return _is_fixed(operand)
+        case ast.Tuple(elts=items):
+            return all(map(_is_fixed, items))
+        case ast.Call(func=function):
+            return ast.unparse(function) in ("device", "torch.device")
+    return False
 
 
 def _changes_a_setting(source: str, imported: frozenset[str]) -> bool:

@@ -156,6 +156,7 @@ def by_shape(x):
     return x.sin() if x.shape[0] > 2 else x.cos()
 
 
+# %% given
 for function in (smooth, branching, printing, asking, appending, by_shape):
     forget()
     recorder = Recorder()

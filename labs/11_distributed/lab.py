@@ -10,6 +10,7 @@ import torch._dynamo  # DDP needs it, and would import it again in each process
 import torch.distributed as dist
 import torch.nn.functional as F
 from torch import Tensor, nn
+from torch.nn.parallel import DistributedDataParallel as DDP
 from torch.utils.data import DistributedSampler, TensorDataset
 
 from labkit import (
@@ -24,8 +25,6 @@ from labkit import (
     probes,
     show_traffic,
 )
-
-DDP = nn.parallel.DistributedDataParallel
 
 # %% [markdown]
 # # Many processes, one gradient

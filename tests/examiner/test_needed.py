@@ -35,6 +35,7 @@ NEEDED = {
     "a setting": ["torch.set_default_dtype(torch.float64)"],
     "a filter": ["warnings.simplefilter('error')"],
     "a module's attribute": ["torch.softmax = None"],
+    "what was in hand with a list": (["n = [3]", "data = torch.ones(n)", "n.append(2)"]),
     "a sum that goes on": ["data = torch.ones(3)", "data += 1"],
 }
 LEFT_OUT = {
@@ -45,6 +46,11 @@ LEFT_OUT = {
     "a filter that is set back": (["with warnings.catch_warnings():\n    warnings.simplefilter('error')"], [0]),
     "a mode that is set back": (["with torch.set_grad_enabled(False):\n    print(torch.ones(1))"], [0]),
     "seeds": (["torch.manual_seed(3)\nprint(torch.rand(1))"], [0]),
+    "what was in hand with a number": (["n = 3", "data = torch.ones(n)", "print(n, torch.ones(n))"], [2]),
+    "what another function of the cell reads": (
+        ["kept = [1]\ndef make(t):\n    return t\ndef grow():\n    kept.append(1)", "grow()"],
+        [1],
+    ),
     "a parameter of a function": (["data = torch.ones(1)", "def other(data):\n    return data"], [1]),
 }
 
