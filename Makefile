@@ -29,11 +29,11 @@ lab: $(STAMP) ## open JupyterLab on copies of the released labs, in work/
 	$(BIN)/jupyter lab --notebook-dir work $(if $(filter 0,$(shell id -u)),--allow-root)
 
 test: $(STAMP) ## run all tests (at most 15 minutes on two cores)
-	$(BIN)/pytest -n 2 --dist loadfile
+	$(BIN)/pytest -n 2 --dist loadfile --no-loadscope-reorder
 
 nightly: $(STAMP) image-test ## what takes longer: images, mutants of every reference solution, fifty times the fuzzing
 	$(BIN)/gradlab prove --mutate
-	HYPOTHESIS_PROFILE=nightly $(BIN)/pytest -n 2 tests/build tests/wire tests/submission tests/examiner/test_outputs.py tests/results tests/runner/test_resume.py tests/prove/test_attempts.py
+	HYPOTHESIS_PROFILE=nightly $(BIN)/pytest -n 2 tests/build tests/wire tests/submission tests/examiner/test_outputs.py tests/results tests/runner/test_resume.py tests/prove/test_attempts.py tests/browser/test_labs_in_a_window.py
 
 image-test: $(STAMP) ## build both images of the Dockerfile and run them, without a Docker engine (needs root)
 	GRADLAB_IMAGES=1 $(BIN)/pytest -s --timeout 2400 tests/images

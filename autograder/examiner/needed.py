@@ -56,6 +56,7 @@ def needed(cells: tuple[tuple[bool, str], ...]) -> frozenset[int]:
 
 
 def _needs(cells: Sequence[tuple[bool, str]]) -> list[Needs]:
+    """What each cell needs, by following the names from the first cell to the last. Checks bind nothing for others."""
     given = [look_at(source) for is_check, source in cells if not is_check]
     values = frozenset(name for cell in given for name in cell.binds)
     fixed = _fixed([source for is_check, source in cells if not is_check])
@@ -72,8 +73,8 @@ def _needs(cells: Sequence[tuple[bool, str]]) -> list[Needs]:
         functions = _functions(source, cell.recalls)
         kept = cell.recalls.union(*(needs[at].recalls.get(name, ()) for name, at in need.reads))
         need.recalls = dict.fromkeys(cell.binds | cell.defines, kept) | functions
-        need.touches = {(name, place) for name in cell.binds} | {v for v in need.reads if v[0] in values | cell.writes}
-        need.touches = {version for version in need.touches if version[0] not in fixed}
+        in_hand = {(name, place) for name in cell.binds} | need.reads
+        need.touches = {version for version in in_hand if version[0] in values - fixed | cell.writes}
         if not reads | cell.recalls <= known:
             surely = frozenset()  # an exercise may raise
         for name in cell.binds | cell.defines:

@@ -868,7 +868,8 @@ def loops(f, *args):
     forget()
     written_only = mock.patch.object(AsyncCompile, "cpp_pybinding", keep)
     no_vectors = mock.patch("torch._inductor.cpu_vec_isa.valid_vec_isa_list", lambda: [])  # shorter to read
-    with torch.no_grad(), written_only, no_vectors:
+    one_thread = torch._inductor.config.patch({"cpp.threads": 1})  # the same code on each machine
+    with torch.no_grad(), written_only, no_vectors, one_thread:
         torch.compile(f)(*args)
     forget()
     return found

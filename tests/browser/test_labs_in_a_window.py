@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 import re
 import shutil
 from collections.abc import Iterator
@@ -13,11 +12,12 @@ from lab_pages import NotebookPage
 from lab_server import LabServer, lab_server
 from playwright.sync_api import Locator, Page, expect
 
+from tests.conftest import NIGHTLY
+
 pytestmark = [pytest.mark.browser, pytest.mark.slow]
 
 RELEASE = Path(__file__).parents[2] / "release"
 LABS = sorted(path.name for path in RELEASE.iterdir())
-NIGHTLY = os.environ.get("HYPOTHESIS_PROFILE") == "nightly"
 
 
 @pytest.fixture

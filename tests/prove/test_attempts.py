@@ -18,8 +18,8 @@ from autograder.prove.answers import read_answers
 from autograder.prove.judge import judge_generated
 from autograder.prove.trial import Bench, Trial, benches, notebook_points
 from autograder.sandbox.processes import stat_fields
+from tests.conftest import NIGHTLY
 
-NIGHTLY = os.environ.get("HYPOTHESIS_PROFILE") == "nightly"
 SOURCE = '''
 # %% [markdown]
 # # Doubles

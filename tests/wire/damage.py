@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 import random
 import resource
 from collections.abc import Iterator
@@ -11,7 +10,6 @@ from typing import Any
 
 from autograder.wire.frames import WireError, from_bytes, to_bytes
 
-NIGHTLY = os.environ.get("HYPOTHESIS_PROFILE") == "nightly"
 MESSAGES = 10  # damaged ones of each example
 MORE_MEMORY = 512 * 2**20  # bytes that damaged messages may cost at most
 

@@ -15,8 +15,9 @@ from autograder.wire import blocks
 from autograder.wire.exchange import Exchange
 from autograder.wire.frames import WireError, from_bytes, to_bytes
 from autograder.wire.tensors import DTYPES
+from tests.conftest import NIGHTLY
 from tests.examiner.observe import differences, observe
-from tests.wire.damage import NIGHTLY, bounded_memory
+from tests.wire.damage import bounded_memory
 
 DTYPE = st.sampled_from(sorted(DTYPES))
 SIMPLE = st.none() | st.booleans() | st.integers() | st.floats() | st.complex_numbers() | st.text() | st.binary()

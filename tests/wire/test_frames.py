@@ -13,7 +13,8 @@ from hypothesis import strategies as st
 
 from autograder.wire import frames
 from autograder.wire.frames import HEADER, WireClosed, WireError, WireTimeout, from_bytes, receive, send, to_bytes
-from tests.wire.damage import NIGHTLY, bounded_memory
+from tests.conftest import NIGHTLY
+from tests.wire.damage import bounded_memory
 
 SIMPLE = st.none() | st.booleans() | st.integers(-(2**63), 2**63 - 1) | st.floats() | st.text() | st.binary()
 PLAIN = st.recursive(SIMPLE, lambda inner: st.lists(inner, max_size=5), max_leaves=30)

@@ -17,7 +17,8 @@ from autograder.examiner.remote import World
 from autograder.student.calls import Calls
 from autograder.wire.ambient import Ambient
 from autograder.wire.frames import WireError, from_bytes, to_bytes
-from tests.wire.damage import MESSAGES, NIGHTLY, bounded_memory, damaged
+from tests.conftest import NIGHTLY
+from tests.wire.damage import MESSAGES, bounded_memory, damaged
 
 EXAMPLES = (100_000 if NIGHTLY else 5_000) // MESSAGES // 2
 SECONDS = 5.0  # for one message
