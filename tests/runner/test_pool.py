@@ -95,9 +95,14 @@ def test_nothing_to_grade_starts_nothing(monkeypatch: pytest.MonkeyPatch) -> Non
 
 def test_a_pool_that_is_told_to_stop_lets_go_and_leaves_no_process(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(work, "grade_task", grade_task)
+    before = warm_processes()
     stop = Event()
     running = grade_all(map(task, ("ada", "ben", "hangs", "hangs")), SETTINGS, 2, (), stop)
     next(running)
     stop.set()
     list(running)
-    assert not [pid for pid, command in children(os.getpid()) if "warm_main" in command]
+    assert warm_processes() == before
+
+
+def warm_processes() -> list[int]:
+    return sorted(pid for pid, command in children(os.getpid()) if "warm_main" in command)

@@ -18,11 +18,12 @@ from autograder.errors import GradlabError
 from autograder.runner import grading
 from autograder.runner.grade import alone, grade_lab, on_this_machine
 from autograder.runner.nbgrader_api import open_course
+from tests.conftest import NIGHTLY
 from tests.runner.graded_class import LAB, SLOWLY, WRONG, gradebook_rows, hand_in, written
 from tests.runner.processes import children
 
 STUDENTS = {f"student_{n:02}": WRONG if n % 3 == 0 else None for n in range(8)}
-KILLS = 20 if os.environ.get("HYPOTHESIS_PROFILE") == "nightly" else 3
+KILLS = 20 if NIGHTLY else 3
 
 
 def graded(course: Path) -> None:
@@ -95,13 +96,14 @@ def test_ctrl_c_finishes_what_is_being_written_and_says_how_to_go_on(small_cours
     running = start(small_course)
     while not documents(small_course):
         time.sleep(0.02)
+    warm = [pid for pid, command in children(running.pid) if "warm_main" in command]
     running.send_signal(signal.SIGINT)
     output = running.communicate(timeout=60)[0]
     assert running.returncode == 1 and "Run the same command to go on" in output and "Traceback" not in output, output
     assert sorted(gradebook_rows(small_course)) == documents(small_course)
     output = start(small_course).communicate(timeout=60)[0]
     assert "8 of 8 submissions graded" in output
-    assert not children(os.getpid()) or not any("warm_main" in command for _, command in children(os.getpid()))
+    assert warm and not any(Path(f"/proc/{pid}").exists() for pid in warm)
 
 
 def test_two_gradings_of_a_lab_do_not_run_at_once(small_course: Path) -> None:
