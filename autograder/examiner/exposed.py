@@ -12,8 +12,7 @@ def exposed(source: str) -> tuple[frozenset[str], frozenset[str]]:
 
     Raises SyntaxError: this is for the course's own cells.
     """
-    reads, bound = _of_block(ast.parse(source).body, frozenset())
-    return reads, bound
+    return _of_block(ast.parse(source).body, frozenset())
 
 
 def _of_block(statements: list[ast.stmt], bound: frozenset[str]) -> tuple[frozenset[str], frozenset[str]]:
@@ -39,7 +38,7 @@ def _of_statement(statement: ast.stmt, bound: frozenset[str]) -> tuple[frozenset
             return _read_in(*heads, *named) - bound | _of_blocks(statement, bound_there), bound_there
         case ast.Try():
             return _of_blocks(statement, bound), bound
-        case ast.AugAssign(target=ast.Name(id=name)):  # which is no reading, to symtable
+        case ast.AugAssign(target=ast.Name(id=name)):  # the tree shows that as stored only
             return (_read_in(statement) | {name}) - bound, bound | {name}
         case ast.Match() | ast.Delete():
             return _read_in(statement) - bound, bound

@@ -14,7 +14,7 @@ import functools
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
 
-from autograder.examiner.effects import look_at, root_of
+from autograder.examiner.effects import Cell, look_at, root_of
 from autograder.examiner.exposed import exposed
 
 # What a cell may leave in the process that no name shows.
@@ -70,7 +70,7 @@ def _needs(cells: Sequence[tuple[bool, str]]) -> list[Needs]:
         needs.append(need)
         if is_check:
             continue
-        functions = _functions(source, cell.recalls)
+        functions = _functions(source, cell)
         kept = cell.recalls.union(*(needs[at].recalls.get(name, ()) for name, at in need.reads))
         need.recalls = dict.fromkeys(cell.binds | cell.defines, kept) | functions
         in_hand = {(name, place) for name in cell.binds} | need.reads
@@ -93,15 +93,15 @@ def _through_functions(names: frozenset[str], current: dict[str, set[int]], need
     return found
 
 
-def _functions(source: str, recalls: frozenset[str]) -> dict[str, frozenset[str]]:
-    """The cell's functions and classes that are bound once, and those of the names `recalls` that each reads."""
+def _functions(source: str, cell: Cell) -> dict[str, frozenset[str]]:
+    """The cell's functions and classes that are bound once, and those of the names it recalls that each reads."""
     body = ast.parse(source).body
     made = [node for node in body if isinstance(node, ast.FunctionDef | ast.ClassDef)]
     once = [node for node in made if sum(node.name == other.name for other in made) == 1]
     return {
-        node.name: recalls.intersection(n.id for n in ast.walk(node) if isinstance(n, ast.Name))
+        node.name: cell.recalls.intersection(n.id for n in ast.walk(node) if isinstance(n, ast.Name))
         for node in once
-        if node.name not in look_at(source).binds
+        if node.name not in cell.binds
     }
 
 

@@ -35,7 +35,7 @@ NEEDED = {
     "a setting": ["torch.set_default_dtype(torch.float64)"],
     "a filter": ["warnings.simplefilter('error')"],
     "a module's attribute": ["torch.softmax = None"],
-    "what was in hand with a list": (["n = [3]", "data = torch.ones(n)", "n.append(2)"]),
+    "what was in hand with a list": ["n = [3]", "data = torch.ones(n)", "n.append(2)"],
     "a sum that goes on": ["data = torch.ones(3)", "data += 1"],
 }
 LEFT_OUT = {
