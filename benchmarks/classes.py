@@ -22,8 +22,9 @@ from autograder.sandbox import available, strongest_level
 from benchmarks import otter_grader
 from benchmarks.classroom import LIGHT, copy_for, hand_in, new_course
 from benchmarks.compare import Marks, differing_marks, differing_outputs, marks_in
+from benchmarks.floor import Run
 from benchmarks.measure import Cost, median_of, per_submission
-from benchmarks.paths import JOBS, Floor, floor, gradlab, stock, student_memory
+from benchmarks.paths import JOBS, floor, gradlab, stock, student_memory
 
 OTHERS_TURNS = 2
 LARGER = 4
@@ -96,7 +97,7 @@ def run(students: int = 24, others: int = 6, turns: int = 3, otters: int = 2, la
 
 def _measured(base: Path, lab: Lab, count: int, turns: int, otter: Path, otters: int) -> Measured:
     name = lab.name
-    floors: list[Floor] = []
+    floors: list[dict[str, Run]] = []
     wholes: list[Cost] = []
     larges: list[Cost] = []
     gradlab(_course(base, lab, JOBS), name)  # warms up
@@ -117,7 +118,8 @@ def _measured(base: Path, lab: Lab, count: int, turns: int, otter: Path, otters:
         "otter": Timed(len(otter_costs), median_of(otter_costs).wall, median_of(otter_costs)),
     }
     marks = marks_in(course, name)
-    paths: dict[str, Marks] = {"floor": floors[-1].marks, "nbgrader": marks_in(theirs, name), "otter": otter_marks}
+    floor_marks = {student: run.points for student, run in floors[-1].items()}
+    paths: dict[str, Marks] = {"floor": floor_marks, "nbgrader": marks_in(theirs, name), "otter": otter_marks}
     wrong = [
         f"marks of gradlab and {path}: {w}" for path, found in paths.items() for w in differing_marks(marks, found)
     ]
@@ -166,9 +168,10 @@ def _otter(base: Path, lab: Lab, course: Path, otter: Path, count: int) -> tuple
     return costs, marks
 
 
-def _floor(turns: Sequence[Floor]) -> Timed:
-    wall = median(mean(turn.walls) for turn in turns)  # of the mean, as the others' are: an answer may take long
-    return Timed(len(turns[0].walls), wall, Cost(wall, median(mean(turn.cpus) for turn in turns)))
+def _floor(turns: Sequence[dict[str, Run]]) -> Timed:
+    """From the means of the turns, as the others' are: an answer may take long."""
+    wall = median(mean(run.wall for run in turn.values()) for turn in turns)
+    return Timed(len(turns[0]), wall, Cost(wall, median(mean(run.cpu for run in turn.values()) for turn in turns)))
 
 
 if __name__ == "__main__":

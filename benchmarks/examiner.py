@@ -2,22 +2,24 @@
 
 from __future__ import annotations
 
-import importlib
 import os
 import platform
 import resource
 from collections.abc import Sequence
 from pathlib import Path
+from statistics import mean
 
+import nbformat
 import torch
 
 from autograder.build.course import read_course, read_labs
 from autograder.build.notebooks import source_notebook
 from autograder.examiner.submission import Step, examine
+from autograder.runner.compiled import compiled_for
 from autograder.runner.grading import exercises_of, steps_of
 from autograder.runner.warm import Warm
-from autograder.runner.warm_main import FIRST_USED, make_forks_cheap
-from autograder.student.kernel import Kernel
+from autograder.runner.warm_main import make_forks_cheap
+from benchmarks.floor import new_floor
 from labkit.outcome import earned
 
 ROOT = Path(__file__).parent.parent
@@ -28,49 +30,32 @@ TICK = os.sysconf("SC_CLK_TCK")
 def run() -> str:
     """A Markdown table of milliseconds of CPU a submission, means of RUNS turns that were taken in alternation."""
     torch.set_num_threads(1)
-    warm, kernel = Warm(), Kernel()
-    for name in FIRST_USED:  # so that the fork compared with has all that a student process has
-        importlib.import_module(name)
     make_forks_cheap()
-    rows = []
-    for lab in read_labs(read_course(ROOT)):
-        steps = steps_of(source_notebook(lab))
-        checks = sum(step.kind == "check" for step in steps)
-        empty = floor = whole = 0.0
-        for turn in range(-1, RUNS):  # the first one warms up
-            times = _examined([], warm), _alone(steps, kernel), _examined(steps, warm)
-            if turn >= 0:
-                empty, floor, whole = (
-                    total + 1e3 * t / RUNS for total, t in zip((empty, floor, whole), times, strict=True)
-                )
-        cell = (whole - floor - empty) / checks
-        rows.append(f"| {lab.name} | {checks} | {floor:.0f} | {whole:.0f} | {empty:.1f} | {cell:.1f} |")
-    warm.close()
+    rows, layers = [], frozenset[str]()
+    with new_floor() as floor:
+        for lab in read_labs(read_course(ROOT)):
+            notebook = source_notebook(lab)
+            steps = steps_of(notebook)
+            checks = sum(step.kind == "check" for step in steps)
+            warm = Warm(compiled=compiled_for(nbformat.writes(notebook).encode()))
+            layers = frozenset(warm.layers)
+            turns = [(_examined([], warm), floor.run(steps).cpu, _examined(steps, warm)) for _ in range(RUNS + 1)]
+            warm.close()
+            empty, alone, whole = (1e3 * mean(turn) for turn in zip(*turns[1:], strict=True))  # the first one warms up
+            beyond = whole - alone
+            rows.append(
+                f"| {lab.name} | {checks} | {alone:.0f} | {whole:.0f} | {beyond:.0f} | {empty:.1f} "
+                f"| {(beyond - empty) / checks:.1f} |"
+            )
     return (
         "# What the examiner and the sandbox cost\n\n"
         f"Milliseconds of CPU of all processes together, means of {RUNS} runs of the worked solutions. Layers: "
-        f"{', '.join(warm.layers)}. Python {platform.python_version()}, torch {torch.__version__}, {os.cpu_count()} "
+        f"{', '.join(sorted(layers))}. Python {platform.python_version()}, torch {torch.__version__}, {os.cpu_count()} "
         "cores.\n\n"
-        "| lab | check cells | the same cells in a fork of one warm process | examined, in the sandbox "
-        "| of which: a submission without a cell | and each check cell |\n|---|---|---|---|---|---|\n"
-        + "\n".join(rows)
-        + "\n"
+        "| lab | check cells | the floor: the same cells in a fork of one warm process | examined, in the sandbox "
+        "| beyond the floor | of which: a submission without a cell | and each check cell |\n"
+        "|---|---|---|---|---|---|---|\n" + "\n".join(rows) + "\n"
     )
-
-
-def _alone(steps: Sequence[Step], kernel: Kernel) -> float:
-    """Seconds of CPU of a fork that runs every cell."""
-    before = _own(resource.RUSAGE_CHILDREN)
-    child = os.fork()
-    if child == 0:
-        try:
-            torch.set_num_threads(1)
-            for step in steps:
-                kernel.run(step.source)
-        finally:
-            os._exit(0)
-    os.waitpid(child, 0)
-    return _own(resource.RUSAGE_CHILDREN) - before
 
 
 def _examined(steps: Sequence[Step], warm: Warm) -> float:

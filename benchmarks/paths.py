@@ -2,37 +2,34 @@
 
 from __future__ import annotations
 
-import json
 import sys
-from dataclasses import dataclass
 from pathlib import Path
 
-from autograder.runner.grading import grade_task
+import nbformat
+
+from autograder.runner.compiled import compiled_for
+from autograder.runner.grading import grade_task, steps_of
 from autograder.runner.task import Task, settings_of
 from autograder.runner.warm import Warm
 from autograder.sandbox import available, strongest_level
-from benchmarks.classroom import ROOT
-from benchmarks.compare import Marks
+from autograder.submission.read import read_file, read_notebook
+from autograder.submission.repair import repair
+from benchmarks.floor import Run, new_floor
 from benchmarks.measure import Cost, cost_of, descendants, memory
 
 JOBS = 2
 STOCK = 'c = get_config()\nc.CourseDirectory.course_id = "stock"\n'  # nothing of Gradlab
 
 
-@dataclass(frozen=True)
-class Floor:
-    """walls, cpus: seconds of each submission."""
-
-    walls: list[float]
-    cpus: list[float]
-    marks: Marks
-
-
-def floor(course: Path, lab: str) -> Floor:
-    text = cost_of([sys.executable, "-m", "benchmarks.floor", str(course), lab], ROOT).output
-    found = json.loads(text.strip().splitlines()[-1])
-    marks = {student: one["points"] for student, one in found.items()}
-    return Floor([one["wall"] for one in found.values()], [one["cpu"] for one in found.values()], marks)
+def floor(course: Path, lab: str) -> dict[str, Run]:
+    """Of each student who handed in this lab, after one run that warms up."""
+    source = nbformat.read(course / "source" / lab / f"{lab}.ipynb", as_version=4)
+    handed_in = {folder.name: folder / lab / f"{lab}.ipynb" for folder in sorted((course / "submitted").iterdir())}
+    repaired = {name: repair(read_notebook(*read_file(path)), source) for name, path in handed_in.items()}
+    steps = {name: steps_of(one.notebook) for name, one in repaired.items()}
+    with new_floor() as process:
+        process.run(next(iter(steps.values())))
+        return {name: process.run(each) for name, each in steps.items()}
 
 
 def gradlab(course: Path, lab: str, jobs: int = JOBS, sample: float = 0.0, again: bool = False) -> Cost:
@@ -53,7 +50,7 @@ def student_memory(course: Path, lab: str, student: str) -> int:
     path = course / "submitted" / student / lab / f"{lab}.ipynb"
     source = (course / "source" / lab / path.name).read_bytes()
     settings = settings_of(strongest_level(available()))
-    warm = Warm(settings.isolation, settings.limits, [course])
+    warm = Warm(settings.isolation, settings.limits, [course], compiled=compiled_for(source))
     seen = [0]
     ask = warm._ask
 

@@ -14,22 +14,28 @@ from dataclasses import dataclass
 
 # What may come into a notebook without a trace but its names.
 HARMLESS = frozenset(
-    "collections copy dataclasses functools io itertools labkit math matplotlib numpy operator random re statistics "
-    "time torch torchviz typing warnings".split()
+    "collections contextlib copy dataclasses functools io itertools labkit math matplotlib numpy operator random re "
+    "statistics time torch torchviz typing warnings".split()
 )
 DECORATORS = frozenset(
-    "classmethod dataclass once_differentiable property staticmethod torch.autograd.function.once_differentiable "
-    "torch.enable_grad torch.inference_mode torch.no_grad".split()
+    "classmethod contextlib.contextmanager contextmanager dataclass once_differentiable property staticmethod "
+    "torch.autograd.function.once_differentiable torch.enable_grad torch.inference_mode torch.no_grad".split()
 )
 # By these, code reaches what is not its own.
 FAR_REACHING = frozenset(
-    "breakpoint builtins compile ctypes delattr eval exec gc get_ipython globals importlib input inspect library "
-    "locals multiprocessing open os setattr signal subprocess sys threading vars".split()
+    "AsyncExitStack ExitStack breakpoint builtins compile ctypes delattr eval exec gc get_ipython globals importlib "
+    "input inspect library locals multiprocessing open os setattr signal subprocess sys threading vars".split()
 )
-SHARED_NAMES = frozenset({"eval"})  # a module's eval() is not Python's
+SHARED_NAMES = frozenset({"compile", "eval"})  # a module's are not Python's
 PRIVATE = frozenset("__call__ __getitem__ __init__ __len__ __name__ __version__".split())  # that change nothing
+WRITERS = frozenset({"__delitem__", "__setitem__"})  # methods that write into what they are of
 COMPREHENSIONS = ("listcomp", "dictcomp", "setcomp", "genexpr")
 SETTERS = ("set_", "register_module", "use_", "_")
+# What these set travels with each call, or changes only how long one takes.
+HARMLESS_SETTERS = frozenset(
+    "torch._dynamo.reset torch.cuda.set_rng_state torch.cuda.set_rng_state_all torch.set_grad_enabled "
+    "torch.set_rng_state".split()
+)
 
 
 @dataclass(frozen=True)
@@ -129,12 +135,18 @@ def top_level(tree: ast.AST) -> list[ast.AST]:
 
 
 def _is_written_into(node: ast.AST) -> bool:
+    if isinstance(node, ast.Attribute) and node.attr in WRITERS:
+        return True
     return isinstance(node, ast.Attribute | ast.Subscript) and not isinstance(node.ctx, ast.Load)
 
 
 def root_of(node: ast.AST) -> str:
-    """The name at the beginning of `name.attribute[index]`; empty where there is none."""
-    while isinstance(node, ast.Attribute | ast.Subscript):
+    """The name at the beginning of `name.attribute[index].method()`; empty where there is none."""
+    while isinstance(node, ast.Attribute | ast.Subscript | ast.Call):
+        if isinstance(node, ast.Call):
+            if not isinstance(node.func, ast.Attribute):
+                break
+            node = node.func
         node = node.value
     return node.id if isinstance(node, ast.Name) else ""
 
@@ -167,9 +179,9 @@ def _is_plain(tree: ast.Module, outside: list[ast.AST], shared: frozenset[str]) 
                 if node.id in FAR_REACHING or (node.id.startswith("__") and node.id not in PRIVATE):
                     return False
             case ast.Attribute():
-                hidden = node.attr.startswith("__") and node.attr not in PRIVATE
+                hidden = node.attr.startswith("__") and node.attr not in PRIVATE | WRITERS
                 setter = node.attr.startswith(SETTERS) and root_of(node) in ("torch", "np", "numpy")
-                if hidden or node.attr in FAR_REACHING - SHARED_NAMES or (setter and node.attr != "set_grad_enabled"):
+                if hidden or node.attr in FAR_REACHING - SHARED_NAMES or (setter and not _is_harmless_setter(node)):
                     return False
         if id(node) in inside and _is_written_into(node) and root_of(node) in ("", "cls", *shared):
             return False
@@ -179,6 +191,12 @@ def _is_plain(tree: ast.Module, outside: list[ast.AST], shared: frozenset[str]) 
 def _is_harmless(module: str) -> bool:
     first, *rest = module.split(".")
     return first in HARMLESS and not FAR_REACHING.union("*").intersection(rest)
+
+
+def _is_harmless_setter(node: ast.Attribute) -> bool:
+    """Whether it is one of HARMLESS_SETTERS, or the beginning of one: `torch._dynamo` of `torch._dynamo.reset`."""
+    path = ast.unparse(node)
+    return any(path == setter or setter.startswith(f"{path}.") for setter in HARMLESS_SETTERS)
 
 
 def _is_constant(node: ast.AST) -> bool:

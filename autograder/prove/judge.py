@@ -10,6 +10,7 @@ from labkit.outcome import Outcome
 
 RIGHT_ANSWERS = 2
 WRONG_ANSWERS = 4
+UNWRITTEN = "NotImplementedError"  # what stands in a solution's place
 GENERATED_SHARE = 0.1  # a generated wrong answer earns at most this part of the points
 
 
@@ -57,6 +58,11 @@ def judge_blank(lab: Lab, exercise: Exercise, points: float, trial: Trial) -> It
         yield f"{where}: the check cell stops on the empty notebook: {trial.failure}"
     elif (most := max(points, trial.points)) > 0:
         yield f"{where}: the empty notebook earns {most:g}\n    fix: call the exercise in each check"
+    elif (first := trial.outcomes[0]).error != UNWRITTEN:
+        yield (
+            f"{where}: on the empty notebook the first check says {first.seen!r}, not that nothing is written yet\n"
+            f"    fix: let the {UNWRITTEN} of the empty exercise reach the check"
+        )
 
 
 def judge_coverage(

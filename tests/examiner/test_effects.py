@@ -25,6 +25,11 @@ PLAIN = [
     "with torch.no_grad():\n    print(given(table))",
     "torch.set_grad_enabled(True)",
     "def f(model, x):\n    model.eval()\n    for module in model.modules():\n        module.training = False\n    return model(x)",
+    "import contextlib\ndef f(x):\n    with contextlib.nullcontext():\n        return x",
+    "from contextlib import contextmanager\n@contextmanager\ndef f(x):\n    yield x",
+    "def f(x):\n    x.numpy()[...] = 1\n    return x",
+    "def f(x):\n    found = {}\n    x.register_hook(lambda g: found.__setitem__('g', g))\n    return found",
+    "y = table + 1\ny.numpy()[0] = 3",
 ]
 LASTING = [
     "def f(x, kept=[]):\n    return x",
@@ -47,6 +52,13 @@ LASTING = [
     "def f(x:",
     "import torch.multiprocessing",
     "def f(x):\n    return __builtins__.eval(x)",
+    "import contextlib\ncontextlib.ExitStack().enter_context(torch.no_grad())",
+    "from contextlib import ExitStack",
+    "def f(x):\n    torch.ops().kept[0] = x",
+    "def f(x):\n    torch.kept.__setitem__(0, x)",
+    "def f(x):\n    type(x)().kept[0] = x",
+    "torch.kept.__setitem__(0, table)",
+    "{}.__setitem__(0, table)",
 ]
 
 

@@ -82,6 +82,17 @@ def test_a_check_that_the_empty_notebook_passes_is_refused(folder: Path) -> None
     assert any("the empty notebook earns 0.4" in problem for problem in prove(folder).problems)
 
 
+def test_a_first_check_that_takes_an_unwritten_exercise_for_a_result_is_refused(folder: Path) -> None:
+    call = "    assert_close(sum_of_squares(torch.tensor([3.0, 4.0])), torch.tensor(25.0))"
+    probe = "try:\n        got = sum_of_squares(t)\n    except RuntimeError:\n        got = None\n"
+    edit(
+        folder / "lab.py",
+        call,
+        f"    t = torch.tensor([3.0, 4.0])\n    {probe}    assert_close(got, torch.tensor(25.0))",
+    )
+    assert any("not that nothing is written yet" in problem for problem in prove(folder).problems)
+
+
 def test_a_parameter_that_never_changes_in_hidden_checks_is_named(folder: Path) -> None:
     edit(
         folder / "lab.py",
