@@ -14,8 +14,9 @@ import functools
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
 
-from autograder.examiner.effects import Cell, look_at, root_of
+from autograder.examiner.cell_source import Cell, look_at
 from autograder.examiner.exposed import exposed
+from autograder.examiner.writes import root_of
 
 # What a cell may leave in the process that no name shows.
 FILTERS = frozenset({"filterwarnings", "simplefilter"})

@@ -7,12 +7,13 @@ from collections.abc import Iterator
 import pytest
 
 from autograder.examiner import student
-from autograder.examiner.effects import Effects, look_at
+from autograder.examiner.cell_source import look_at
+from autograder.examiner.effects import Effects
 from autograder.examiner.process import StudentProcess
 from autograder.examiner.submission import Step, examine
 from autograder.runner.warm import Warm
 
-GIVEN = "import torch\nfrom torch import nn\ntable = torch.zeros(3)\ncounts = []\ndef given(x):\n    return x\n"
+GIVEN = "import torch\nfrom torch import nn\ntable = torch.zeros(3)\ncounts = []\nhere = device()\ndef given(x):\n    return x\n"
 PLAIN = [
     "def f(x):\n    return torch.zeros(3) + x",
     "def f(x, scale=-1.0, dtype=torch.float32, size=(1, 2)):\n    x[0] = scale\n    return x",
@@ -30,6 +31,15 @@ PLAIN = [
     "def f(x):\n    x.numpy()[...] = 1\n    return x",
     "def f(x):\n    found = {}\n    x.register_hook(lambda g: found.__setitem__('g', g))\n    return found",
     "y = table + 1\ny.numpy()[0] = 3",
+    "def f(x):\n    torch._dynamo.reset()\n    return torch.compile(x, backend='eager')",
+    "def f(x):\n    return torch._dynamo.explain(f)(x)",
+    "def f(x):\n    return [lambda y, n=n: y + n for n in x]",
+    "def f(x):\n    def inner(y, kept=[]):\n        return kept\n    return inner",
+    "from contextlib import ExitStack\ndef f(x):\n    with ExitStack() as stack:\n        stack.callback(print)",
+    "class F:\n    def g(self):\n        setattr(self, 'kept', 1)",
+    "def f(x):\n    for m in x.modules():\n        setattr(m, 'weight', None)",
+    "def f(x):\n    return torch._foreach_add([x], [x])",
+    "def f(x):\n    torch.set_rng_state(x)\n    torch.cuda.set_rng_state_all([x])",
 ]
 LASTING = [
     "def f(x, kept=[]):\n    return x",
@@ -53,7 +63,18 @@ LASTING = [
     "import torch.multiprocessing",
     "def f(x):\n    return __builtins__.eval(x)",
     "import contextlib\ncontextlib.ExitStack().enter_context(torch.no_grad())",
-    "from contextlib import ExitStack",
+    "def f(x):\n    stack = ExitStack()\n    stack.enter_context(x)",
+    "def f(x):\n    with contextlib.ExitStack() as stack:\n        kept = stack.pop_all()",
+    "class F:\n    def g(self, kept=[]):\n        return kept",
+    "def f(x):\n    setattr(torch, 'softmax', x)",
+    "def f(x):\n    setattr(type(x), 'kept', x)",
+    "def f(x):\n    each = setattr\n    each(torch, 'softmax', x)",
+    "def f(x, y=[lambda z: z]):\n    return x",
+    "def f(x):\n    nn.modules.module.register_module_forward_hook(x)",
+    "compile('1', '', 'eval')",
+    "torch._dynamo.config.recompile_limit = 1",
+    "def f(x):\n    with torch._dynamo.config.patch(recompile_limit=1):\n        return x()",
+    "torch._dynamo.reset_code_caches()",
     "def f(x):\n    torch.ops().kept[0] = x",
     "def f(x):\n    torch.kept.__setitem__(0, x)",
     "def f(x):\n    type(x)().kept[0] = x",
@@ -87,7 +108,14 @@ def test_a_cell_that_may_keep_or_reach_something_is_not(source: str) -> None:
         ("f = given", "print(1)", False, False),
         ("def f(x):\n    return 2 * x", "given.calls = 1", False, False),
         ("def f(x):\n    return 2 * x", "del f", True, False),
-        ("x = 1\ndef f(y):\n    return x", "print(1)", False, False),
+        ("x = [1]\ndef f(y):\n    return x", "print(1)", False, False),
+        ("x = -1, torch.float32, device()\ndef f(y):\n    return x", "print(1)", False, True),
+        ("x = -1, torch.float32, device()\ndef f(y):\n    return x", "x = 2", True, False),
+        ("x = 1\nx = counts\ndef f(y):\n    return x", "print(1)", False, False),
+        ("for x in counts:\n    pass\ndef f(y):\n    return x", "print(1)", False, False),
+        ("x = torch.softmax\ndef f(y):\n    return x", "print(1)", False, False),
+        ("def f(x):\n    return x.to(here)", "print(1)", True, True),
+        ("def f(x):\n    return x.to(here)", "here = 3", True, False),
         ("def f(x):\n    return 2 * x", "x = table * 2\nprint(x)", False, True),
         ("def f(x):\n    return 2 * x\ny = table + 1", "y = 3", True, True),
         ("def f(x):\n    return 2 * x\ndef shows():\n    print(table)", "print(1)", False, False),

@@ -1,0 +1,81 @@
+"""What the source of one cell shows: the names that it binds, reads and writes into, and whether it may do more."""
+
+from __future__ import annotations
+
+import ast
+import functools
+import symtable
+from collections import Counter
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass
+
+from autograder.examiner.plain import is_immutable, is_plain
+from autograder.examiner.writes import root_of, top_level, written_into
+
+COMPREHENSIONS = ("listcomp", "dictcomp", "setcomp", "genexpr")
+
+
+@dataclass(frozen=True)
+class Cell:
+    """What the source of a cell shows.
+
+    binds: names that it gives to values. constants: those of them whose values nothing can write into. defines: names
+    that it gives to functions, classes and modules. reads: global names in it. recalls: those that its functions read
+    when they are called. writes: names into whose values it writes. plain: it keeps and reaches nothing else.
+    """
+
+    binds: frozenset[str] = frozenset()
+    constants: frozenset[str] = frozenset()
+    defines: frozenset[str] = frozenset()
+    reads: frozenset[str] = frozenset()
+    recalls: frozenset[str] = frozenset()
+    writes: frozenset[str] = frozenset()
+    plain: bool = False
+
+
+@functools.lru_cache(maxsize=1024)
+def look_at(source: str) -> Cell:
+    """What this source shows; where it is not Python alone, that it may do anything."""
+    try:
+        tree, table = ast.parse(source), symtable.symtable(source, "<cell>", "exec")
+    except (SyntaxError, ValueError, RecursionError, MemoryError):
+        return Cell()
+    symbols = table.get_symbols()
+    bound = frozenset(s.get_name() for s in symbols if s.is_assigned() or s.is_imported() or s.is_namespace())
+    nodes = top_level(tree)
+    given_values = frozenset(
+        node.id for node in nodes if isinstance(node, ast.Name) and not isinstance(node.ctx, ast.Load)
+    ) | frozenset(node.name for node in nodes if isinstance(node, ast.ExceptHandler) and node.name)
+    inside, outside = frozenset(_globals(table, functions=True)), frozenset(_globals(table, functions=False))
+    read = frozenset(s.get_name() for s in symbols if s.is_referenced()) | inside | outside
+    writes = [root_of(target) for target in map(written_into, nodes) if target]
+    return Cell(
+        binds=bound & given_values,
+        constants=_constants(tree, nodes) & bound & given_values,
+        defines=bound - given_values,
+        reads=read,
+        recalls=inside,
+        writes=frozenset(filter(None, writes)),
+        plain=all(writes) and is_plain(tree, nodes, inside),
+    )
+
+
+def _globals(table: symtable.SymbolTable, functions: bool) -> Iterator[str]:
+    """Global names in functions and classes, or in the comprehensions outside of them, which have a scope too."""
+    for child in table.get_children():
+        if functions or child.get_name() in COMPREHENSIONS:
+            if not (functions and table.get_type() == "module" and child.get_name() in COMPREHENSIONS):
+                yield from (s.get_name() for s in child.get_symbols() if s.is_global())
+            yield from _globals(child, functions)
+
+
+def _constants(tree: ast.Module, nodes: Iterable[ast.AST]) -> frozenset[str]:
+    """Names that the cell binds once, by a statement of its own, to a value without a part that can be changed."""
+    once = Counter(node.id for node in nodes if isinstance(node, ast.Name) and not isinstance(node.ctx, ast.Load))
+    found = {
+        statement.targets[0].id
+        for statement in tree.body
+        if isinstance(statement, ast.Assign) and isinstance(statement.targets[0], ast.Name)
+        if len(statement.targets) == 1 and is_immutable(statement.value)
+    }
+    return frozenset(name for name in found if once[name] == 1)

@@ -1,0 +1,146 @@
+"""Whether a cell keeps and reaches nothing but its own names, as far as its source shows; in doubt it does."""
+
+from __future__ import annotations
+
+import ast
+from collections.abc import Iterable
+
+from autograder.examiner.writes import ATTRIBUTE_WRITERS, WRITERS, root_of, written_into
+
+# What may come into a notebook without a trace but its names.
+HARMLESS = frozenset(
+    "abc bisect collections contextlib copy dataclasses enum functools heapq io itertools labkit math matplotlib numpy "
+    "operator random re statistics time torch torchviz typing warnings".split()
+)
+DECORATORS = frozenset(
+    "classmethod contextlib.contextmanager contextmanager dataclass functools.wraps once_differentiable property "
+    "staticmethod torch.autograd.function.once_differentiable torch.autocast torch.compiler.disable "
+    "torch.enable_grad torch.inference_mode torch.no_grad wraps".split()
+)
+# By these, code reaches what is not its own.
+FAR_REACHING = frozenset(
+    "breakpoint builtins compile ctypes delattr eval exec gc get_ipython globals importlib input inspect library "
+    "locals multiprocessing open os pop_all setattr signal subprocess sys threading vars".split()
+)
+SHARED_NAMES = frozenset({"compile", "eval"})  # a module's are not Python's
+PRIVATE = frozenset("__call__ __getitem__ __init__ __len__ __name__ __version__".split())  # that change nothing
+STACKS = ("AsyncExitStack", "ExitStack")  # that leave what they entered only after a `with`
+SETTERS = ("set_", "use_", "_")
+LIBRARIES = frozenset("F dist nn np numpy torch".split())
+DTYPES = "bfloat16 bool complex64 complex128 float16 float32 float64 int8 int16 int32 int64 uint8".split()
+# What these set travels with each call, or changes only how long one takes.
+HARMLESS_SETTERS = frozenset(
+    "torch._dynamo.explain torch._dynamo.reset torch.cuda.set_rng_state torch.cuda.set_rng_state_all "
+    "torch.random.set_rng_state torch.set_grad_enabled torch.set_rng_state".split()
+)
+
+
+def is_plain(tree: ast.Module, outside: list[ast.AST], shared: frozenset[str]) -> bool:
+    """outside: what runs as the cell does. shared: the global names in its functions."""
+    nodes = list(ast.walk(tree))
+    inside = {id(node) for node in nodes} - set(map(id, outside))
+    allowed, nested = _allowed(nodes), _in_functions(nodes)
+    for node in nodes:
+        match node:
+            case ast.Global():
+                return False
+            case ast.Import(names=names):
+                if not all(_is_harmless(alias.name) for alias in names):
+                    return False
+            case ast.ImportFrom(module=module, names=names):
+                if not all(_is_harmless(f"{module}.{alias.name}") for alias in names):
+                    return False
+            case ast.FunctionDef() | ast.AsyncFunctionDef() | ast.Lambda():
+                defaults = [*node.args.defaults, *filter(None, node.args.kw_defaults)]
+                if id(node) not in nested and not all(map(_is_constant, defaults)):
+                    return False
+                if not all(map(_is_known, getattr(node, "decorator_list", ()))):
+                    return False
+            case ast.ClassDef():
+                if (
+                    node.keywords
+                    or not all(map(_is_known, node.decorator_list))
+                    or not all(map(_of_a_class, node.body))
+                ):
+                    return False
+            case ast.Name() if id(node) not in allowed:
+                if node.id in FAR_REACHING.union(STACKS) or (node.id.startswith("__") and node.id not in PRIVATE):
+                    return False
+            case ast.Attribute() if id(node) not in allowed:
+                if node.attr in FAR_REACHING.union(STACKS) - SHARED_NAMES or _is_hidden(node):
+                    return False
+        target = written_into(node) if id(node) in inside else None
+        if target and root_of(target) in ("", "cls", *shared):
+            return False
+    return True
+
+
+def _is_harmless(module: str) -> bool:
+    first, *rest = module.split(".")
+    return first in HARMLESS and not FAR_REACHING.union("*").intersection(rest)
+
+
+def _is_hidden(node: ast.Attribute) -> bool:
+    if node.attr.startswith("__"):
+        return node.attr not in PRIVATE | WRITERS
+    sets = node.attr.startswith(SETTERS) and not node.attr.startswith("_foreach_")
+    return node.attr.startswith("register_module_") or (sets and root_of(node) in LIBRARIES)
+
+
+def _allowed(nodes: Iterable[ast.AST]) -> frozenset[int]:
+    """The ids of what reaches far only elsewhere: `setattr` that is called, HARMLESS_SETTERS, `with ExitStack()`."""
+    found: list[ast.AST] = []
+    for node in nodes:
+        match node:
+            case ast.Call(func=ast.Name(id=name)) if name in ATTRIBUTE_WRITERS:
+                found.append(node.func)
+            case ast.Attribute() if ast.unparse(node) in HARMLESS_SETTERS:
+                found.append(node)
+            case ast.withitem(context_expr=ast.Call(func=func)) if ast.unparse(func).split(".")[-1] in STACKS:
+                found.append(func)
+    return frozenset(id(part) for node in found for part in ast.walk(node))
+
+
+def _in_functions(nodes: Iterable[ast.AST]) -> frozenset[int]:
+    """The ids of those in a function's body: what they make is new in each call."""
+    found: list[ast.AST] = []
+    for node in nodes:
+        match node:
+            case ast.FunctionDef(body=body) | ast.AsyncFunctionDef(body=body):
+                found += body
+            case ast.Lambda(body=value):
+                found.append(value)
+    return frozenset(id(part) for node in found for part in ast.walk(node))
+
+
+def is_immutable(node: ast.AST) -> bool:
+    """Whether nothing can write into the value of this expression: numbers, texts, dtypes, devices, and tuples."""
+    match node:
+        case ast.Constant() | ast.Call(func=ast.Name(id="device")):
+            return True
+        case ast.Attribute() | ast.Call(func=ast.Attribute(attr="device")):
+            return ast.unparse(node).removeprefix("torch.").partition("(")[0] in ("device", *DTYPES)
+        case ast.UnaryOp(operand=operand):
+            return is_immutable(operand)
+        case ast.BinOp(left=left, right=right):
+            return is_immutable(left) and is_immutable(right)
+        case ast.Tuple(elts=elements):
+            return all(map(is_immutable, elements))
+    return False
+
+
+def _is_constant(node: ast.AST) -> bool:
+    return isinstance(node, ast.Attribute) or is_immutable(node)
+
+
+def _is_known(decorator: ast.AST) -> bool:
+    return ast.unparse(decorator.func if isinstance(decorator, ast.Call) else decorator) in DECORATORS
+
+
+def _of_a_class(node: ast.AST) -> bool:
+    match node:
+        case ast.FunctionDef() | ast.AsyncFunctionDef() | ast.Pass() | ast.Expr(value=ast.Constant()):
+            return True
+        case ast.Assign(value=value) | ast.AnnAssign(value=value):
+            return value is None or _is_constant(value)
+    return False
