@@ -13,6 +13,7 @@ from typing import Any
 
 import numpy as np
 import torch
+import torch.utils.checkpoint
 
 from autograder.wire.frames import WireError
 from labkit.probes import PROBES, ProbeError
@@ -40,6 +41,7 @@ EXCEPTIONS: dict[str, Any] = {
     "torch.cuda": torch,
     "torch._C": {"_LinAlgError": vars(torch.linalg)["LinAlgError"]},
     "torch.autograd.gradcheck": sys.modules["torch.autograd.gradcheck"],  # torch.autograd.gradcheck is its function
+    "torch.utils.checkpoint": torch.utils.checkpoint,
     "numpy.exceptions": np.exceptions,
     "numpy.linalg": np.linalg,
     "labkit.probes.dispatch": {"ProbeError": ProbeError},

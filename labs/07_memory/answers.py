@@ -1096,7 +1096,7 @@ def checkpoint_once(block, x):
     return checkpoint(block, x, use_reentrant=False)
 
 
-# %% wrong: checkpoint_once "evaluation mode in the second call" fails="one batch: the result, and a counter of one | all gradients are those without a checkpoint | the buffers, also of two batches before one backward | a block that ends with its batch normalisation | only x is kept" raises=RuntimeError
+# %% wrong: checkpoint_once "evaluation mode in the second call" fails="one batch: the result, and a counter of one | all gradients are those without a checkpoint | the buffers, also of two batches before one backward | a block that ends with its batch normalisation | only x is kept" raises=CheckpointError
 def checkpoint_once(block, x):
     calls = []
 

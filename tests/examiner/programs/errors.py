@@ -5,6 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 import torch
+import torch.utils.checkpoint
 
 from tests.examiner.program import program
 
@@ -89,6 +90,11 @@ def an_axis_of_numpy(f):
 
 @program(f=lambda: _raise(torch.OutOfMemoryError, "no"))
 def out_of_memory(f):
+    return kind_of(f)
+
+
+@program(f=lambda: _raise(torch.utils.checkpoint.CheckpointError, "no"))
+def a_checkpoint_that_recomputes_something_else(f):
     return kind_of(f)
 
 
