@@ -23,7 +23,7 @@ from benchmarks.floor import new_floor
 from labkit.outcome import earned
 
 ROOT = Path(__file__).parent.parent
-RUNS = 20
+RUNS = 10
 TICK = os.sysconf("SC_CLK_TCK")
 
 

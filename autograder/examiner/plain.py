@@ -26,7 +26,7 @@ SHARED_NAMES = frozenset({"compile", "eval"})  # a module's are not Python's
 PRIVATE = frozenset("__call__ __getitem__ __init__ __len__ __name__ __version__".split())  # that change nothing
 STACKS = ("AsyncExitStack", "ExitStack")  # that leave what they entered only after a `with`
 SETTERS = ("set_", "use_", "_")
-LIBRARIES = frozenset("F dist nn np numpy torch".split())
+LIBRARIES = frozenset("F dist math nn np numpy torch".split())
 DTYPES = "bfloat16 bool complex64 complex128 float16 float32 float64 int8 int16 int32 int64 uint8".split()
 # What these set travels with each call, or changes only how long one takes.
 HARMLESS_SETTERS = frozenset(
@@ -38,6 +38,7 @@ HARMLESS_SETTERS = frozenset(
 def is_plain(tree: ast.Module, outside: list[ast.AST], shared: frozenset[str]) -> bool:
     """outside: what runs as the cell does. shared: the global names in its functions."""
     nodes = list(ast.walk(tree))
+    not_local = {"", "cls", *shared, *_imported(nodes)}
     inside = {id(node) for node in nodes} - set(map(id, outside))
     allowed, nested = _allowed(nodes), _in_functions(nodes)
     for node in nodes:
@@ -70,9 +71,13 @@ def is_plain(tree: ast.Module, outside: list[ast.AST], shared: frozenset[str]) -
                 if node.attr in FAR_REACHING.union(STACKS) - SHARED_NAMES or _is_hidden(node):
                     return False
         target = written_into(node) if id(node) in inside else None
-        if target and root_of(target) in ("", "cls", *shared):
+        if target and root_of(target) in not_local:
             return False
     return True
+
+
+def _imported(nodes: Iterable[ast.AST]) -> list[str]:
+    return [n.asname or n.name.partition(".")[0] for n in nodes if isinstance(n, ast.alias)]
 
 
 def _is_harmless(module: str) -> bool:
@@ -130,7 +135,8 @@ def is_immutable(node: ast.AST) -> bool:
 
 
 def _is_constant(node: ast.AST) -> bool:
-    return isinstance(node, ast.Attribute) or is_immutable(node)
+    """An immutable value, or what a library has by a name."""
+    return is_immutable(node) or (isinstance(node, ast.Attribute) and root_of(node) in LIBRARIES)
 
 
 def _is_known(decorator: ast.AST) -> bool:
