@@ -26,7 +26,7 @@ from benchmarks.floor import Run
 from benchmarks.measure import Cost, median_of, per_submission
 from benchmarks.paths import JOBS, floor, gradlab, stock, student_memory
 
-OTHERS_TURNS = 2
+OTHERS_TURNS = 1
 LARGER = 4
 HEAD = (
     "| lab | path | submissions | wall, whole command | wall, without the start | CPU | CPU against the floor |\n"

@@ -140,6 +140,7 @@ def earned(trial: Trial) -> object:
 
 
 @pytest.mark.slow
+@pytest.mark.timeout(1800)
 def test_answers_earn_the_same_through_the_examiner_and_in_one_process(labs: list[Lab]) -> None:
     """Slow: every answer of a lab, twice; in the nightly run those of every lab."""
     torch.set_num_threads(1)

@@ -51,17 +51,18 @@ def victims(running: subprocess.Popen[str], kind: str) -> list[int]:
 @pytest.mark.slow
 @pytest.mark.timeout(1800)
 def test_a_grading_that_loses_any_of_its_processes_ends_as_an_undisturbed_one(
-    small_course: Path, tmp_path: Path
+    small_course: Path, tmp_path_factory: pytest.TempPathFactory
 ) -> None:
     """Slow: a class is graded again for each kill."""
     hand_in(small_course, STUDENTS, SLOWLY)
-    undisturbed = tmp_path / "undisturbed"
+    copies = tmp_path_factory.mktemp("copies")
+    undisturbed = copies / "undisturbed"
     shutil.copytree(small_course, undisturbed)
     graded(undisturbed)
     killed = 0
     for number in range(KILLS):
         kind = ("grader", "worker", "warm")[number % 3]
-        course = tmp_path / f"killed_{number}"
+        course = copies / f"killed_{number}"
         shutil.copytree(small_course, course)
         running = start(course)
         done, more = random.randrange(len(STUDENTS) - 2), random.random() / 4
