@@ -10,6 +10,7 @@ from pathlib import Path
 import pytest
 import torch
 import torch._dynamo.exc
+import torch.fx.experimental.symbolic_shapes
 
 from autograder.build.lab import read_lab
 from autograder.course import Answer, Lab, LabEntry
@@ -141,9 +142,10 @@ def earned(trial: Trial) -> object:
 
 
 def known_as(error: str) -> str:
-    """The examiner does not import Dynamo: what Dynamo raises is its base there."""
-    kind = getattr(torch._dynamo.exc, error, None)
-    return "RuntimeError" if isinstance(kind, type) and issubclass(kind, RuntimeError) else error
+    """The examiner does not import the compiler: what that raises is its base there."""
+    kinds = [getattr(module, error, None) for module in (torch._dynamo.exc, torch.fx.experimental.symbolic_shapes)]
+    inner = any(isinstance(kind, type) and issubclass(kind, RuntimeError) for kind in kinds)
+    return "RuntimeError" if inner else error
 
 
 @pytest.mark.slow
