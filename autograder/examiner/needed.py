@@ -16,6 +16,7 @@ from dataclasses import dataclass, field
 
 from autograder.examiner.cell_source import Cell, look_at
 from autograder.examiner.exposed import exposed
+from autograder.examiner.plain import imported
 from autograder.examiner.writes import root_of
 
 # What a cell may leave in the process that no name shows.
@@ -159,5 +160,4 @@ def _changes_a_setting(source: str, imported: frozenset[str]) -> bool:
 
 
 def _imported(sources: Iterable[str]) -> frozenset[str]:
-    nodes = [n for source in sources for n in ast.walk(ast.parse(source)) if isinstance(n, ast.alias)]
-    return frozenset(n.asname or n.name.partition(".")[0] for n in nodes)
+    return frozenset(imported(node for source in sources for node in ast.walk(ast.parse(source))))

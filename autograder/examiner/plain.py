@@ -38,7 +38,7 @@ HARMLESS_SETTERS = frozenset(
 def is_plain(tree: ast.Module, outside: list[ast.AST], shared: frozenset[str]) -> bool:
     """outside: what runs as the cell does. shared: the global names in its functions."""
     nodes = list(ast.walk(tree))
-    not_local = {"", "cls", *shared, *_imported(nodes)}
+    not_local = {"", "cls", *shared, *imported(nodes)}
     inside = {id(node) for node in nodes} - set(map(id, outside))
     allowed, nested = _allowed(nodes), _in_functions(nodes)
     for node in nodes:
@@ -76,7 +76,8 @@ def is_plain(tree: ast.Module, outside: list[ast.AST], shared: frozenset[str]) -
     return True
 
 
-def _imported(nodes: Iterable[ast.AST]) -> list[str]:
+def imported(nodes: Iterable[ast.AST]) -> list[str]:
+    """The names that the imports among these bind."""
     return [n.asname or n.name.partition(".")[0] for n in nodes if isinstance(n, ast.alias)]
 
 
