@@ -33,8 +33,10 @@ def kill_uid(uid: int, child: int | None = None) -> None:
     deadline = time.monotonic() + PATIENCE
     while anyone(uid):
         _kill_all_as(uid)
+        # Asked before the dead are waited for: one that dies in between is a zombie of nobody's.
+        alive = of_uid(uid)
         _reap_orphans(uid, child)
-        if not of_uid(uid):
+        if not alive:
             return
         if time.monotonic() > deadline:
             raise GradlabError(f"Processes of uid {uid} cannot be killed; see `ps -u {uid}`.")

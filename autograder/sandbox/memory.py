@@ -77,9 +77,21 @@ def _exactly(state: Watch, pids: list[int], bound: int) -> int:
 
 
 def _statm(pid: int) -> tuple[int, int]:
-    """Address space, and resident pages that belong to no file."""
+    """Address space, and resident pages that belong to no file. A first thread that has ended shows none; others do."""
+    own = _statm_of(f"/proc/{pid}")
+    return own if own[0] else max((_statm_of(thread) for thread in _threads(pid)), default=own)
+
+
+def _threads(pid: int) -> list[str]:
     try:
-        with open(f"/proc/{pid}/statm", "rb", buffering=0) as file:
+        return [f"/proc/{pid}/task/{name}" for name in os.listdir(f"/proc/{pid}/task")]
+    except OSError:
+        return []
+
+
+def _statm_of(folder: str) -> tuple[int, int]:
+    try:
+        with open(f"{folder}/statm", "rb", buffering=0) as file:
             size, resident, shared = (int(number) * PAGE for number in file.read(256).split()[:3])
     except (OSError, ValueError):
         return 0, 0

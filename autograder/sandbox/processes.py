@@ -28,6 +28,12 @@ def stat_fields(pid: int) -> list[str]:
         return []
 
 
+def alive(fields: list[str]) -> bool:
+    """Whether a process of that stat runs. Its first thread may have ended, and shows as a zombie, while others go on."""
+    state, threads = fields[0], int(fields[17])
+    return state != "X" and (state != "Z" or threads > 1)
+
+
 def real_uid(pid: int) -> int | None:
     """From status: the owner of /proc/PID becomes root when a process makes itself undumpable."""
     try:
@@ -47,7 +53,7 @@ def descendants(root: int) -> list[int]:
         fields = stat_fields(pid)
         if fields:
             children.setdefault(int(fields[1]), []).append(pid)
-            if fields[0] in "ZX":
+            if not alive(fields):
                 dead.add(pid)
     found, todo = [], [root]
     while todo:
@@ -67,7 +73,7 @@ def of_uid(uid: int, ignored: set[int] | None = None) -> list[int]:
     for pid in present - ignored:
         if real_uid(pid) != uid:
             ignored.add(pid)
-        elif (fields := stat_fields(pid)) and fields[0] not in "ZX":
+        elif (fields := stat_fields(pid)) and alive(fields):
             found.append(pid)
     return found
 

@@ -6,9 +6,11 @@ import ctypes
 import mmap
 import os
 import pickle
+import platform
 import resource
 import select
 import signal
+import threading
 import time
 from collections.abc import Callable
 
@@ -217,7 +219,17 @@ def escaped(held: int) -> None:
     wait_at_most(3)
 
 
-GREEDY = [one_big, many_small, shared, shared_in_parts, memory_file, unreadable, escaped]
+def without_its_first_thread(held: int) -> None:
+    def alone() -> None:
+        time.sleep(0.1)
+        one_big(held)
+
+    threading.Thread(target=alone).start()
+    acts.raw(SYS_EXIT)
+
+
+GREEDY = [one_big, many_small, shared, shared_in_parts, memory_file, unreadable, escaped, without_its_first_thread]
+SYS_EXIT = {"x86_64": 60}.get(platform.machine(), 93)  # of one thread; exit_group ends all
 
 
 @pytest.mark.parametrize("way", ["uid", "keeper", "pid namespace", "uid in a container", "uid and user namespace"])
