@@ -29,7 +29,7 @@ def stat_fields(pid: int) -> list[str]:
 
 
 def alive(fields: list[str]) -> bool:
-    """Whether a process of that stat runs. Its first thread may have ended, and shows as a zombie, while others go on."""
+    """Whether that process runs. Its first thread may have ended, and shows as a zombie, while others go on."""
     state, threads = fields[0], int(fields[17])
     return state != "X" and (state != "Z" or threads > 1)
 
