@@ -28,14 +28,18 @@ from autograder.wire.frames import WireClosed, receive, send
 POLL_SECONDS = 0.05
 # Imported at their first use, which would be in every student process anew; matplotlib looks for fonts then.
 FIRST_USED = (
+    "functorch.compile",
     "ipywidgets",
     "labkit",
     "matplotlib.pyplot",
     "sklearn.datasets",
     "torchviz",
-    "torch._dynamo",
+    "torch._dynamo.backends.debugging",
     "torch.distributed",
+    "torch.distributed.tensor.experimental",
+    "torch.export",
     "torch.fx.experimental.proxy_tensor",
+    "torch.nn.attention.flex_attention",
     "torch.utils.checkpoint",
 )
 

@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import ctypes
+from bisect import bisect_right
 from collections.abc import Sequence
 from dataclasses import dataclass
+from itertools import pairwise
 from typing import Any
 
 import numpy as np
@@ -105,6 +107,27 @@ class Fresh:
     """Keeps the memory of a block that no tensor or array uses yet."""
 
     memory: Tensor
+
+
+class Index:
+    """Finds the block that holds a range of memory, among blocks that stay as they are while it is in use."""
+
+    def __init__(self, blocks: Sequence[Block]) -> None:
+        self._blocks = blocks
+        order = sorted((b.device, b.address, n) for n, b in enumerate(blocks) if b.nbytes and not b.moved())
+        self._starts = [(device, address) for device, address, _ in order]
+        self._numbers = [n for _, _, n in order]
+        self._apart = all(
+            device != after or address + blocks[n].nbytes <= beyond
+            for (device, address, n), (after, beyond, _) in pairwise(order)
+        )
+
+    def find(self, address: int, nbytes: int, device: str) -> int:
+        """The number of the first block that holds these bytes, or -1."""
+        at = bisect_right(self._starts, (device, address))
+        # Of blocks that do not overlap, only the last one that begins before can hold it.
+        likely = self._numbers[max(at - 1, 0) : at] if self._apart else range(len(self._blocks))
+        return next((n for n in likely if self._blocks[n].holds(address, nbytes, device)), -1)
 
 
 def of_tensor(t: Tensor) -> Block:

@@ -47,6 +47,7 @@ class Exchange:
         self.name_of, self.named, self.opaque, self.handle, self.enter = name_of, named, opaque, handle, enter
         self.objects: list[Any] = []
         self.blocks: list[Block] = []
+        self._index = blocks.Index(self.blocks)  # of the message that is being packed
         self._numbers: dict[int, int] = {}
         self._sizes: dict[int, int] = {}  # of what has arrived, by number: items, with everything inside
         self._items = 0  # of the message that is being unpacked
@@ -58,7 +59,11 @@ class Exchange:
         found: list[Block] = []
         self._collect(value, found, set(), 0)
         if found:
-            self.blocks += [b for b in blocks.merged(found) if b.nbytes and not self._holding(b)]
+            known = blocks.Index(self.blocks)
+            self.blocks += [
+                b for b in blocks.merged(found) if b.nbytes and known.find(b.address, b.nbytes, b.device) < 0
+            ]
+        self._index = blocks.Index(self.blocks)
         packed = self._pack(value, 0)
         return [[_pack_block(b) for b in self.blocks[first:]], packed]
 
@@ -170,7 +175,7 @@ class Exchange:
     def _pack_tensor(self, t: Tensor, depth: int) -> Plain:
         storage = t.untyped_storage()
         device = "cpu" if t.device.type == "cpu" else str(t.device)
-        number = self._find(storage.data_ptr(), storage.nbytes(), device)
+        number = self._index.find(storage.data_ptr(), storage.nbytes(), device)
         shift = storage.data_ptr() - self.blocks[number].address if number >= 0 else 0
         root = None if (b := base(t)) is None else self._pack(b, depth + 1)
         self._register(t)
@@ -179,16 +184,10 @@ class Exchange:
 
     def _pack_array(self, a: np.ndarray[Any, Any]) -> Plain:
         block = blocks.of_array(a)
-        number = self._find(block.address, block.nbytes, "cpu")
+        number = self._index.find(block.address, block.nbytes, "cpu")
         offset = a.ctypes.data - self.blocks[number].address if number >= 0 else 0
         self._register(a)
         return ["array", number, *array_geometry(a, offset)]
-
-    def _holding(self, block: Block) -> bool:
-        return self._find(block.address, block.nbytes, block.device) >= 0
-
-    def _find(self, address: int, nbytes: int, device: str) -> int:
-        return next((n for n, b in enumerate(self.blocks) if b.holds(address, nbytes, device)), -1)
 
     def _block(self, number: Any) -> Block:
         if number == -1:

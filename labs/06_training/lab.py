@@ -1022,9 +1022,9 @@ with check(
         xs, ys = torch.cat([x for x, _ in t]), torch.cat([y for _, y in t])
         with torch.no_grad():
             logits = make()(xs)
-            losses = F.cross_entropy(logits, ys, reduction="none")
-        want = [losses.mean().item(), (logits.argmax(1) == ys).float().mean().item()]
-        means = [losses[a:b].mean().item() for a, b in ((0, 7), (7, 10), (10, 12))]
+            each = F.cross_entropy(logits, ys, reduction="none")
+        want = [each.mean().item(), (logits.argmax(1) == ys).float().mean().item()]
+        means = [each[a:b].mean().item() for a, b in ((0, 7), (7, 10), (10, 12))]
         hits = [(logits.argmax(1) == ys)[a:b].float().mean().item() for a, b in ((0, 7), (7, 10), (10, 12))]
         explain(
             evaluated(evaluate, t, ["", "0", "1", "2", "3", "4"], None, make)["returned"],

@@ -1519,18 +1519,19 @@ def bf16_sgd_(params: list[Tensor], state: dict, lr: float) -> None:
 
 # %% given
 @probes.probe
-def bf16_run(step, starts, gradients, rates):
-    """The parameters after each call of step, each with its rate.
+def bf16_run(step, starts, gradients, rates, every):
+    """The parameters after each so many calls of step, each with its rate.
 
-    gradients: for each call, one tensor or None for each parameter.
+    gradients: for each call, one tensor or None for each parameter. every: how many calls there are from look to look.
     """
     params, state, seen = [t.clone().requires_grad_() for t in starts], {}, []
     leaves = list(params)
-    for grads, lr in zip(gradients, rates, strict=True):
+    for n, (grads, lr) in enumerate(zip(gradients, rates, strict=True), 1):
         for p, g in zip(leaves, grads, strict=True):
             p.grad = None if g is None else g.clone()
         step(params, state, lr)
-        seen.append([p.detach().clone() for p in leaves])
+        if n % every == 0:
+            seen.append([p.detach().clone() for p in leaves])
     return {
         "after": seen,
         "grads": [p.grad for p in leaves],
@@ -1541,7 +1542,7 @@ def bf16_run(step, starts, gradients, rates):
 # %% check: bf16_sgd_ points=3
 with check("a thousandth, a thousand times", weight=2, required=True):
     t = [[torch.tensor([-1.0, 0.5]).bfloat16()]] * 1000
-    got = bf16_run(bf16_sgd_, [torch.ones(2).bfloat16()], t, [1e-3] * 1000)["after"][-1][0]
+    got = bf16_run(bf16_sgd_, [torch.ones(2).bfloat16()], t, [1e-3] * 1000, 1000)["after"][-1][0]
     explain(
         got,
         torch.tensor([2.0, 0.5]).bfloat16(),
@@ -1550,12 +1551,13 @@ with check("a thousandth, a thousand times", weight=2, required=True):
 ### BEGIN HIDDEN TESTS
 
 
-def sgd_in_float32(starts, gradients, rates):
-    """The parameters after each step of float32 SGD, in float32."""
+def sgd_rounded_at_the_end(starts, gradients, rates, every):
+    """The parameters after each so many steps of SGD in float64, in bfloat16."""
     now, seen = [t.double() for t in starts], []
-    for grads, lr in zip(gradients, rates, strict=True):
+    for n, (grads, lr) in enumerate(zip(gradients, rates, strict=True), 1):
         now = [p if g is None else p - lr * g.double() for p, g in zip(now, grads, strict=True)]
-        seen.append([p.bfloat16() for p in now])
+        if n % every == 0:
+            seen.append([p.bfloat16() for p in now])
     return seen
 
 
@@ -1570,19 +1572,21 @@ with check(
         starts = [(torch.randn(s, generator=generator) + 6).bfloat16() for s in shapes]
         t = [[(torch.randn(s, generator=generator) + 0.5).bfloat16() for s in shapes] for _ in range(steps)]
         rates = [lr if n < steps // 2 else lr / 2 for n in range(steps)]
-        want, got = sgd_in_float32(starts, t, rates), bf16_run(bf16_sgd_, starts, t, rates)["after"]
+        want = sgd_rounded_at_the_end(starts, t, rates, steps // 6)
+        got = bf16_run(bf16_sgd_, starts, t, rates, steps // 6)["after"]
         assert_close(got[-1], want[-1], name="the parameters at the end")
-        assert_close(got[:: steps // 6], want[:: steps // 6], name="the parameters on the way")
+        assert_close(got, want, name="the parameters on the way")
 with check("a parameter without a gradient waits", weight=2, hint="What is None * lr?"):
     generator = torch.Generator().manual_seed(8)
     starts = [torch.full((2,), 5.0).bfloat16(), torch.full((3,), -5.0).bfloat16()]
     ones = [torch.ones(2).bfloat16(), torch.ones(3).bfloat16()]
     t = [[None if n % 6 == 3 * i else g for i, g in enumerate(ones)] for n in range(120)]
-    want, got = sgd_in_float32(starts, t, [0.004] * 120), bf16_run(bf16_sgd_, starts, t, [0.004] * 120)["after"]
+    want = sgd_rounded_at_the_end(starts, t, [0.004] * 120, 120)
+    got = bf16_run(bf16_sgd_, starts, t, [0.004] * 120, 120)["after"]
     assert_close(got[-1], want[-1], name="the parameters at the end")
 with check("the same leaves, and .grad as it was", guard=True, hint="Which of your lines makes a new tensor?"):
     t = [[torch.tensor([0.3, -2.0]).bfloat16()]] * 3
-    got = bf16_run(bf16_sgd_, [torch.ones(2).bfloat16()], t, [0.1] * 3)
+    got = bf16_run(bf16_sgd_, [torch.ones(2).bfloat16()], t, [0.1] * 3, 3)
     assert_close(got["leaves"], [True], name="whether it is a leaf that requires grad")
     assert_close(got["grads"], t[0], rtol=0, atol=0, name=".grad")
 ### END HIDDEN TESTS

@@ -88,6 +88,7 @@ def forget():
     counters.clear()
 
 
+# %% given
 def wave(x):
     return (x.sin() + 1).sum()
 

@@ -392,6 +392,7 @@ def make_net(seed):
         return nn.Sequential(nn.Linear(3, 4), nn.Tanh(), nn.Linear(4, 2))
 
 
+# %% given
 def wrapped(rank, world_size, x, y):
     model = make_net(rank)
     first = model[0].weight.detach().clone()
@@ -535,6 +536,7 @@ def make_branches(width=2):
         return Branches(width)
 
 
+# %% given
 def bias_grads(rank, world_size, find):
     """The gradients of the biases of the three branches, or the error, in two steps."""
     ddp, told = DDP(make_branches(), find_unused_parameters=find), []
@@ -889,6 +891,7 @@ class Counted:
         return work.get_future().then(lambda future: future.value()[0])
 
 
+# %% given
 def in_three_ways(rank, world_size):
     told = {}
     for way in ("no_sync left out", "no_sync around backward", "no_sync around forward and backward"):
