@@ -7,7 +7,7 @@ import platform
 import resource
 from collections.abc import Sequence
 from pathlib import Path
-from statistics import mean
+from statistics import median
 
 import nbformat
 import torch
@@ -28,7 +28,10 @@ TICK = os.sysconf("SC_CLK_TCK")
 
 
 def run() -> str:
-    """A Markdown table of milliseconds of CPU a submission, means of RUNS turns that were taken in alternation."""
+    """A Markdown table of milliseconds of CPU a submission, medians of RUNS turns that were taken in alternation.
+
+    What is beyond the floor is the median of the differences within a turn: a busy neighbour is beside both then.
+    """
     torch.set_num_threads(1)
     make_forks_cheap()
     rows, layers = [], frozenset[str]()
@@ -41,15 +44,16 @@ def run() -> str:
             layers = frozenset(warm.layers)
             turns = [(_examined([], warm), floor.run(steps).cpu, _examined(steps, warm)) for _ in range(RUNS + 1)]
             warm.close()
-            empty, alone, whole = (1e3 * mean(turn) for turn in zip(*turns[1:], strict=True))  # the first one warms up
-            beyond = whole - alone
+            counted = [[1e3 * seconds for seconds in turn] for turn in turns[1:]]  # the first one warms up
+            empty, alone, whole = (median(turn) for turn in zip(*counted, strict=True))
+            beyond = median(together - floor_only for _, floor_only, together in counted)
             rows.append(
                 f"| {lab.name} | {checks} | {alone:.0f} | {whole:.0f} | {beyond:.0f} | {empty:.1f} "
                 f"| {(beyond - empty) / checks:.1f} |"
             )
     return (
         "# What the examiner and the sandbox cost\n\n"
-        f"Milliseconds of CPU of all processes together, means of {RUNS} runs of the worked solutions. Layers: "
+        f"Milliseconds of CPU of all processes together, medians of {RUNS} turns with the worked solutions. Layers: "
         f"{', '.join(sorted(layers))}. Python {platform.python_version()}, torch {torch.__version__}, {os.cpu_count()} "
         "cores.\n\n"
         "| lab | check cells | the floor: the same cells in a fork of one warm process | examined, in the sandbox "
