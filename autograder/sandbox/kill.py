@@ -33,7 +33,7 @@ def kill_uid(uid: int, child: int | None = None) -> None:
     deadline = time.monotonic() + PATIENCE
     while anyone(uid):
         _kill_all_as(uid)
-        # Asked before the dead are waited for: one that dies in between is a zombie of nobody's.
+        # Asked before the dead are waited for: one that died in between would stay a zombie.
         alive = of_uid(uid)
         _reap_orphans(uid, child)
         if not alive:

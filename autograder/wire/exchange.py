@@ -58,12 +58,11 @@ class Exchange:
         first = len(self.blocks)
         found: list[Block] = []
         self._collect(value, found, set(), 0)
-        if found:
-            known = blocks.Index(self.blocks)
-            self.blocks += [
-                b for b in blocks.merged(found) if b.nbytes and known.find(b.address, b.nbytes, b.device) < 0
-            ]
         self._index = blocks.Index(self.blocks)
+        merged = blocks.merged(found)
+        if new := [b for b in merged if b.nbytes and self._index.find(b.address, b.nbytes, b.device) < 0]:
+            self.blocks += new
+            self._index = blocks.Index(self.blocks)
         packed = self._pack(value, 0)
         return [[_pack_block(b) for b in self.blocks[first:]], packed]
 
