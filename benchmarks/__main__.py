@@ -5,6 +5,7 @@
 
 from __future__ import annotations
 
+import signal
 import sys
 from collections.abc import Sequence
 from pathlib import Path
@@ -15,6 +16,7 @@ ALL = {"build": build.run, "examiner": examiner.run, "classes": classes.run, "sc
 
 
 def main(names: Sequence[str]) -> None:
+    signal.signal(signal.SIGTERM, lambda *_: sys.exit(1))  # so that what a benchmark started is ended, too
     for name in names or ALL:
         text = ALL[name]()
         print(text)

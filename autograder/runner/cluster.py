@@ -60,7 +60,8 @@ def grade_on_cluster(
 
         looked = able = time.monotonic()
         while not stop.is_set():
-            for task in itertools.islice(waiting, max(0, AHEAD * sum(places.values()) - len(sent))):
+            room = max(AHEAD * sum(places.values()) - len(sent), 0 if sent else 1)  # none sent means none is left
+            for task in itertools.islice(waiting, room):
                 send(task, 0)
             if not sent:
                 return
@@ -119,7 +120,7 @@ def _connected(address: str, wait: float) -> Iterator[Client]:
 def _places(client: Client, address: str, settings: Settings) -> dict[str, int]:
     """How many submissions each worker grades at a time, of those that can grade for these settings."""
     try:
-        workers: dict[str, Any] = dict(client.scheduler_info(n_workers=-1)["workers"])
+        workers: dict[str, Any] = client.sync(_workers, client)
     except OSError:
         raise _lost(address) from None
     found = {name: int(worker["nthreads"]) for name, worker in workers.items()}
@@ -127,6 +128,13 @@ def _places(client: Client, address: str, settings: Settings) -> dict[str, int]:
         offers = {name: worker.get("resources", {}).get(resource, 0) // amount for name, worker in workers.items()}
         found = {name: min(threads, int(offers[name])) for name, threads in found.items()}
     return {name: places for name, places in found.items() if places}
+
+
+async def _workers(client: Client) -> dict[str, Any]:
+    """What the scheduler says of its workers. Client.scheduler_info() can give its timer's answer, which has none."""
+    if client.scheduler is None:
+        raise OSError("the client is not connected")
+    return dict((await client.scheduler.identity(n_workers=-1))["workers"])
 
 
 def _resources(settings: Settings) -> dict[str, float]:

@@ -171,7 +171,7 @@ class Desk:
 
     def grade(
         self,
-        students: Iterable[str],
+        students: Sequence[str],
         jobs: int,
         again: bool,
         stop: Event,
@@ -179,12 +179,20 @@ class Desk:
         wait: float = WAIT_SECONDS,
         ahead: Started | None = None,
     ) -> Iterator[Done]:
-        """Each submission as it is done, in the order in which that happens."""
+        """Each submission as it is done, in the order in which that happens; unless stopped, every one."""
+        missing = set(students)
         tasks = self._tasks(students, recorded(self.gradebook, self.lab), again)
         if cluster:
             outcomes = grade_on_cluster(tasks, self.settings, cluster, [self.course], stop, wait)
         else:
             outcomes = grade_all(tasks, self.settings, jobs, [self.course], stop, ahead)
+        for done in self._taken(outcomes):
+            missing.discard(done.student)
+            yield done
+        if not stop.is_set():
+            yield from (Done(student, "it came back without a mark: run this again") for student in sorted(missing))
+
+    def _taken(self, outcomes: Iterable[tuple[Task, Graded | Failure]]) -> Iterator[Done]:
         for task, outcome in outcomes:
             yield from self._take_aside()
             yield self._failed(task.student, outcome.reason) if isinstance(outcome, Failure) else self._keep(outcome)

@@ -13,13 +13,16 @@ import time
 from collections.abc import Iterator, Mapping
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
+from threading import Event
+from typing import Any
 
+import dask
 import nbformat
 import pytest
 
 from autograder.errors import GradlabError
 from autograder.results.store import load_result
-from autograder.runner import grader
+from autograder.runner import cluster, grader
 from autograder.runner.cluster import layers_on_cluster
 from autograder.runner.grade import Done, grade_lab
 from autograder.runner.nbgrader_api import open_course
@@ -153,6 +156,37 @@ def test_what_a_lost_worker_and_a_lost_grader_had_is_graded(small_course: Path, 
         assert killed
         assert not [pid for pid in killed if Path(f"/proc/{pid}").exists() and pid not in descendants(other)]
     assert points(small_course) == {f"student_{number}": 0 if number in (0, 3) else 2 for number in range(8)}
+
+
+def test_a_moment_without_a_worker_loses_no_submission(
+    small_course: Path, tmp_path: Path, scheduler: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Nothing is on the cluster any more, and more is to be sent: here after each submission, since no look finds one."""
+    hand_in(small_course, STUDENTS)
+    look, found = cluster._places, []
+
+    def found_when_the_run_starts(*of: Any) -> dict[str, int]:
+        places = look(*of) if len(found) < 2 else {}  # once for the layers, once for the class
+        found.extend([places] if places else [])
+        return places
+
+    monkeypatch.setattr(cluster, "LOOK_SECONDS", 0.0)
+    monkeypatch.setattr(cluster, "_places", found_when_the_run_starts)
+    with worker(scheduler, tmp_path):
+        assert not any(done.failure for done in graded(small_course, scheduler))
+    assert len(documents(small_course)) == len(STUDENTS)
+
+
+def test_the_workers_are_seen_while_the_client_asks_for_something_else(tmp_path: Path, scheduler: str) -> None:
+    """Dask's client asks its scheduler for totals on its own, without workers: here all the time."""
+    settings = Settings()
+    with (
+        dask.config.set({"distributed.client.scheduler-info-interval": "1ms"}),
+        worker(scheduler, tmp_path),
+        cluster._connected(scheduler, 30) as client,
+    ):
+        places = cluster._wait_for_places(client, scheduler, settings, 30, Event())
+        assert all(cluster._places(client, scheduler, settings) == places for _ in range(200))
 
 
 def test_a_submission_whose_workers_die_is_no_submission_for_ever(small_course: Path, tmp_path: Path) -> None:

@@ -15,7 +15,7 @@ import pytest
 
 from autograder.build.course import build, read_course
 from autograder.errors import GradlabError
-from autograder.runner import grading
+from autograder.runner import grade, grading
 from autograder.runner.grade import alone, grade_lab, on_this_machine
 from autograder.runner.nbgrader_api import open_course
 from tests.conftest import NIGHTLY
@@ -139,6 +139,14 @@ def test_only_what_changed_is_graded_again(small_course: Path) -> None:
 
 
 @pytest.mark.skipif(Path("/dev/nvidia0").exists(), reason="there is a GPU")
+def test_a_submission_of_which_no_word_comes_back_is_told(small_course: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    hand_in(small_course, {"here": None, "lost": None})
+    everyone = grade.grade_all
+    monkeypatch.setattr(grade, "grade_all", lambda *of: (pair for pair in everyone(*of) if pair[0].student != "lost"))
+    said = {done.student: done.failure for done in grade_lab(open_course(small_course), small_course, LAB)}
+    assert said == {"here": "", "lost": "it came back without a mark: run this again"}
+
+
 def test_a_device_that_is_not_here_is_refused() -> None:
     assert on_this_machine("auto") == on_this_machine("cpu") == "cpu"
     with pytest.raises(GradlabError, match="no GPU"):
