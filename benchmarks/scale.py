@@ -11,7 +11,9 @@ import shutil
 import sys
 import tempfile
 from collections.abc import Sequence
+from dataclasses import dataclass
 from pathlib import Path
+from statistics import median
 
 import torch
 
@@ -23,53 +25,73 @@ from benchmarks.paths import JOBS, gradlab
 
 COUNTS = (10, 100, 1000)
 SAMPLE_SECONDS = 0.2
-TURNS_FOR = 300  # submissions: smaller classes are graded several times, so that the start can be taken off
+TURNS = 3
+PAIRS_FOR = 50  # submissions in a turn: a class of ten is graded five times, since its start costs more than the rest
 
 
-def run(counts: Sequence[int] = COUNTS, most_turns: int = 9) -> str:
-    """A Markdown table. most_turns: of a small class, whose start costs more than its submissions."""
+@dataclass(frozen=True)
+class Turn:
+    """A class graded, and beside it one that is nearly all start. each: a submission, without the start."""
+
+    whole: Cost
+    each: Cost
+
+
+def run(counts: Sequence[int] = COUNTS, turns: int = TURNS) -> str:
+    """A Markdown table. turns: each grades every class, so that all meet the machine's faster and slower times."""
     with tempfile.TemporaryDirectory() as folder:
         base = Path(folder)
         lab = new_course(base / "course")[0]
-        _row(base, lab, JOBS + 1, 1)  # warms up
-        rows = [_row(base, lab, count, max(1, min(most_turns, TURNS_FOR // count))) for count in counts]
-    first = rows[0][0]
-    lines = [
-        f"| {count:,} | {turns} | {whole.wall / count:.3f} | {each.wall:.3f} | {whole.cpu / count:.3f} "
-        f"| {each.cpu:.3f} | {each.cpu / first.cpu:.2f} | {held.middle / 1e6:.0f} | {held.peak / 1e6:.0f} "
-        f"| {again.wall:.1f} | {again.cpu:.1f} | {_graded(again, count)} |\n"
-        for count, (each, whole, held, again, turns) in zip(counts, rows, strict=True)
-    ]
+        _graded_class(base, lab, JOBS + 1)  # warms up
+        found = [[_turn(base, lab, count) for count in counts] for _ in range(turns)]
+        lines = [
+            _line(count, [turn[place] for turn in found], [turn[0] for turn in found], base / str(count), lab)
+            for place, count in enumerate(counts)
+        ]
     return (
         "# Classes of ten and of a thousand\n\n"
         f"The light lab, {JOBS} at a time, isolation {strongest_level(available())}. Seconds a submission, medians of "
-        f"the turns; the start is what a class of {JOBS} takes, which was graded in turns with the others. Memory is "
-        "that of all processes together, shared pages counted once, the median and the most of a look every "
-        f"{SAMPLE_SECONDS:g} s in a run of its own: the longer a run, the more looks find two large moments at once. "
-        f"Python {platform.python_version()}, torch {torch.__version__}, "
-        f"{os.cpu_count()} cores.\n\n"
-        "| submissions | turns | wall, whole command | wall, without the start | CPU, whole command "
+        f"{turns} turns, in each of which every class was graded, those of fewer than {PAIRS_FOR} several times; the "
+        f"start is what a class of {JOBS} takes, which was graded right before each. The ratio is the median of those "
+        "within a turn. Memory is that of all processes together, shared pages counted once, the median and the most "
+        f"of a look every {SAMPLE_SECONDS:g} s in a run of its own: the longer a run, the more looks find two large "
+        f"moments at once. Python {platform.python_version()}, torch {torch.__version__}, {os.cpu_count()} cores.\n\n"
+        "| submissions | wall, whole command | wall, without the start | CPU, whole command "
         "| CPU, without the start | that against the first row | memory, MB, median | most "
         "| second run, wall | its CPU | graded in it |\n"
-        "|---|---|---|---|---|---|---|---|---|---|---|---|\n" + "".join(lines)
+        "|---|---|---|---|---|---|---|---|---|---|---|\n" + "".join(lines)
     )
 
 
-def _row(base: Path, lab: Lab, count: int, turns: int) -> tuple[Cost, Cost, Cost, Cost, int]:
-    """The cost of each without the start, of the whole command, of one with looks at memory, a second run, turns."""
-    wholes: list[Cost] = []
-    smalls: list[Cost] = []
-    for _ in range(turns):
-        for many, found in ((JOBS, smalls), (count, wholes)):
-            course = base / str(many)
-            shutil.rmtree(course, ignore_errors=True)
-            copy_for(base / "course", lab.name, course)
-            hand_in(course, lab, many)
-            found.append(gradlab(course, lab.name))
+def _turn(base: Path, lab: Lab, count: int) -> Turn:
+    wholes, eaches = [], []
+    for _ in range(max(1, PAIRS_FOR // count)):
+        small, whole = _graded_class(base, lab, JOBS), _graded_class(base, lab, count)
+        wholes.append(whole)
+        eaches.append(per_submission(whole, count, small, JOBS))
+    return Turn(median_of(wholes), median_of(eaches))
+
+
+def _graded_class(base: Path, lab: Lab, count: int) -> Cost:
+    """What `gradlab grade` took for a class of this size, in a new course base/COUNT."""
+    course = base / str(count)
+    shutil.rmtree(course, ignore_errors=True)
+    copy_for(base / "course", lab.name, course)
+    hand_in(course, lab, count)
+    return gradlab(course, lab.name)
+
+
+def _line(count: int, turns: Sequence[Turn], first: Sequence[Turn], course: Path, lab: Lab) -> str:
+    """A row, with a second run of the class and one with looks at memory. first: the turns of the first row."""
+    whole, each = median_of([turn.whole for turn in turns]), median_of([turn.each for turn in turns])
+    ratio = median(turn.each.cpu / other.each.cpu for turn, other in zip(turns, first, strict=True))
     again = gradlab(course, lab.name)
     held = gradlab(course, lab.name, sample=SAMPLE_SECONDS, again=True)
-    each = [per_submission(whole, count, small, JOBS) for whole, small in zip(wholes, smalls, strict=True)]
-    return median_of(each), median_of(wholes), held, again, turns
+    return (
+        f"| {count:,} | {whole.wall / count:.3f} | {each.wall:.3f} | {whole.cpu / count:.3f} | {each.cpu:.3f} "
+        f"| {ratio:.2f} | {held.middle / 1e6:.0f} | {held.peak / 1e6:.0f} "
+        f"| {again.wall:.1f} | {again.cpu:.1f} | {_graded(again, count)} |\n"
+    )
 
 
 def _graded(again: Cost, count: int) -> int:

@@ -189,6 +189,24 @@ def test_the_workers_are_seen_while_the_client_asks_for_something_else(tmp_path:
         assert all(cluster._places(client, scheduler, settings) == places for _ in range(200))
 
 
+def test_a_scheduler_that_dies_is_an_error_and_the_next_run_goes_on(
+    small_course: Path, tmp_path: Path, scheduler: str
+) -> None:
+    hand_in(small_course, STUDENTS, SLOWLY)
+    with contextlib.ExitStack() as doomed:
+        address = doomed.enter_context(scheduling(tmp_path))
+        with worker(address, tmp_path):
+            running = graded(small_course, address)
+            before = next(running)
+            doomed.close()
+            with pytest.raises(GradlabError, match=f"the scheduler at {address} is lost\n    fix: "):
+                list(running)
+    with worker(scheduler, tmp_path):
+        after = list(graded(small_course, scheduler))
+    assert before.student in {done.student for done in after if done.kept}
+    assert sorted(done.student for done in after if not done.failure) == sorted(STUDENTS)
+
+
 def test_a_submission_whose_workers_die_is_no_submission_for_ever(small_course: Path, tmp_path: Path) -> None:
     hand_in(small_course, {"student": None}, "import time\ntime.sleep(50)\n")
     with (
