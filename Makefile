@@ -33,7 +33,7 @@ test: $(STAMP) ## run all tests (at most 15 minutes on two cores)
 
 nightly: $(STAMP) image-test ## what takes longer: images, mutants of every reference solution, fifty times the fuzzing
 	$(BIN)/gradlab prove --mutate
-	HYPOTHESIS_PROFILE=nightly $(BIN)/pytest -n 2 tests/build tests/wire tests/submission tests/examiner/test_outputs.py tests/results tests/runner/test_resume.py tests/prove/test_attempts.py tests/browser/test_labs_in_a_window.py
+	HYPOTHESIS_PROFILE=nightly $(BIN)/pytest -n 2 tests/build tests/wire tests/submission tests/examiner/test_outputs.py tests/results tests/runner/test_resume.py tests/runner/test_same_bytes.py tests/prove/test_attempts.py tests/browser/test_labs_in_a_window.py
 
 image-test: $(STAMP) ## build both images of the Dockerfile and run them, without a Docker engine (needs root)
 	GRADLAB_IMAGES=1 $(BIN)/pytest -s --timeout 2400 tests/images
