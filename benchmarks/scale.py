@@ -43,10 +43,10 @@ def run(counts: Sequence[int] = COUNTS, turns: int = TURNS) -> str:
         base = Path(folder)
         lab = new_course(base / "course")[0]
         _graded_class(base, lab, JOBS + 1)  # warms up
-        found = [[_turn(base, lab, count) for count in counts] for _ in range(turns)]
+        found = list(zip(*[[_turn(base, lab, count) for count in counts] for _ in range(turns)], strict=True))
         lines = [
-            _line(count, [turn[place] for turn in found], [turn[0] for turn in found], base / str(count), lab)
-            for place, count in enumerate(counts)
+            _line(count, of_count, found[0], base / str(count), lab)
+            for count, of_count in zip(counts, found, strict=True)
         ]
     return (
         "# Classes of ten and of a thousand\n\n"

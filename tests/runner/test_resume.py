@@ -138,7 +138,6 @@ def test_only_what_changed_is_graded_again(small_course: Path) -> None:
     assert gradebook_rows(small_course)["ada"][1] == 3
 
 
-@pytest.mark.skipif(Path("/dev/nvidia0").exists(), reason="there is a GPU")
 def test_a_submission_of_which_no_word_comes_back_is_told(small_course: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     hand_in(small_course, {"here": None, "lost": None})
     everyone = grade.grade_all
@@ -147,6 +146,7 @@ def test_a_submission_of_which_no_word_comes_back_is_told(small_course: Path, mo
     assert said == {"here": "", "lost": "it came back without a mark: run this again"}
 
 
+@pytest.mark.skipif(Path("/dev/nvidia0").exists(), reason="there is a GPU")
 def test_a_device_that_is_not_here_is_refused() -> None:
     assert on_this_machine("auto") == on_this_machine("cpu") == "cpu"
     with pytest.raises(GradlabError, match="no GPU"):
