@@ -62,17 +62,22 @@ def prove(
     labs: LabNames = None,
     course: CoursePath = Path("."),
     mutate: Annotated[bool, typer.Option("--mutate", help="Also edit each reference one step at a time.")] = False,
+    exercise: Annotated[str, typer.Option(help="Prove only this exercise.")] = "",
 ) -> None:
-    """Prove every check with right and wrong answers."""
+    """Prove every check with right, wrong and lying answers."""
     from autograder.build.course import read_course, read_labs
     from autograder.prove.lab import prove_lab
 
     problems = 0
     for lab in read_labs(read_course(course), tuple(labs or ())):
-        proof = prove_lab(lab, mutate)
+        proof = prove_lab(lab, mutate, exercise)
         line = f"{lab.name}: {proof.right} right, {proof.wrong} wrong and {proof.generated} generated answers tried"
         if mutate:
             line += f", {proof.mutants} mutants ({len(proof.survivors)} equivalent)"
+        line += (
+            f"; {proof.lies} lies earn {sum(proof.lied.values()):g} points outside observed checks, "
+            f"false claims of a technique {sum(proof.claimed.values()):g} of {lab.points:g}"
+        )
         out.print(f"{line}, {_count(len(proof.problems), 'problem')}")
         for problem in proof.problems:
             err.print(problem, markup=False)

@@ -101,10 +101,12 @@ class Lab(Model):
 
 
 class Answer(Model):
-    """A right or wrong solution of an exercise, kept with the lab.
+    """A right, wrong or lying solution of an exercise, kept with the lab.
+
+    liar: the plain computation without the demanded technique, with the probes redefined to claim it.
 
     fails: labels of exactly the checks that fail. raises: the type name of the exception by which they may fail;
-    empty where an exception would prove nothing. generated: made by gradlab, not written by the author.
+    empty where an exception would prove nothing.
     """
 
     exercise: str
@@ -115,7 +117,7 @@ class Answer(Model):
     line: int
     fails: tuple[str, ...] = ()
     raises: str = ""
-    generated: bool = False
+    liar: bool = False
 
 
 class LabEntry(Model):

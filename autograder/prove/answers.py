@@ -1,4 +1,4 @@
-"""Reads a lab's answers.py: right and wrong answers, and mutants that are equivalent to the reference."""
+"""Reads a lab's answers.py: right, wrong and lying answers, and mutants that are equivalent to the reference."""
 
 from __future__ import annotations
 
@@ -9,7 +9,10 @@ from autograder.build.cells import RawCell, read_cells
 from autograder.course import Answer, Lab
 from autograder.errors import SourceError
 
-FORM = '\'# %% right: NAME "label"\' or \'# %% wrong: NAME "label" fails="check | other check" raises=Type\''
+FORM = (
+    '\'# %% right: NAME "label"\', \'# %% wrong: NAME "label" fails="check | other check" raises=Type\' '
+    "or '# %% liar: NAME \"label\"'"
+)
 EQUIVALENT = "'# %% equivalent: NAME \"the mutant as prove --mutate prints it\"', with the reason in comments below"
 
 
@@ -45,7 +48,7 @@ def _refuse_unknown_exercise(raw: RawCell, lab: Lab, path: Path) -> None:
 def _answer(raw: RawCell, lab: Lab, path: Path) -> Answer:
     verdict, name = raw.words[0].removesuffix(":"), raw.words[1]
     unknown = set(raw.options) - {"fails", "raises"}
-    if verdict not in ("right", "wrong") or unknown or (verdict == "right" and raw.options):
+    if verdict not in ("right", "wrong", "liar") or unknown or (verdict != "wrong" and raw.options):
         raise SourceError(path, raw.line, "cannot read this header", f"write {FORM}")
     labels = [c.label for c in lab.exercise(name).checks]
     fails = tuple(label.strip() for label in raw.options.get("fails", "").split("|") if label.strip())
@@ -68,4 +71,5 @@ def _answer(raw: RawCell, lab: Lab, path: Path) -> Answer:
         line=raw.line,
         fails=fails,
         raises=raw.options.get("raises", ""),
+        liar=verdict == "liar",
     )

@@ -31,6 +31,7 @@ class Attempt:
     """source: of the exercise's cell. between: the cells from there to the check. checks: source of the check cell.
 
     replace: how the object that the source defines is replaced, see replacement(). note: what to read of its note.
+    last: a cell to run behind all others. lie: how the probes are replaced then, see lies().
     """
 
     name: str
@@ -39,6 +40,8 @@ class Attempt:
     checks: str
     replace: tuple[Any, ...] = ()
     note: str = ""
+    last: str = ""
+    lie: tuple[Any, ...] = ()
 
 
 Result = dict[str, Any]  # "outcomes": of the checks, as dictionaries. "note": what was read.
@@ -89,6 +92,10 @@ def _examined(attempt: Attempt, student: Student, namespace: dict[str, Any], def
         if given:
             with fresh_lines(student) as line:
                 run_given(cell.source, f"<{cell.id}>", namespace, defined, line)
+    if attempt.last:
+        student.run(attempt.last)
+    if attempt.lie:
+        student.lie(*attempt.lie)
     with _only(student.calls) as line:
         outcomes = run_checks(attempt.checks, f"<check of {attempt.name}>", namespace, defined, line)
         note = getattr(World(line, namespace).stand_in(NOTE), attempt.note) if attempt.note else None

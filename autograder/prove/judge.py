@@ -12,6 +12,7 @@ RIGHT_ANSWERS = 2
 WRONG_ANSWERS = 4
 UNWRITTEN = "NotImplementedError"  # what stands in a solution's place
 GENERATED_SHARE = 0.1  # a generated wrong answer earns at most this part of the points
+LIARS_SHARE = 0.2  # of a lab's points, for plain computations that claim the demanded technique
 
 
 def judge_reference(lab: Lab, exercise: Exercise, trial: Trial) -> Iterator[str]:
@@ -52,6 +53,27 @@ def judge_generated(lab: Lab, exercise: Exercise, label: str, trial: Trial) -> I
         )
 
 
+def judge_lie(lab: Lab, exercise: Exercise, label: str, trial: Trial) -> Iterator[str]:
+    if (points := trial.points_beside_observed(exercise.points)) > 0:
+        passed = ", ".join(repr(o.label) for o in trial.outcomes if o.passed)
+        yield (
+            f"{lab.path}/lab.py:{lab.cell(exercise.check_id).line}: checks of {exercise.name}: a liar earns {points:g} "
+            f"of {exercise.points:g} points: {label}\n    it passes: {passed}\n"
+            "    fix: compare the whole of what came first, compute what is wanted before the call, pass values"
+        )
+
+
+def judge_liars(lab: Lab, points: dict[str, float]) -> Iterator[str]:
+    """points: what the best liar of each exercise earns, by name."""
+    if (total := sum(points.values())) > LIARS_SHARE * lab.points + 1e-9:
+        listed = ", ".join(f"{name} {earned:g}" for name, earned in points.items() if earned)
+        yield (
+            f"{lab.path}/answers.py:1: liars earn {total:g} of the lab's {lab.points:g} points ({listed}); "
+            f"{LIARS_SHARE * lab.points:g} are allowed\n"
+            "    fix: let a required check see the technique, through what the examiner passes in"
+        )
+
+
 def judge_blank(lab: Lab, exercise: Exercise, points: float, trial: Trial) -> Iterator[str]:
     where = f"{lab.path}/lab.py:{lab.cell(exercise.check_id).line}: checks of {exercise.name}"
     if trial.failure:
@@ -71,7 +93,7 @@ def judge_coverage(
     """Enough answers, every misconception reached by a wrong one, every check failed by one, no parameter constant."""
     line = lab.cell(exercise.cell_id).line
     for right, least in ((True, RIGHT_ANSWERS), (False, WRONG_ANSWERS)):
-        count = sum(a.right == right for a in answers)
+        count = sum(a.right == right and not a.liar for a in answers)
         if count < least:
             word = "right" if right else "wrong"
             where = f"{lab.path}/answers.py:1"

@@ -6,35 +6,54 @@ from dataclasses import dataclass, field
 
 import torch
 
-from autograder.course import Exercise, Lab
+from autograder.course import Answer, Exercise, Lab
 from autograder.prove.answers import read_answers
-from autograder.prove.judge import judge_answer, judge_blank, judge_coverage, judge_generated, judge_reference
+from autograder.prove.judge import (
+    judge_answer,
+    judge_blank,
+    judge_coverage,
+    judge_generated,
+    judge_liars,
+    judge_lie,
+    judge_reference,
+)
 from autograder.prove.mutate import mutants
 from autograder.prove.trial import Bench, benches, notebook_points
 
 
 @dataclass
 class Proof:
-    """What was tried, and every problem found. `survivors` are mutants with full marks: (exercise, description)."""
+    """What was tried, and every problem found. `survivors` are mutants with full marks: (exercise, description).
+
+    lied, claimed: points by exercise of liars that gradlab made, and of those that a person wrote.
+    """
 
     lab: str
     right: int = 0
     wrong: int = 0
     generated: int = 0
+    lies: int = 0
+    lied: dict[str, float] = field(default_factory=dict)  # points of the best lie, without observed checks
+    claimed: dict[str, float] = field(default_factory=dict)  # points of the best lying answer
     mutants: int = 0
     survivors: list[tuple[str, str]] = field(default_factory=list)
     problems: list[str] = field(default_factory=list)
 
 
-def prove_lab(lab: Lab, mutate: bool = False) -> Proof:
-    """Try everything in forks: of this process, which runs given cells, and of a student process. Uses one thread."""
+def prove_lab(lab: Lab, mutate: bool = False, only: str = "") -> Proof:
+    """Try everything in forks: of this process, which runs given cells, and of a student process. Uses one thread.
+
+    only: the name of one exercise; the others are left out.
+    """
     torch.set_num_threads(1)
     proof = Proof(lab.name)
     answers, reasons = read_answers(lab)
     blank = notebook_points(lab, {})
     for bench in benches(lab):
         exercise = bench.exercise
-        own = [a for a in answers if a.exercise == exercise.name]
+        if only and exercise.name != only:
+            continue
+        own = [a for a in answers if a.exercise == exercise.name and not a.liar]
         reference = bench.try_source(lab.cell(exercise.cell_id).source)
         if problems := list(judge_reference(lab, exercise, reference)):
             proof.problems += problems
@@ -46,13 +65,31 @@ def prove_lab(lab: Lab, mutate: bool = False) -> Proof:
         for label, trial in generated.items():
             proof.problems += judge_generated(lab, exercise, label, trial)
         proof.problems += judge_blank(lab, exercise, blank[exercise.name], bench.try_blank())
+        _lies(lab, exercise, bench, [a for a in answers if a.exercise == exercise.name and a.liar], proof)
         proof.problems += judge_coverage(lab, exercise, own, trials, bench.constant_parameters())
         proof.right += sum(a.right for a in own)
         proof.wrong += sum(not a.right for a in own)
         proof.generated += len(generated)
         if mutate:
             _mutate(lab, exercise, bench, reasons, proof)
+    proof.problems += judge_liars(lab, proof.claimed)
     return proof
+
+
+def _lies(lab: Lab, exercise: Exercise, bench: Bench, liars: list[Answer], proof: Proof) -> None:
+    tried = bench.try_lies()
+    for label, trial in tried.items():
+        proof.problems += judge_lie(lab, exercise, label, trial)
+    proof.lies += len(tried)
+    proof.lied[exercise.name] = max((t.points_beside_observed(exercise.points) for t in tried.values()), default=0.0)
+    claims = [(answer, bench.try_liar(answer.source)) for answer in liars]
+    for answer, trial in claims:
+        if trial.failure:
+            proof.problems.append(
+                f'{answer.path}:{answer.line}: liar of {exercise.name} "{answer.label}": it cannot be tried: '
+                f"{trial.failure}\n    fix: correct the answer"
+            )
+    proof.claimed[exercise.name] = max((trial.points for _, trial in claims), default=0.0)
 
 
 def _mutate(lab: Lab, exercise: Exercise, bench: Bench, reasons: dict[tuple[str, str], str], proof: Proof) -> None:

@@ -16,6 +16,7 @@ import torch
 
 from autograder.examiner.link import Link
 from autograder.prove.forks import ForkFailed
+from autograder.prove.liars import lie
 from autograder.prove.replaced import replacement
 from autograder.student.kernel import Kernel
 from autograder.student.main import serve_calls
@@ -43,6 +44,10 @@ class Student:
     def replace(self, name: str, how: str, *args: Plain) -> None:
         """Put in place of the object of this name its replacement(), with the note under NOTE. Raises ForkFailed."""
         self._ask("replace", name, how, list(args))
+
+    def lie(self, how: str, *args: Plain) -> None:
+        """Replace the probes, or the exercise, as lie() says. Raises ForkFailed."""
+        self._ask("lie", how, list(args))
 
     def branch(self) -> Student:
         """A fork of this process as it is now, in place of an earlier branch. Raises ForkFailed."""
@@ -145,6 +150,9 @@ def _serve(control: socket.socket, kernel: Kernel) -> None:
         elif kind == "replace":
             name, how, args = rest
             kernel.namespace[name], kernel.namespace[NOTE] = replacement(kernel.namespace[name], how, args)
+        elif kind == "lie":
+            how, args = rest
+            lie(kernel.namespace, how, *args)
         elif kind == "calls":
             serve_calls(control, kernel.namespace)
             break

@@ -6,8 +6,8 @@ import ast
 import contextlib
 import io
 import random
-from collections.abc import Iterator, Mapping
-from dataclasses import dataclass
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
@@ -22,6 +22,7 @@ from autograder.examiner.section import run_checks, run_given
 from autograder.prove.attempt import Attempt, Result, fresh_lines, in_one_process, through_the_examiner
 from autograder.prove.forks import ForkFailed, in_fork
 from autograder.prove.generated import HARD_CODED, spoilers
+from autograder.prove.liars import IN_ITS_PLACE, lies
 from autograder.prove.replaced import WATCHED
 from autograder.prove.student import CellRaised, Root, Student
 from labkit.outcome import Outcome, earned
@@ -41,6 +42,10 @@ class Trial:
     @property
     def failed(self) -> tuple[str, ...]:
         return tuple(o.label for o in self.outcomes if not o.passed)
+
+    def points_beside_observed(self, points: float) -> float:
+        """What it would have earned of so many points if each observed check had failed."""
+        return earned([replace(o, passed=o.passed and not o.observed) for o in self.outcomes], points)
 
 
 class Bench:
@@ -62,7 +67,7 @@ class Bench:
         return self._try(source)
 
     def try_blank(self) -> Trial:
-        return self._try(_blank(self.lab, self.lab.cell(self.exercise.cell_id)))
+        return self._try(self._blank)
 
     def try_generated(self) -> dict[str, Trial]:
         """Description -> trial of each wrong answer that gradlab makes from the reference."""
@@ -70,6 +75,41 @@ class Bench:
         if self.exercise.parameters:
             trials[HARD_CODED] = self._try(self._reference, (HARD_CODED, self._visible_calls()))
         return {label: trial for label, trial in trials.items() if trial.applied or trial.failure}
+
+    def try_liar(self, source: str) -> Trial:
+        """Try a lying answer: its source runs in the exercise's place, and once more behind the given probes."""
+        return self._attempt(Attempt(self.exercise.name, source, self.between, self.check_cell.source, last=source))
+
+    def try_lies(self) -> dict[str, Trial]:
+        """Description -> trial of each liar that gradlab makes itself. None where no probe is asked."""
+        probes, functions = self._given()
+        trials = {}
+        if uses_probes(self.check_cell.source, probes):
+            for how, solved in lies().items():
+                trials[how] = self._lie(self._reference if solved else self._blank, (how, probes))
+        parameters = _required(ast.parse(self._reference), self.exercise.name)
+        for name, count in functions.items():
+            if count == parameters:
+                trials[f"{name} in the exercise's place"] = self._lie(
+                    self._blank, (IN_ITS_PLACE, self.exercise.name, name)
+                )
+        return trials
+
+    def _lie(self, source: str, lie: tuple[Any, ...]) -> Trial:
+        return self._attempt(Attempt(self.exercise.name, source, self.between, self.check_cell.source, lie=lie))
+
+    def _given(self) -> tuple[list[str], dict[str, int]]:
+        """The given probes, and each given function with the number of arguments that it must get."""
+        probes: list[str] = []
+        functions: dict[str, int] = {}
+        ids = [c.id for c in self.lab.cells]
+        for cell in self.lab.cells[: ids.index(self.exercise.check_id)]:
+            for node in ast.parse(cell.source).body if cell.kind is Kind.GIVEN else ():
+                if isinstance(node, ast.FunctionDef):
+                    is_probe = any("probe" in ast.unparse(decorator) for decorator in node.decorator_list)
+                    probes += [node.name] if is_probe else []
+                    functions |= {} if is_probe else {node.name: _count_required(node)}
+        return probes, functions
 
     def constant_parameters(self) -> list[str]:
         """Parameters that have the same value in every call of the hidden checks. An object counts by what it holds."""
@@ -89,7 +129,9 @@ class Bench:
 
     def _try(self, source: str, replace: tuple[Any, ...] = ()) -> Trial:
         note = "applied" if replace else ""
-        attempt = Attempt(self.exercise.name, source, self.between, self.check_cell.source, replace, note)
+        return self._attempt(Attempt(self.exercise.name, source, self.between, self.check_cell.source, replace, note))
+
+    def _attempt(self, attempt: Attempt) -> Trial:
         try:
             result = self._run(attempt)
         except ForkFailed as failure:
@@ -105,6 +147,10 @@ class Bench:
     @property
     def _reference(self) -> str:
         return self.lab.cell(self.exercise.cell_id).source
+
+    @property
+    def _blank(self) -> str:
+        return _blank(self.lab, self.lab.cell(self.exercise.cell_id))
 
 
 def benches(lab: Lab, examined: bool = True) -> Iterator[Bench]:
@@ -197,3 +243,20 @@ def _part(cell: Cell, lab: Lab, hidden: bool) -> str:
         if not is_check(node) or any(node.lineno - 1 in region for region in regions) == hidden
     ]
     return ast.unparse(tree)
+
+
+def uses_probes(source: str, given: Sequence[str]) -> bool:
+    """Whether a check cell asks a probe: one of these, or one of labkit's."""
+    nodes = list(ast.walk(ast.parse(source)))
+    labkits = any(isinstance(node, ast.Attribute) and ast.unparse(node.value) == "probes" for node in nodes)
+    return labkits or any(isinstance(node, ast.Name) and node.id in given for node in nodes)
+
+
+def _required(tree: ast.Module, name: str) -> int | None:
+    found = [node for node in tree.body if isinstance(node, ast.FunctionDef) and node.name == name]
+    return _count_required(found[0]) if found else None
+
+
+def _count_required(function: ast.FunctionDef) -> int:
+    """Arguments by position that have no default."""
+    return len(function.args.posonlyargs) + len(function.args.args) - len(function.args.defaults)
