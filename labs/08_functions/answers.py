@@ -835,7 +835,7 @@ def check_grad(fn, x):
     return True
 
 
-# %% wrong: check_grad "the diagonal of the Jacobian" fails="a transposed matrix is rejected, and a diagonal too | a backward that ignores the upstream gradient is rejected | matrices, transposed ones, a single number"
+# %% wrong: check_grad "the diagonal of the Jacobian" fails="a transposed matrix is rejected, and a diagonal too | one wrong entry is enough, wherever it is | a backward that ignores the upstream gradient is rejected | matrices, transposed ones, a single number"
 def check_grad(fn, x):
     base = x.detach().clone(memory_format=torch.contiguous_format)
     leaf = base.clone().requires_grad_()
@@ -852,7 +852,7 @@ def check_grad(fn, x):
     return True
 
 
-# %% wrong: check_grad "the first element of x" fails="wrong factors, signs and sides are rejected"
+# %% wrong: check_grad "the first element of x" fails="wrong factors, signs and sides are rejected | one wrong entry is enough, wherever it is"
 def check_grad(fn, x):
     base = x.detach().clone(memory_format=torch.contiguous_format)
     jac = torch.autograd.functional.jacobian(fn, base).reshape(-1, base.numel())
@@ -862,7 +862,7 @@ def check_grad(fn, x):
     return base.numel() == 0 or torch.allclose(jac[:, 0], slope, rtol=1e-4, atol=1e-5)
 
 
-# %% wrong: check_grad "float32 will do" fails="cubes with the right derivative, and with twice of it | right derivatives are accepted | a backward that ignores the upstream gradient is rejected | matrices, transposed ones, a single number | x and x.grad stay as they are"
+# %% wrong: check_grad "float32 will do" fails="cubes with the right derivative, and with twice of it | right derivatives are accepted | small entries count as much as large ones | a transposed matrix is rejected, and a diagonal too | a backward that ignores the upstream gradient is rejected | matrices, transposed ones, a single number | x and x.grad stay as they are"
 def check_grad(fn, x):
     base = x.detach().float().contiguous()
     jac = torch.autograd.functional.jacobian(lambda t: fn(t.double()), base).reshape(-1, base.numel())
@@ -875,7 +875,7 @@ def check_grad(fn, x):
     return True
 
 
-# %% wrong: check_grad "one side is enough, with a step of 1e-3" fails="cubes with the right derivative, and with twice of it | right derivatives are accepted | a backward that ignores the upstream gradient is rejected | matrices, transposed ones, a single number | x and x.grad stay as they are"
+# %% wrong: check_grad "one side is enough, with a step of 1e-3" fails="cubes with the right derivative, and with twice of it | right derivatives are accepted | small entries count as much as large ones | a backward that ignores the upstream gradient is rejected | matrices, transposed ones, a single number | x and x.grad stay as they are"
 def check_grad(fn, x):
     base = x.detach().clone(memory_format=torch.contiguous_format)
     jac = torch.autograd.functional.jacobian(fn, base).reshape(-1, base.numel())
@@ -888,7 +888,7 @@ def check_grad(fn, x):
     return True
 
 
-# %% wrong: check_grad "ten percent are near enough" fails="wrong factors, signs and sides are rejected | matrices, transposed ones, a single number"
+# %% wrong: check_grad "ten percent are near enough" fails="wrong factors, signs and sides are rejected | small entries count as much as large ones | one wrong entry is enough, wherever it is | matrices, transposed ones, a single number"
 def check_grad(fn, x):
     base = x.detach().clone(memory_format=torch.contiguous_format)
     jac = torch.autograd.functional.jacobian(fn, base).reshape(-1, base.numel())
@@ -922,7 +922,7 @@ def check_grad(fn, x):
     return torch.autograd.gradcheck(fn, (leaf,), rtol=1e-4, raise_exception=False, check_undefined_grad=False)
 
 
-# %% wrong: check_grad "only whether there is a gradient" fails="cubes with the right derivative, and with twice of it | wrong factors, signs and sides are rejected | a transposed matrix is rejected, and a diagonal too | a backward that ignores the upstream gradient is rejected | a straight-through estimator is rejected | a result without history has the derivative zero | matrices, transposed ones, a single number"
+# %% wrong: check_grad "only whether there is a gradient" fails="cubes with the right derivative, and with twice of it | wrong factors, signs and sides are rejected | small entries count as much as large ones | a transposed matrix is rejected, and a diagonal too | one wrong entry is enough, wherever it is | a backward that ignores the upstream gradient is rejected | a straight-through estimator is rejected | a result without history has the derivative zero | matrices, transposed ones, a single number"
 def check_grad(fn, x):
     leaf = x.detach().clone().requires_grad_()
     out = fn(leaf)
@@ -990,6 +990,80 @@ def check_grad(fn, x):
             if abs(a - b) > 0.4e-3 + 0.004 * abs(b):
                 return False
     return True
+
+
+# %% right: check_grad "gradcheck as it is"
+def check_grad(fn, x):
+    return torch.autograd.gradcheck(fn, (x.detach().clone().requires_grad_(),), raise_exception=False)
+
+
+# %% wrong: check_grad "an absolute tolerance of 0.01" fails="small entries count as much as large ones"
+def check_grad(fn, x):
+    base = x.detach().clone(memory_format=torch.contiguous_format)
+    jac = torch.autograd.functional.jacobian(fn, base).reshape(-1, base.numel())
+    for j in range(base.numel()):
+        step = torch.zeros_like(base)
+        step.view(-1)[j] = 1e-6
+        slope = (fn(base + step) - fn(base - step)).detach().reshape(-1) / 2e-6
+        if not torch.allclose(jac[:, j], slope, rtol=1e-3, atol=1e-2):
+            return False
+    return True
+
+
+# %% wrong: check_grad "the first difference decides" fails="wrong factors, signs and sides are rejected | one wrong entry is enough, wherever it is"
+def check_grad(fn, x):
+    base = x.detach().clone(memory_format=torch.contiguous_format)
+    jac = torch.autograd.functional.jacobian(fn, base).reshape(-1, base.numel())
+    for j in range(base.numel()):
+        step = torch.zeros_like(base)
+        step.view(-1)[j] = 1e-6
+        slope = (fn(base + step) - fn(base - step)).detach().reshape(-1) / 2e-6
+        return torch.allclose(jac[:, j], slope, rtol=1e-3, atol=1e-5)
+
+
+# %% wrong: check_grad "the last output is left out" fails="wrong factors, signs and sides are rejected | one wrong entry is enough, wherever it is"
+def check_grad(fn, x):
+    base = x.detach().clone(memory_format=torch.contiguous_format)
+    jac = torch.autograd.functional.jacobian(fn, base).reshape(-1, base.numel())
+    last = max(len(jac) - 1, 1)
+    for j in range(base.numel()):
+        step = torch.zeros_like(base)
+        step.view(-1)[j] = 1e-6
+        slope = (fn(base + step) - fn(base - step)).detach().reshape(-1) / 2e-6
+        if not torch.allclose(jac[:last, j], slope[:last], rtol=1e-3, atol=1e-5):
+            return False
+    return True
+
+
+# %% wrong: check_grad "the caller's x requires grad from now on" fails="x and x.grad stay as they are"
+def check_grad(fn, x):
+    was = x.grad
+    out = fn(x.requires_grad_()).reshape(-1)
+    for j in range(x.numel()):
+        step = torch.zeros(x.numel(), dtype=x.dtype)
+        step[j] = 1e-6
+        step = step.reshape(x.shape)
+        slope = (fn(x.detach() + step) - fn(x.detach() - step)).detach().reshape(-1) / 2e-6
+        for i, o in enumerate(out):
+            g = torch.zeros_like(x)
+            if o.requires_grad:
+                (g,) = torch.autograd.grad(o, x, retain_graph=True, materialize_grads=True)
+            if not torch.allclose(g.reshape(-1)[j], slope[i], rtol=1e-3, atol=1e-5):
+                return False
+    x.grad = was
+    return True
+
+
+# %% wrong: check_grad "a number from NumPy" fails="cubes with the right derivative, and with twice of it | right derivatives are accepted | wrong factors, signs and sides are rejected | small entries count as much as large ones | a transposed matrix is rejected, and a diagonal too | one wrong entry is enough, wherever it is | a backward that ignores the upstream gradient is rejected | a straight-through estimator is rejected | a result without history has the derivative zero | matrices, transposed ones, a single number | x and x.grad stay as they are"
+def check_grad(fn, x):
+    base = x.detach().clone(memory_format=torch.contiguous_format)
+    jac = torch.autograd.functional.jacobian(fn, base).reshape(-1, base.numel())
+    columns = []
+    for j in range(base.numel()):
+        step = torch.zeros_like(base)
+        step.view(-1)[j] = 1e-6
+        columns.append((fn(base + step) - fn(base - step)).detach().reshape(-1) / 2e-6)
+    return torch.isclose(jac, torch.stack(columns, 1), rtol=1e-3, atol=1e-5).numpy().all()
 
 
 # %% right: per_sample_grads "a loop"
