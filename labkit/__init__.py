@@ -27,8 +27,10 @@ from labkit.pictures import (
     show_versions,
     try_writes,
 )
+from labkit.seen import Seen
 
 __all__ = [
+    "Seen",
     "assert_answered",
     "assert_close",
     "assert_letters",

@@ -10,6 +10,7 @@ from autograder.wire.ambient import Ambient
 from autograder.wire.frames import Plain, WireClosed, WireError, WireTimeout, receive, send
 
 PING_SECONDS = 2.0
+CALLBACK = "callback"  # the first item of a frame that asks for something, and is no reply
 ENDED = "the Python process ended during this check"
 
 
@@ -22,10 +23,17 @@ class Stopped(Exception):
         return str(self)
 
 
-class Line(Protocol):
-    """What takes requests to a student process."""
+class Serves(Protocol):
+    """What answers the student process while it serves a call: the functions that a check passed to it."""
 
-    def ask(self, request: Plain) -> Plain: ...
+    def serve(self, request: Plain) -> Plain: ...
+    def forget(self, nodes: Plain) -> None: ...
+
+
+class Line(Protocol):
+    """What takes requests to a student process, and serves it meanwhile."""
+
+    def ask(self, request: Plain, callbacks: Serves) -> Plain: ...
 
 
 class Link:
@@ -37,19 +45,26 @@ class Link:
         self.broken = ""
         self.ambient = Ambient()
 
-    def ask(self, request: Plain) -> Plain:
-        """The reply to a request; the ambient state goes along both ways.
+    def ask(self, request: Plain, callbacks: Serves) -> Plain:
+        """The reply to a request; the ambient state goes along both ways. Until it comes, callbacks are served.
 
         Raises Stopped, and goes on raising it: after a lost reply nothing can be matched.
         """
         if self.broken:
             raise Stopped(self.broken)
         try:
-            self.channel.settimeout(self._left())
-            send(self.channel, [request, self.ambient.read()])
-            reply, state = expect(receive(self.channel, self._left()), 2)
+            self._send([request, self.ambient.read()])
+            while _is_use(came := self._receive()):
+                answer = callbacks.serve(came[1])
+                if self.until is not None and time.monotonic() > self.until:
+                    raise WireTimeout("no reply in time, for all its questions")
+                self._send(answer)
+            reply, state, dropped = expect(came, 3)
+            callbacks.forget(dropped)
             self.ambient.apply(state)
             return reply
+        except Stopped as stopped:  # of a callback: the student process waits for it
+            self.broken = str(stopped)
         except WireTimeout:
             self.broken = "the time limit of this check was reached"
         except WireClosed:
@@ -73,8 +88,19 @@ class Link:
         """Hang up: the process at the other end then ends."""
         self.channel.close()
 
+    def _send(self, message: Plain) -> None:
+        self.channel.settimeout(self._left())
+        send(self.channel, message)
+
+    def _receive(self) -> Plain:
+        return receive(self.channel, self._left())
+
     def _left(self) -> float | None:
         return None if self.until is None else max(self.until - time.monotonic(), 0.001)
+
+
+def _is_use(came: Plain) -> bool:
+    return isinstance(came, list) and len(came) == 2 and came[0] == CALLBACK
 
 
 def expect(reply: Plain, length: int) -> list[Any]:

@@ -9,14 +9,16 @@ from typing import Any
 import torch
 from torch import Tensor
 
+from autograder.examiner.callbacks import Callbacks
 from autograder.examiner.changes import Changes, versions
 from autograder.examiner.handles import Remote
-from autograder.examiner.link import Dropped, Line, expect, no_answer, number, numbers
+from autograder.examiner.link import CALLBACK, Dropped, Line, expect, no_answer, number, numbers
 from autograder.examiner.node import Entered, RemoteNode, Reply, as_it_is
 from autograder.examiner.raised import exception
 from autograder.wire import names
 from autograder.wire.exchange import Exchange
 from autograder.wire.frames import Plain, WireError
+from labkit.probes import ProbeError
 
 
 class World:
@@ -26,6 +28,7 @@ class World:
         self.link: Any = link  # the caller's own kind of Line
         self.namespace = namespace
         self.dropped = Dropped()
+        self.callbacks = Callbacks()
         self._new: list[Remote] = []  # made by the reply that is being read
         self._remotes: weakref.WeakValueDictionary[int, Remote] = weakref.WeakValueDictionary()
 
@@ -61,8 +64,10 @@ class World:
         return self.operate(names.PROBE + name, "call", *args, **kwargs)
 
     def ask(self, *request: Plain) -> Plain:
-        """The reply to a request."""
-        return self.link.ask([*request, self.dropped.take()])
+        """The reply to a request. Raises ProbeError where a callback is being served: the other side waits for that."""
+        if self.callbacks.serving:
+            raise ProbeError("a function that a check passes to a student's function uses the student's objects")
+        return self.link.ask([*request, self.dropped.take()], self.callbacks)
 
     def _result(
         self,
@@ -134,10 +139,15 @@ class World:
     def _opaque(self, value: Any) -> Plain:
         if type(value) is Remote and value._world is self:
             return value._target
-        raise TypeError(f"a check passes a {type(value).__name__}: only values and callables with a name can be passed")
+        place = self.callbacks.number_of(value)
+        if place is None:
+            raise TypeError(f"a check passes a {type(value).__name__}: values, functions and iterators can be passed")
+        return [CALLBACK, place]
 
-    def _handle(self, packed: Plain) -> Remote:
+    def _handle(self, packed: Plain) -> Any:
         target, kinds = expect(packed, 2)
+        if target == CALLBACK:
+            return self.callbacks.object(kinds)
         if not isinstance(kinds, list):
             raise WireError("malformed handle")
         remote = self._remotes.get(number(target))

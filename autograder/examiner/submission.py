@@ -15,7 +15,7 @@ import torch
 from autograder.examiner.cells import new_namespace
 from autograder.examiner.clock import Clock, Patience
 from autograder.examiner.effects import Effects
-from autograder.examiner.link import ENDED, Link, Stopped
+from autograder.examiner.link import ENDED, Link, Serves, Stopped
 from autograder.examiner.needed import needed
 from autograder.examiner.outputs import MAX_OF_SUBMISSION, within
 from autograder.examiner.section import run_checks, run_given, uses
@@ -159,11 +159,11 @@ class _Lines:
         except Stopped as stopped:
             self.link, self.why_not = None, str(stopped)
 
-    def ask(self, request: Any) -> Any:
+    def ask(self, request: Any, callbacks: Serves) -> Any:
         if self.link is None:
             raise Stopped(self.why_not)
         try:
-            return self.link.ask(request)
+            return self.link.ask(request, callbacks)
         except Stopped:
             if self.link.broken == ENDED:
                 self.link.broken = f"{self.student.why() or 'the Python process ended'} during this check"

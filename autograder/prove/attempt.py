@@ -15,7 +15,7 @@ from typing import Any
 
 from autograder.course import Cell
 from autograder.examiner.cells import run_cell, run_check_cell
-from autograder.examiner.link import Link, Stopped
+from autograder.examiner.link import Link, Serves, Stopped
 from autograder.examiner.remote import World
 from autograder.examiner.section import run_checks, run_given
 from autograder.prove.forks import ForkFailed, in_fork
@@ -95,7 +95,7 @@ def _examined(attempt: Attempt, student: Student, namespace: dict[str, Any], def
     if attempt.last:
         student.run(attempt.last)
     if attempt.lie:
-        student.lie(*attempt.lie)
+        student.lie(attempt.name, *attempt.lie)
     with _only(student.calls) as line:
         outcomes = run_checks(attempt.checks, f"<check of {attempt.name}>", namespace, defined, line)
         note = getattr(World(line, namespace).stand_in(NOTE), attempt.note) if attempt.note else None
@@ -121,10 +121,10 @@ class CheckLine:
             self.link = self._connect()
         self.link.until = time.monotonic() + CHECK_SECONDS
 
-    def ask(self, request: Plain) -> Plain:
+    def ask(self, request: Plain, callbacks: Serves) -> Plain:
         if self.link is None:
             raise Stopped("a call where there is no check")
-        return self.link.ask(request)
+        return self.link.ask(request, callbacks)
 
     def close(self) -> None:
         """Hang up for good. A stand-in may outlive its line, and must not keep the student process alive."""

@@ -6,12 +6,15 @@ Where it needs an answer to begin with, it has the reference, and spoils what th
 
 from __future__ import annotations
 
+import functools
+import inspect
 import math
 from collections.abc import Callable, Sequence
 from typing import Any
 
-from autograder.prove.objects import SaysTrue, repeats
-from autograder.prove.ruined import RUINS, ruined
+from autograder.prove.noted import Noted
+from autograder.prove.objects import SaysTrue
+from autograder.prove.ruined import RUINS, ruin
 from labkit.probes import PROBES
 
 Function = Callable[..., Any]
@@ -45,26 +48,74 @@ def lies() -> dict[str, bool]:
     return claims | {f"each probe says: {REPEATS}": True} | {f"each probe finds its {ruin}": True for ruin in RUINS}
 
 
-def lie(namespace: Namespace, how: str, *args: Any) -> None:
-    """Let the process of this namespace lie.
+class Lied:
+    """The note of a lie. `applied`: whether anything was asked of what lies, so that it made a difference."""
 
-    how: one of lies(), with the names of the given probes, or IN_ITS_PLACE, with the exercise's name and another one.
+    def __init__(self, applied: bool = False) -> None:
+        self._notes, self._always = Noted(), applied
+
+    def note(self) -> None:
+        self._notes.write("lied")
+
+    @property
+    def applied(self) -> bool:
+        return self._always or bool(self._notes.lines())
+
+
+def lie(namespace: Namespace, exercise: str, how: str, *args: Any) -> Lied:
+    """Let the process of this namespace lie. Returns the note of it.
+
+    how: one of lies(), with the names of the given probes, or IN_ITS_PLACE, with the name of a given function.
     """
     if how == IN_ITS_PLACE:
-        exercise, name = args
-        namespace[exercise] = namespace[name]
-        return
-    (given,) = args
-    for name in given:
-        namespace[name] = _lying(namespace[name], how)
+        namespace[exercise] = namespace[args[0]]
+        return Lied(applied=True)
+    lied = Lied()
+    inside = [0]  # probes that are running
+    for name in args[0]:
+        namespace[name] = _lying(namespace[name], how, lied, inside)
     for name, probe in PROBES.items():
-        PROBES[name] = _lying(probe, how)
+        PROBES[name] = _lying(probe, how, lied, inside)
+    if inspect.isfunction(namespace.get(exercise)):  # what a check learns without a probe is no lie's merit
+        namespace[exercise] = _within(namespace[exercise], inside)
+    return lied
 
 
-def _lying(honest: Function, how: str) -> Function:
-    _, _, what = how.partition("each probe ")
-    if (claim := what.removeprefix("says: ")) in CLAIMS:
-        return lambda *args, **kwargs: CLAIMS[claim]([*args, *kwargs.values()])
-    if claim == REPEATS:
-        return repeats(honest)
-    return ruined(honest, what.removeprefix("finds its "))
+def _lying(honest: Function, how: str, lied: Lied, inside: list[int]) -> Function:
+    what = how.removeprefix("each probe says: ")
+    if what in CLAIMS:
+
+        def claim(*args: Any, **kwargs: Any) -> Any:
+            lied.note()
+            return CLAIMS[what]([*args, *kwargs.values()])
+
+        return claim
+    said: list[Any] = []
+
+    @functools.wraps(honest)
+    def probe(*args: Any, **kwargs: Any) -> Any:
+        if what == REPEATS and said:
+            lied.note()
+            return said[0]
+        if what != REPEATS:
+            if not ruin(how.removeprefix("each probe finds its "), args, kwargs):
+                return None
+            lied.note()
+        inside[0] += 1
+        try:
+            said.append(honest(*args, **kwargs))
+        finally:
+            inside[0] -= 1
+        return said[-1]
+
+    return probe
+
+
+def _within(exercise: Function, inside: list[int]) -> Function:
+    """The exercise, for the probes only."""
+
+    @functools.wraps(exercise)
+    def only_for_probes(*args: Any, **kwargs: Any) -> Any:
+        return exercise(*args, **kwargs) if inside[0] else None
+
+    return only_for_probes

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import contextlib
-import functools
 import math
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any
@@ -12,18 +11,7 @@ import numpy as np
 import torch
 from torch import Tensor
 
-Function = Callable[..., Any]
 MAX_DEPTH = 5
-
-
-def ruined(function: Function, how: str) -> Function:
-    """The function behind the ruin of its arguments. Where nothing can be ruined it gives None."""
-
-    @functools.wraps(function)
-    def after_the_ruin(*args: Any, **kwargs: Any) -> Any:
-        return function(*args, **kwargs) if ruin(how, args, kwargs) else None
-
-    return after_the_ruin
 
 
 def ruin(how: str, args: Sequence[Any], kwargs: Mapping[str, Any]) -> bool:

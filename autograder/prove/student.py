@@ -45,9 +45,9 @@ class Student:
         """Put in place of the object of this name its replacement(), with the note under NOTE. Raises ForkFailed."""
         self._ask("replace", name, how, list(args))
 
-    def lie(self, how: str, *args: Plain) -> None:
-        """Replace the probes, or the exercise, as lie() says. Raises ForkFailed."""
-        self._ask("lie", how, list(args))
+    def lie(self, exercise: str, how: str, *args: Plain) -> None:
+        """Replace the probes, or the exercise, as lie() says, with the note under NOTE. Raises ForkFailed."""
+        self._ask("lie", exercise, how, list(args))
 
     def branch(self) -> Student:
         """A fork of this process as it is now, in place of an earlier branch. Raises ForkFailed."""
@@ -151,8 +151,8 @@ def _serve(control: socket.socket, kernel: Kernel) -> None:
             name, how, args = rest
             kernel.namespace[name], kernel.namespace[NOTE] = replacement(kernel.namespace[name], how, args)
         elif kind == "lie":
-            how, args = rest
-            lie(kernel.namespace, how, *args)
+            exercise, how, args = rest
+            kernel.namespace[NOTE] = lie(kernel.namespace, exercise, how, *args)
         elif kind == "calls":
             serve_calls(control, kernel.namespace)
             break

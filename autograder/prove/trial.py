@@ -90,13 +90,12 @@ class Bench:
         parameters = _required(ast.parse(self._reference), self.exercise.name)
         for name, count in functions.items():
             if count == parameters:
-                trials[f"{name} in the exercise's place"] = self._lie(
-                    self._blank, (IN_ITS_PLACE, self.exercise.name, name)
-                )
-        return trials
+                trials[f"{name} in the exercise's place"] = self._lie(self._blank, (IN_ITS_PLACE, name))
+        return {label: trial for label, trial in trials.items() if trial.applied}
 
     def _lie(self, source: str, lie: tuple[Any, ...]) -> Trial:
-        return self._attempt(Attempt(self.exercise.name, source, self.between, self.check_cell.source, lie=lie))
+        checks = self.check_cell.source
+        return self._attempt(Attempt(self.exercise.name, source, self.between, checks, note="applied", lie=lie))
 
     def _given(self) -> tuple[list[str], dict[str, int]]:
         """The given probes, and each given function with the number of arguments that it must get."""

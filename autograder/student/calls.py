@@ -5,6 +5,7 @@ from __future__ import annotations
 import contextlib
 import io
 import secrets
+import socket
 import sys
 import warnings
 from collections.abc import Iterable, Iterator
@@ -14,6 +15,7 @@ import torch
 from torch import Tensor
 from torch.autograd.graph import get_gradient_edge
 
+from autograder.student.callbacks import CALLBACK, Callback, Callbacks
 from autograder.student.changes import TensorBefore, before
 from autograder.student.graph import Node, Pass, layers, vector_jacobian_product
 from autograder.student.operations import OPERATIONS
@@ -29,11 +31,14 @@ class Calls:
     """The objects, nodes and handles of one client.
 
     namespace: the notebook's. given: the names in it that are the course's own, and mean the same for the client. Those
-    by which the client passes a function are added.
+    by which the client passes a function are added. channel: on which the client waits for the reply to a call.
     """
 
-    def __init__(self, namespace: dict[str, Any], given: Iterable[str] = ()) -> None:
+    def __init__(
+        self, namespace: dict[str, Any], given: Iterable[str] = (), channel: socket.socket | None = None
+    ) -> None:
         self.namespace, self.given = namespace, set(given)
+        self.callbacks = Callbacks(channel, namespace)
         self.nodes: dict[int, Node] = {}
         self.handles: dict[int, Any] = {}
         self.origins: dict[int, list[Any]] = {}  # gradient edges of what went into the making of a handle
@@ -45,7 +50,7 @@ class Calls:
         self._new: list[int] = []  # handles made by it
 
     def answer(self, request: Plain) -> Plain:
-        """[reply, ambient state] to [request, ambient state], where the request is one of
+        """[reply, ambient state, dropped uses] to [request, ambient state], where the request is one of
 
         [call, target, operation, message, dropped]
         [vjp, node, message, needed, backward pass, keep, create, accumulate, dropped]. Raises WireError.
@@ -55,7 +60,8 @@ class Calls:
             self._drop(*dropped)
             serve: Any = {"call": self._call, "vjp": self._vjp}[kind]
             with _quiet(), torch.inference_mode(False):
-                return serve(state, *rest)
+                reply = serve(state, *rest)
+            return [*reply, self.callbacks.dropped()]
         except WireError:
             raise
         except Exception as error:  # the student's own exceptions end up in the reply
@@ -168,6 +174,8 @@ class Calls:
         return Exchange(self._name_of, self._named, self._opaque, self._handle, shadows.enter)
 
     def _handle(self, target: Plain) -> Any:
+        if isinstance(target, list):
+            return self.callbacks.stand_in(target[1])
         value = self._target(target)
         if isinstance(target, int) and target not in self._touched:
             self._touched.append(target)
@@ -185,6 +193,8 @@ class Calls:
         return value
 
     def _opaque(self, value: Any) -> Plain:
+        if type(value) is Callback:
+            return [CALLBACK, value._number]
         number = self._numbers.get(id(value))
         if number is None:
             number = self._numbers[id(value)] = self._made = self._made + 1

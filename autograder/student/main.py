@@ -108,12 +108,12 @@ def _ended(pid: int) -> bool:
 
 def serve_calls(channel: socket.socket, namespace: dict[str, Any]) -> None:
     """Answer calls of the namespace's objects until the client hangs up; "begin" forgets what earlier ones left."""
-    calls = Calls(namespace)
+    calls = Calls(namespace, channel=channel)
     while True:
         try:
             request = receive(channel)
             if request == "begin":
-                calls = Calls(namespace)
+                calls = Calls(namespace, channel=channel)
             send(channel, "ready" if request == "begin" else calls.answer(request))
         except WireClosed:
             return

@@ -102,7 +102,8 @@ def _name(dtype: torch.dtype) -> str:
     return str(dtype).removeprefix("torch.")
 
 
-def _torch_state() -> bytes:
+def torch_state() -> bytes:
+    """The state of torch's random numbers on the CPU."""
     state: bytes = torch.get_rng_state().numpy().tobytes()
     return state
 
@@ -190,7 +191,7 @@ def _set_numpy_state(packed: bytes) -> None:
 
 # (read, pack, apply) of each source of random numbers.
 RANDOM: list[Any] = [
-    (_torch_state, bytes, _set_torch_state),
+    (torch_state, bytes, _set_torch_state),
     (_PythonState(), _pack_python, _set_python_state),
     (_NumpyState(), _pack_numpy, _set_numpy_state),
 ]

@@ -75,7 +75,7 @@ def student_process(namespace: dict[str, Any], given: list[str]) -> Iterator[soc
         try:
             ours.close()
             torch.set_num_threads(1)
-            serve(theirs, Calls(namespace, given))
+            serve(theirs, Calls(namespace, given, theirs))
         finally:
             os._exit(0)
     theirs.close()

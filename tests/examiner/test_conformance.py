@@ -13,6 +13,7 @@ from tests.examiner.observe import differences
 from tests.examiner.program import Program, programs_of, student_process
 from tests.examiner.programs import (
     arrays,
+    callbacks,
     calls,
     captures,
     errors,
@@ -30,6 +31,7 @@ from tests.examiner.programs import (
 MODULES: tuple[ModuleType, ...] = (
     arrays,
     calls,
+    callbacks,
     captures,
     errors,
     geometry,

@@ -28,7 +28,7 @@ class NoLine:
 
     def renew(self) -> None: ...
 
-    def ask(self, request: Any) -> Any:
+    def ask(self, request: Any, callbacks: Any) -> Any:
         raise AssertionError(request)
 
 

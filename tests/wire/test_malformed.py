@@ -49,9 +49,9 @@ class Damaging:
         self.spared = self.random.randrange(3)
         self.calls, self.ours = Calls(student(), list(COURSE)), Ambient()
 
-    def ask(self, request: Any) -> Any:
+    def ask(self, request: Any, callbacks: Any) -> Any:
         try:
-            reply, _ = self.calls.answer(from_bytes(to_bytes([request, self.ours.read()])))
+            reply, _, _ = self.calls.answer(from_bytes(to_bytes([request, self.ours.read()])))
         except WireError as error:  # a number that was damaged came back: the process would end
             raise Stopped(str(error)) from None
         if self.spared > 0:
@@ -143,9 +143,9 @@ def _requests() -> list[Any]:
     seen: list[Any] = []
 
     class Recording(Damaging):
-        def ask(self, request: Any) -> Any:
+        def ask(self, request: Any, callbacks: Any) -> Any:
             seen.append(from_bytes(to_bytes([request, Ambient().read()])))
-            return super().ask(request)
+            return super().ask(request, callbacks)
 
     for n, use in enumerate((_forward, _forward, _forward, _forward, _backward, _in_place, _handles)):
         line = Recording(0)

@@ -1,0 +1,193 @@
+"""A check's own functions, iterators and objects, passed to a student's function: each use comes back and runs here.
+
+What a check counts, records and computes in them is a fact, whatever the student's process says of itself.
+"""
+
+from __future__ import annotations
+
+import functools
+import types
+from collections.abc import Callable
+from typing import Any
+
+import torch
+from torch import Tensor
+from torch.autograd.graph import get_gradient_edge
+
+from autograder.examiner.link import CALLBACK, Stopped, expect, number, numbers
+from autograder.student.graph import Node, Pass, vector_jacobian_product
+from autograder.wire import names
+from autograder.wire.ambient import apply_flags, inference, read_flags, torch_state
+from autograder.wire.exchange import SIMPLE, Exchange
+from autograder.wire.frames import Plain, WireError
+from autograder.wire.tensors import as_leaf
+from labkit.probes import ProbeError
+from labkit.seen import Seen
+
+MAX_USES = 20_000  # in one check cell
+MAX_NODES = 2_000  # histories kept at a time
+FUNCTIONS = (types.FunctionType, types.MethodType, types.BuiltinMethodType, functools.partial, Seen)
+OPERATIONS: dict[str, Callable[..., Any]] = {
+    "call": lambda value, *args, **kwargs: value(*args, **kwargs),
+    "iter": iter,
+    "next": next,
+    "len": len,
+    "getitem": lambda value, key: value[key],
+    "enter": lambda value: value.__enter__(),
+    "leave": lambda value, kind: _leave(value, kind),
+    "getattr": lambda value, name: _public(value, name),
+}
+
+
+class Callbacks:
+    """What the checks of one cell passed to the student's functions, by number, and the histories of its uses."""
+
+    def __init__(self) -> None:
+        self._objects: list[Any] = []
+        self._nodes: dict[int, Node] = {}
+        self._uses = self._made = 0
+        self.serving = False
+
+    def number_of(self, value: Any) -> int | None:
+        """Its number, by which the student's process uses it. None where it is nothing to be used from there."""
+        if not is_callback(value):
+            return None
+        known = next((n for n, other in enumerate(self._objects) if other is value), None)
+        if known is None:
+            known = len(self._objects)
+            self._objects.append(value)
+        return known
+
+    def object(self, place: Any) -> Any:
+        return self._objects[number(place, len(self._objects))]
+
+    def forget(self, nodes: Plain) -> None:
+        """The student's process cannot come back to these uses. Raises WireError."""
+        for node in numbers(nodes, 2**62):
+            self._nodes.pop(node, None)
+
+    def serve(self, request: Plain) -> Plain:
+        """The reply to a use. Raises WireError where it is none, and Stopped."""
+        self._uses += 1
+        if self._uses > MAX_USES:
+            raise Stopped(f"a function of this check was called more than {MAX_USES} times")
+        if self.serving:
+            raise WireError("a use within a use")
+        if not isinstance(request, list) or len(request) < 4:
+            raise WireError("malformed use")
+        kind, *rest, flags, state, dropped = request
+        self.forget(dropped)
+        mine, my_state, self.serving = read_flags(), torch.get_rng_state(), True
+        try:
+            with torch.inference_mode(False), torch.inference_mode(inference(flags)):
+                apply_flags(flags)
+                torch.set_rng_state(torch.frombuffer(bytearray(state), dtype=torch.uint8))
+                serve: Any = {"use": self._use, "vjp": self._product}[kind]
+                return [*serve(*rest), torch_state()]
+        except (WireError, Stopped, ProbeError):
+            raise
+        except Exception as error:
+            raise WireError(f"malformed use: {type(error).__name__}") from None
+        finally:
+            torch.clear_autocast_cache()  # else a cast of a weight outlives a change of it
+            apply_flags(mine)
+            torch.set_rng_state(my_state)
+            self.serving = False
+
+    def _use(self, place: Plain, operation: Plain, message: Plain) -> list[Plain]:
+        value, operate = self.object(place), OPERATIONS[operation]
+        exchange = self._exchange()
+        args, kwargs = exchange.unpack(message)
+        blocks, count = len(exchange.blocks), len(exchange.objects)
+        edges = [n for n, arrived in enumerate(exchange.objects) if _requires_grad(arrived)]
+        inputs = [get_gradient_edge(exchange.objects[n]) for n in edges]
+        try:
+            result = operate(value, *args, **kwargs)
+        except (Stopped, ProbeError):
+            raise
+        except Exception as error:
+            return [_raised(error), exchange.pack(None), exchange.changed_blocks(blocks), None, [], []]
+        packed = exchange.pack(result)
+        found = exchange.objects[count:]
+        made = [count + n for n, t in enumerate(found) if _requires_grad(t) and not t.is_leaf]
+        node = self._keep(inputs, [exchange.objects[n] for n in made])
+        return [None, packed, exchange.changed_blocks(blocks), node, edges, made]
+
+    def _product(
+        self, place: Plain, message: Plain, needed: Plain, task: Plain, keep: Plain, create: Plain, accumulate: Plain
+    ) -> list[Plain]:
+        node = self._nodes[number(place)]
+        exchange = self._exchange()
+        grads = exchange.unpack(message)
+        edges = [n for n, grad in enumerate(exchange.objects) if _requires_grad(grad)]
+        incoming = [get_gradient_edge(exchange.objects[n]) for n in edges]
+        wanted = [number(n, len(node.inputs)) for n in needed]
+        how = Pass(number(task), keep is True, create is True, accumulate is True)
+        try:
+            with torch.set_grad_enabled(how.create):
+                found = vector_jacobian_product(node, grads, wanted, how)
+        except (Stopped, ProbeError):
+            raise
+        except Exception as error:
+            return [_raised(error), exchange.pack([]), [], None, [], []]
+        made = [n for n, grad in enumerate(found) if how.create and _requires_grad(grad)]
+        new = self._keep([*node.inputs, *incoming], [found[n] for n in made], shared=True)
+        return [None, exchange.pack(found), [], new, edges, made]
+
+    def _keep(self, inputs: list[Any], outputs: list[Any], shared: bool = False) -> int | None:
+        if not outputs:
+            return None
+        if len(self._nodes) >= MAX_NODES:
+            raise Stopped(f"more than {MAX_NODES} results of this check's functions are kept for backward")
+        self._made += 1
+        self._nodes[self._made] = Node(inputs, [get_gradient_edge(t) for t in outputs], shared=shared)
+        return self._made
+
+    def _exchange(self) -> Exchange:
+        return Exchange(opaque=self._opaque, handle=self.handle, enter=as_leaf)
+
+    def _opaque(self, value: Any) -> Plain:
+        place = self.number_of(value)
+        if place is None:
+            raise ProbeError(f"a function of this check gives a {type(value).__name__}, which cannot be passed")
+        return [CALLBACK, place]
+
+    def handle(self, packed: Plain) -> Any:
+        """The check's own object, handed back."""
+        tag, place = expect(packed, 2)
+        if tag != CALLBACK:
+            raise WireError("an object of the student's in a use")
+        return self.object(place)
+
+
+def is_callback(value: Any) -> bool:
+    """Whether this is a function or iterator, or an object of a class that the course defines."""
+    kind = type(value)
+    return isinstance(value, FUNCTIONS) or hasattr(kind, "__next__") or _is_course(kind)
+
+
+def _is_course(kind: type) -> bool:
+    return kind.__module__ == "__main__" and not issubclass(kind, torch.nn.Module | Tensor)
+
+
+def _public(value: Any, name: Any) -> Any:
+    """An attribute of an object of the course's. Of functions and iterators there is none."""
+    if not isinstance(name, str) or name.startswith("_") or not _is_course(type(value)):
+        raise AttributeError(name)
+    return getattr(value, name)
+
+
+def _leave(value: Any, kind: Any) -> Any:
+    if kind is None:
+        return value.__exit__(None, None, None)
+    error = names.exception_type([str(kind)], {})
+    return value.__exit__(error, error(), None)
+
+
+def _requires_grad(value: Any) -> bool:
+    return isinstance(value, Tensor) and value.requires_grad and not value.is_inference()
+
+
+def _raised(error: Exception) -> Plain:
+    args = [a for a in error.args[:10] if type(a) in SIMPLE or (type(a) is int and abs(a) < 2**63)]
+    return [names.type_names(type(error)), args if len(args) == len(error.args) else [str(error)]]
