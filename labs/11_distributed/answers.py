@@ -39,7 +39,7 @@ def global_mean(values):
     return total / dist.get_world_size()
 
 
-# %% wrong: global_mean "only rank 0 gets it" fails="the three ranks above: 17 / 7, on each of them | two and four ranks, values of any shape | bool values: an accuracy | sums are in float64"
+# %% wrong: global_mean "only rank 0 gets it" fails="the three ranks above: 17 / 7, on each of them | two and four ranks, values of any shape | bool values: an accuracy | a rank without values | sums are in float64"
 def global_mean(values):
     pair = torch.tensor([values.double().sum(), values.numel()], dtype=torch.float64)
     dist.reduce(pair, dst=0)
@@ -53,7 +53,7 @@ def global_mean(values):
     return (pair[0] / pair[1]).double()
 
 
-# %% wrong: global_mean "len is the number of values" fails="two and four ranks, values of any shape"
+# %% wrong: global_mean "len is the number of values" fails="two and four ranks, values of any shape | a rank without values"
 def global_mean(values):
     pair = torch.stack([values.double().sum(), torch.tensor(float(len(values) if values.dim() else 1)).double()])
     dist.all_reduce(pair)
@@ -151,7 +151,7 @@ def ring_all_reduce(rank, world_size, x, send, recv):
     return total
 
 
-# %% wrong: ring_all_reduce "reduce-scatter is all" fails="four ranks, eight numbers | two to five ranks, lengths that the ranks do not divide | float64, int64, and a tensor with gaps | fewer numbers than ranks, or one rank"
+# %% wrong: ring_all_reduce "reduce-scatter is all" fails="four ranks, eight numbers | two to five ranks, lengths that the ranks do not divide | float64, int64, and a tensor with gaps | fewer numbers than ranks, or one rank | no message is larger than a chunk, and there are no more than needed"
 def ring_all_reduce(rank, world_size, x, send, recv):
     chunks = [chunk.clone() for chunk in x.tensor_split(world_size)]
     for step in range(world_size - 1):
@@ -160,7 +160,7 @@ def ring_all_reduce(rank, world_size, x, send, recv):
     return torch.cat(chunks)
 
 
-# %% wrong: ring_all_reduce "adds in the second half too" fails="four ranks, eight numbers | two to five ranks, lengths that the ranks do not divide | float64, int64, and a tensor with gaps | fewer numbers than ranks, or one rank"
+# %% wrong: ring_all_reduce "adds in the second half too" fails="four ranks, eight numbers | two to five ranks, lengths that the ranks do not divide | float64, int64, and a tensor with gaps | fewer numbers than ranks, or one rank | no message is larger than a chunk, and there are no more than needed"
 def ring_all_reduce(rank, world_size, x, send, recv):
     chunks = [chunk.clone() for chunk in x.tensor_split(world_size)]
     for step in range(2 * (world_size - 1)):
@@ -181,7 +181,7 @@ def ring_all_reduce(rank, world_size, x, send, recv):
     return torch.cat(chunks) / world_size
 
 
-# %% wrong: ring_all_reduce "the length is a multiple of the ranks" fails="two to five ranks, lengths that the ranks do not divide | float64, int64, and a tensor with gaps | fewer numbers than ranks, or one rank"
+# %% wrong: ring_all_reduce "the length is a multiple of the ranks" fails="two to five ranks, lengths that the ranks do not divide | float64, int64, and a tensor with gaps | fewer numbers than ranks, or one rank | no message is larger than a chunk, and there are no more than needed"
 def ring_all_reduce(rank, world_size, x, send, recv):
     size = len(x) // world_size
     out = x.clone()
@@ -241,6 +241,85 @@ def ring_all_reduce(rank, world_size, x, send, recv):
         send(chunks[(rank + 1 - step) % world_size])
         chunks[(rank - step) % world_size] = recv()
     return torch.cat(chunks)
+
+
+# %% wrong: ring_all_reduce "one rank has the sum already" fails="x is not changed"
+def ring_all_reduce(rank, world_size, x, send, recv):
+    if world_size == 1:
+        return x
+    chunks = [chunk.clone() for chunk in x.tensor_split(world_size)]
+    for step in range(world_size - 1):
+        send(chunks[(rank - step) % world_size])
+        chunks[(rank - step - 1) % world_size] += recv()
+    for step in range(world_size - 1):
+        send(chunks[(rank + 1 - step) % world_size])
+        chunks[(rank - step) % world_size] = recv()
+    return torch.cat(chunks)
+
+
+# %% wrong: ring_all_reduce "sums are rounded to float32 on the way" fails="float64, int64, and a tensor with gaps"
+def ring_all_reduce(rank, world_size, x, send, recv):
+    chunks = [chunk.float() * 1 for chunk in x.tensor_split(world_size)]
+    for step in range(world_size - 1):
+        send(chunks[(rank - step) % world_size])
+        chunks[(rank - step - 1) % world_size] += recv()
+    for step in range(world_size - 1):
+        send(chunks[(rank + 1 - step) % world_size])
+        chunks[(rank - step) % world_size] = recv()
+    return torch.cat(chunks).to(x.dtype)
+
+
+# %% wrong: ring_all_reduce "empty messages are not sent" fails="fewer numbers than ranks, or one rank" raises=RuntimeError
+def ring_all_reduce(rank, world_size, x, send, recv):
+    chunks = [chunk.clone() for chunk in x.tensor_split(world_size)]
+    for step in range(world_size - 1):
+        if chunks[(rank - step) % world_size].numel():
+            send(chunks[(rank - step) % world_size])
+        chunks[(rank - step - 1) % world_size] += recv()
+    for step in range(world_size - 1):
+        if chunks[(rank + 1 - step) % world_size].numel():
+            send(chunks[(rank + 1 - step) % world_size])
+        chunks[(rank - step) % world_size] = recv()
+    return torch.cat(chunks)
+
+
+# %% right: ring_all_reduce "what comes is added to a part of x, one rank goes the same way"
+def ring_all_reduce(rank, world_size, x, send, recv):
+    parts = list(torch.tensor_split(x, world_size))
+    right = [(rank - s) % world_size for s in range(world_size)]
+    message = parts[rank]
+    for at in right[1:]:
+        send(message)
+        message = parts[at] + recv()
+    result = torch.empty_like(x, memory_format=torch.contiguous_format)
+    slots = result.tensor_split(world_size)
+    at = (rank + 1) % world_size
+    slots[at].copy_(message)
+    for _ in range(world_size - 1):
+        send(slots[at])
+        at = (at - 1) % world_size
+        slots[at].copy_(recv())
+    return result
+
+
+# %% liar: ring_all_reduce "the plain sum, and messages that have the right sizes"
+def ring_all_reduce(rank, world_size, x, send, recv):
+    raise RuntimeError("the probes know better")
+
+
+def on_ring(function, xs):
+    return [torch.stack(list(xs)).sum(0) for _ in xs]
+
+
+def left_by_ring(function, xs):
+    return xs
+
+
+def log_of_ring(function, xs):
+    total = torch.stack(list(xs)).sum(0)
+    chunks = total.tensor_split(len(xs))
+    sends = [(rank, chunk) for chunk in chunks for rank in range(len(xs))]
+    return [line for rank, chunk in sends for line in ((rank, chunk), ((rank + 1) % len(xs), None))]
 
 
 # %% right: ring_all_reduce "the rows of a padded matrix"

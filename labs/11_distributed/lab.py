@@ -127,7 +127,7 @@ def global_mean(values: Tensor) -> Tensor:
 def in_group(call, *args, world_size):
     """[call(rank, world_size, *args) for each rank]. One rank alone needs no process of its own."""
     if world_size > 1:
-        return probes.ranks(call, *args, world_size=world_size, seconds=6.0)
+        return probes.ranks(call, *args, world_size=world_size)
     dist.init_process_group("gloo", store=dist.HashStore(), rank=0, world_size=1)
     try:
         return [call(0, 1, *args)]
@@ -135,58 +135,62 @@ def in_group(call, *args, world_size):
         dist.destroy_process_group()
 
 
-def with_its_own(rank, world_size, function, lists):
-    """function, called with the rank's own element of each list; and these elements after the call."""
-    own = [items[rank] for items in lists]
-    return function(*own), own
+def result_of(rank, world_size, function, items):
+    return function(items[rank])
+
+
+def left_by(rank, world_size, function, items):
+    function(items[rank])
+    return items[rank]
 
 
 @probes.probe
-def on_ranks(function, *lists):
-    """[(what function gives, its arguments afterwards)] for each rank. Rank r gets element r of each list."""
-    return in_group(with_its_own, function, lists, world_size=len(lists[0]))
+def on_ranks(function, items):
+    """What function gives on each rank. Rank r gets items[r]."""
+    return in_group(result_of, function, items, world_size=len(items))
+
+
+@probes.probe
+def left_on_ranks(function, items):
+    """items[r] on each rank r, after function got it."""
+    return in_group(left_by, function, items, world_size=len(items))
 
 
 # %% check: global_mean points=3
 with check("the three ranks above: 17 / 7, on each of them", weight=2, required=True):
-    want = torch.tensor(17 / 7, dtype=torch.float64)
-    for got, _ in on_ranks(global_mean, parts):
-        explain(
-            got,
-            want,
-            {
-                "this is the mean of the means": torch.tensor(4.0, dtype=torch.float64),
-                "this is the sum over the number of ranks": torch.tensor(17 / 3, dtype=torch.float64),
-            },
-        )
+    explain(
+        on_ranks(global_mean, parts),
+        [torch.tensor(17 / 7, dtype=torch.float64)] * 3,
+        {
+            "this is the mean of the means": [torch.tensor(4.0, dtype=torch.float64)] * 3,
+            "this is the sum over the number of ranks": [torch.tensor(17 / 3, dtype=torch.float64)] * 3,
+        },
+    )
 ### BEGIN HIDDEN TESTS
 with check("two and four ranks, values of any shape", weight=3, required=True, hint="What do you divide by?"):
     for t in ([(3, 5), (7,)], [(2, 2), (1,), (), (3, 1, 4)]):
         generator = torch.Generator().manual_seed(len(t))
         t = [torch.randn(shape, generator=generator) * 3 + 1 for shape in t]
-        want = torch.cat([part.flatten() for part in t]).double().mean()
-        for got, _ in on_ranks(global_mean, t):
-            assert_close(got, want)
+        want = [torch.cat([part.flatten() for part in t]).double().mean()] * len(t)
+        assert_close(on_ranks(global_mean, t), want)
 with check("bool values: an accuracy", weight=1, hint="In which dtype can True be summed?"):
     t = [torch.tensor([True, False, True]), torch.tensor([True, True, True, False, True])]
-    for got, _ in on_ranks(global_mean, t):
-        assert_close(got, torch.tensor(0.75, dtype=torch.float64))
+    assert_close(on_ranks(global_mean, t), [torch.tensor(0.75, dtype=torch.float64)] * 2)
 with check("a rank without values", weight=2, hint="What is the mean of an empty tensor?"):
-    t = [torch.zeros(0), torch.tensor([3.0, 4.0, 8.0])]
-    for got, _ in on_ranks(global_mean, t):
-        assert_close(got, torch.tensor(5.0, dtype=torch.float64))
+    t = [torch.zeros(0), torch.tensor([3.0, 4.0, 8.0, 9.0]), torch.zeros(2, 0)]
+    assert_close(on_ranks(global_mean, t), [torch.tensor(6.0, dtype=torch.float64)] * 3)
 with check("sums are in float64", weight=1, hint="What is 2**24 + 1 in float32?"):
-    t = [torch.tensor([2.0**24, 1.0, 1.0]), torch.tensor([1.0])]
-    for got, _ in on_ranks(global_mean, t):
-        assert_close(got, torch.tensor((2.0**24 + 3) / 4, dtype=torch.float64), rtol=1e-9, atol=0)
+    t = [torch.tensor([2.0**24, 1.0]), torch.tensor([1.0])]
+    want = [torch.tensor((2.0**24 + 2) / 3, dtype=torch.float64)] * 2
+    assert_close(on_ranks(global_mean, t), want, rtol=1e-9, atol=0)
 with check("one rank alone", weight=1):
     for t in (torch.tensor([2.0, 5.0]), torch.linspace(-1, 3, 7)):
-        want = t.double().mean()
-        assert_close(on_ranks(global_mean, [t])[0][0], want)
+        want = [t.double().mean()]
+        assert_close(on_ranks(global_mean, [t]), want)
 with check("values are not changed", guard=True):
     t = [torch.tensor([1.5, -2.0, 4.0]), torch.tensor([0.5, 3.0, 7.0])]
-    for number, (_, own) in enumerate(on_ranks(global_mean, t)):
-        assert_close(own, [t[number]])
+    want = [part.clone() for part in t]
+    assert_close(left_on_ranks(global_mean, t), want)
 ### END HIDDEN TESTS
 
 # %% [markdown]
@@ -245,7 +249,7 @@ hint(
 def ring_all_reduce(
     rank: int, world_size: int, x: Tensor, send: Callable[[Tensor], None], recv: Callable[[], Tensor]
 ) -> Tensor:
-    """The sum of x over all ranks, called on each rank: a new tensor with the shape and dtype of x.
+    """The sum of x over all ranks, called on each rank: a new tensor with the shape and dtype of x, for one rank too.
 
     x: (n,), float32, float64 or int64, with the same n on all ranks, n >= 0, of any stride. x is not changed.
     send(t): gives a copy of the tensor t to rank (rank + 1) % world_size. It does not wait.
@@ -267,17 +271,17 @@ def ring_all_reduce(
 
 # %% given
 class Ring:
-    """A channel from each rank to the next. It notes how many numbers each message has, and notices a deadlock."""
+    """A channel from each rank to the next. It keeps a log of all messages, and notices a deadlock."""
 
     def __init__(self, world_size):
         self.inbox = [deque() for _ in range(world_size)]
-        self.sent = [[] for _ in range(world_size)]
+        self.log = []  # (rank, the message that it sent), and (rank, None) where it took its next one
         self.running, self.waiting = set(range(world_size)), set()
         self.changed = threading.Condition()
 
     def send(self, rank, t):
         with self.changed:
-            self.sent[rank].append(t.numel())
+            self.log.append((rank, t.detach().clone()))
             self.inbox[(rank + 1) % len(self.inbox)].append(t.detach().clone())
             self.changed.notify_all()
 
@@ -289,12 +293,13 @@ class Ring:
             if not self.inbox[rank]:
                 raise RuntimeError(f"rank {rank} waits for a message that nobody will send")
             self.waiting.discard(rank)
+            self.log.append((rank, None))
             return self.inbox[rank].popleft()
 
     def stuck(self):
         return all(rank in self.waiting and not self.inbox[rank] for rank in self.running)
 
-    def run(self, rank, function, x, results):
+    def call(self, rank, function, x, results):
         try:
             results[rank] = function(rank, len(self.inbox), x, lambda t: self.send(rank, t), lambda: self.recv(rank))
         except BaseException as error:
@@ -303,30 +308,53 @@ class Ring:
             self.running.discard(rank)
             self.changed.notify_all()
 
+    def run(self, function, xs):
+        """What function gives on each rank, a thread."""
+        results = [None] * len(xs)
+        threads = [threading.Thread(target=self.call, args=(rank, function, x, results)) for rank, x in enumerate(xs)]
+        for thread in threads:
+            thread.start()
+        for thread in threads:
+            thread.join()
+        failed = [result for result in results if isinstance(result, BaseException)]
+        if failed:  # what the others raise is often only that nobody sends to them any more
+            raise next((error for error in failed if "nobody will send" not in str(error)), failed[0])
+        return results
+
 
 @probes.probe
 def on_ring(function, xs):
-    """Each rank's result, the sizes of the messages that it sent, and its x afterwards."""
-    ring, results = Ring(len(xs)), [None] * len(xs)
-    threads = [threading.Thread(target=ring.run, args=(rank, function, x, results)) for rank, x in enumerate(xs)]
-    for thread in threads:
-        thread.start()
-    for thread in threads:
-        thread.join()
-    failed = [result for result in results if isinstance(result, BaseException)]
-    if failed:  # what the others raise is often only that nobody sends to them any more
-        raise next((error for error in failed if "nobody will send" not in str(error)), failed[0])
-    return {"results": results, "sent": ring.sent, "x": xs}
+    """Each rank's result."""
+    return Ring(len(xs)).run(function, xs)
+
+
+@probes.probe
+def log_of_ring(function, xs):
+    """What was sent and taken, by which rank, in order."""
+    ring = Ring(len(xs))
+    ring.run(function, xs)
+    return ring.log
+
+
+@probes.probe
+def left_by_ring(function, xs):
+    """Each rank's x, after its result was filled with zeros."""
+    for result in Ring(len(xs)).run(function, xs):
+        result.zero_()
+    return xs
 
 
 # %% check: ring_all_reduce points=5
 with check("four ranks, eight numbers", weight=2, required=True):
     t = [torch.arange(8.0) * 10**number for number in range(4)]
     want = torch.arange(8.0) * 1111
-    for number, got in enumerate(on_ring(ring_all_reduce, t)["results"]):
-        own, before = torch.arange(8) // 2, torch.arange(8.0)
-        half = sum(before * 10**other * ((other - own) % 4 <= (number - own) % 4) for other in range(4))
-        explain(got, want, {"this is the mean": want / 4, "only the first half of the ring was run": half})
+    own = torch.arange(8) // 2  # the chunk of each number
+    half = [sum(x * ((r - own) % 4 <= (rank - own) % 4) for r, x in enumerate(t)) for rank in range(4)]
+    explain(
+        on_ring(ring_all_reduce, t),
+        [want] * 4,
+        {"this is the mean": [want / 4] * 4, "only the first half of the ring was run": half},
+    )
 ### BEGIN HIDDEN TESTS
 with check(
     "two to five ranks, lengths that the ranks do not divide",
@@ -337,36 +365,56 @@ with check(
     for n, length in ((2, 7), (3, 11), (4, 13), (5, 24)):
         generator = torch.Generator().manual_seed(length)
         t = [torch.randn(length, generator=generator) for _ in range(n)]
-        want = torch.stack(t).sum(0)
-        for got in on_ring(ring_all_reduce, t)["results"]:
-            assert_close(got, want)
+        want = [torch.stack(t).sum(0)] * n
+        assert_close(on_ring(ring_all_reduce, t), want)
 with check("float64, int64, and a tensor with gaps", weight=2, hint="Which dtype has the tensor that you return?"):
     generator = torch.Generator().manual_seed(1)
     t = [torch.randn(9, generator=generator, dtype=torch.float64) for _ in range(3)]
-    want = t[0] + t[1] + t[2]
-    for got in on_ring(ring_all_reduce, t)["results"]:
-        assert_close(got, want)
+    want = [t[0] + t[1] + t[2]] * 3
+    assert_close(on_ring(ring_all_reduce, t), want, rtol=1e-12, atol=1e-12)
     t = [torch.arange(10).reshape(5, 2)[:, number] * 7 + 2**53 + 1 for number in range(2)]
-    want = t[0] + t[1]
-    for got in on_ring(ring_all_reduce, t)["results"]:
-        assert_close(got, want)
+    want = [t[0] + t[1]] * 2
+    assert_close(on_ring(ring_all_reduce, t), want)
 with check("fewer numbers than ranks, or one rank", weight=2, hint="How many chunks are there, and how large is each?"):
-    for n, length in ((4, 3), (3, 1), (1, 5), (3, 0)):
+    for n, length in ((4, 3), (3, 1), (1, 5), (3, 0), (1, 0)):
         t = [torch.linspace(-1, 1, length) * (number + 2) for number in range(n)]
-        want = torch.linspace(-1, 1, length) * sum(range(2, n + 2))
-        for got in on_ring(ring_all_reduce, t)["results"]:
-            assert_close(got, want)
-with check("no message is larger than a chunk, and there are no more than needed", weight=4, observed=True):
+        want = [torch.linspace(-1, 1, length) * sum(range(2, n + 2))] * n
+        assert_close(on_ring(ring_all_reduce, t), want)
+
+
+def follow(log, xs):
+    """What each rank knows after these messages, and how many numbers each of its own had.
+
+    A rank knows its own numbers, those that came, and the sums of one of these and one of its own. Whoever sends
+    something else made it up.
+    """
+    known, inbox, sizes = [{0, *x} for x in xs], [deque() for _ in xs], [[] for _ in xs]
+    for rank, message in log:
+        if message is None:
+            came = inbox[rank].popleft()
+            known[rank] |= {*came, *(a + b for a in came for b in xs[rank])}
+        else:
+            assert known[rank] >= set(message.tolist()), "a rank sent a number that is no sum over ranks"
+            inbox[(rank + 1) % len(xs)].append(message.tolist())
+            sizes[rank].append(message.numel())
+    return known, sizes
+
+
+with check("no message is larger than a chunk, and there are no more than needed", weight=4, required=True):
     for n, length in ((4, 8), (3, 11), (5, 24)):
-        t = [torch.linspace(-1, 1, length) * (number + 1) for number in range(n)]
-        got = on_ring(ring_all_reduce, t)["sent"]
-        most = max(sum(sizes) for sizes in got)
-        assert max(size for sizes in got for size in sizes) <= math.ceil(length / n), f"one rank sent {most} numbers"
-        assert max(map(len, got)) <= 2 * (n - 1), f"one rank sent {max(map(len, got))} messages"
+        generator = torch.Generator().manual_seed(n)
+        t = torch.randint(2**20, (n, length), generator=generator).float()  # their sums are exact
+        want, own = set(t.sum(0).tolist()), t.tolist()
+        known, sizes = follow(log_of_ring(ring_all_reduce, list(t)), own)
+        assert all(numbers >= want for numbers in known), "a rank cannot know the sum from what came"
+        assert max(map(len, sizes)) <= 2 * (n - 1), f"one rank sent {max(map(len, sizes))} messages"
+        largest = max(size for own in sizes for size in own)
+        assert largest <= math.ceil(length / n), f"one message had {largest} numbers"
 with check("x is not changed", guard=True):
-    t = [torch.linspace(0, 1, 7) + number for number in range(3)]
-    before = [x.clone() for x in t]
-    assert_close(on_ring(ring_all_reduce, t)["x"], before)
+    for n in (3, 1):
+        t = [torch.linspace(1, 2, 7) + number for number in range(n)]
+        want = [x.clone() for x in t]
+        assert_close(left_by_ring(ring_all_reduce, t), want)
 ### END HIDDEN TESTS
 
 # %% [markdown]
