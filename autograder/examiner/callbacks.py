@@ -144,7 +144,7 @@ class Callbacks:
         return self._made
 
     def _exchange(self) -> Exchange:
-        return Exchange(opaque=self._opaque, handle=self.handle, enter=as_leaf)
+        return Exchange(opaque=self._opaque, handle=self.handle, enter=as_leaf, told=True)
 
     def _opaque(self, value: Any) -> Plain:
         place = self.number_of(value)

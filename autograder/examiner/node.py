@@ -134,8 +134,8 @@ def _product(
                 _record(reply, number(node), found, [*inputs, *_recorded(grads)], history)
             return found
         error = exception(raised, reply.world.namespace)
-    except Exception as malformed:
-        raise no_answer(malformed) from None
+    except Exception:
+        raise no_answer() from None
     raise error
 
 

@@ -39,7 +39,7 @@ class World:
     def operate(self, target: str | int, operation: str, *args: Any, **kwargs: Any) -> Any:
         """Do an operation on a student's object. Raises what the student's code raised, by type, or Stopped."""
         entered = Entered()
-        exchange = Exchange(self._name_of, self._named, self._opaque, self._handle, entered.enter)
+        exchange = Exchange(self._name_of, self._named, self._opaque, self._handle, entered.enter, told=True)
         message = exchange.pack((args, kwargs))
         sent = len(exchange.blocks), list(exchange.objects), versions(exchange.objects)
         reply = self.ask("call", target, operation, message)
@@ -48,8 +48,8 @@ class World:
             with torch.inference_mode(False), torch.no_grad():
                 result, later, error = self._result(exchange, *sent, *expect(reply, 7))
                 entered.retain_gradients()
-        except Exception as malformed:
-            raise no_answer(malformed) from None
+        except Exception:
+            raise no_answer() from None
         for step in later:
             step()
         if error is not None:

@@ -10,10 +10,10 @@ import nbformat
 from nbgrader.api import MissingEntry
 
 from autograder.errors import GradlabError
-from autograder.result import CheckOutcome
 from autograder.results.recording import opened
 from autograder.results.schema import CheckResult, ExerciseResult, SubmissionResult
 from autograder.results.store import load_result
+from autograder.results.told import checks_as_told
 
 
 def read_results(db_url: str, course: Path, lab: str) -> list[SubmissionResult]:
@@ -45,7 +45,7 @@ def _result(submission: Any, course: Path, lab: str) -> SubmissionResult:
     student = submission.student_id
     penalty = submission.late_submission_penalty or 0.0
     document = load_result(course, lab, student)
-    checks = {cell.id: cell.checks for cell in document.cells} if document else {}
+    checks = checks_as_told(document.cells) if document else {}
     grades = [grade for submitted in submission.notebooks for grade in submitted.grades]
     comments = {c.name: c.comment or "" for submitted in submission.notebooks for c in submitted.comments}
     exercises = [_exercise(g, checks.get(g.name, ()), comments.get(g.name, "")) for g in grades]
@@ -64,7 +64,7 @@ def _result(submission: Any, course: Path, lab: str) -> SubmissionResult:
     )
 
 
-def _exercise(grade: Any, checks: tuple[CheckOutcome, ...], comment: str) -> ExerciseResult:
+def _exercise(grade: Any, checks: tuple[CheckResult, ...], comment: str) -> ExerciseResult:
     by_hand = grade.name.startswith("question-")
     points = grade.manual_score if grade.manual_score is not None else grade.auto_score
     return ExerciseResult(
@@ -73,16 +73,8 @@ def _exercise(grade: Any, checks: tuple[CheckOutcome, ...], comment: str) -> Exe
         worth=grade.max_score,
         by_hand=by_hand,
         comment=comment,
-        checks=tuple(map(check_result, checks)),
+        checks=checks,
     )
-
-
-def check_result(check: CheckOutcome) -> CheckResult:
-    """Of a hidden check, no text of the student's own exception: it could tell what the check passed in."""
-    seen = check.misconception or check.seen
-    if check.hidden and check.error and check.blame != "process":
-        seen = f"your code raised {check.error}"
-    return CheckResult(label=check.label, passed=check.passed, hidden=check.hidden, seen=seen, hint=check.hint)
 
 
 def _cell_id(exercise: ExerciseResult) -> str:

@@ -19,6 +19,7 @@ from autograder.wire.arrays import array_geometry, rebuild_array
 from autograder.wire.blocks import Block
 from autograder.wire.frames import MAX_DEPTH, MAX_ITEMS, Plain, WireError
 from autograder.wire.tensors import Enter, as_leaf, base, geometry, gradient, rebuild
+from autograder.wire.told import Told, as_sent
 
 MAX_COMPOSITE = 1_000
 SIMPLE = (type(None), bool, float, str, bytes)
@@ -34,6 +35,7 @@ class Exchange:
 
     opaque: packs an object that is no value (a handle), or raises. handle: unpacks it.
     enter: how this side makes a tensor that arrives into part of its own autograd graph.
+    told: whether texts that arrive are marked as such.
     """
 
     def __init__(
@@ -43,8 +45,10 @@ class Exchange:
         opaque: Callable[[Any], Plain] | None = None,
         handle: Callable[[Plain], Any] | None = None,
         enter: Enter = as_leaf,
+        told: bool = False,
     ) -> None:
         self.name_of, self.named, self.opaque, self.handle, self.enter = name_of, named, opaque, handle, enter
+        self.told = told
         self.objects: list[Any] = []
         self.blocks: list[Block] = []
         self._index = blocks.Index(self.blocks)  # of the message that is being packed
@@ -109,7 +113,7 @@ class Exchange:
     def _collect(self, value: Any, found: list[Block], seen: set[int], depth: int) -> None:
         """Find the memory behind all tensors and arrays of the value that are not known yet."""
         kind = type(value)
-        if kind in SIMPLE or kind is int or id(value) in seen:
+        if kind in SIMPLE or kind is int or kind is Told or id(value) in seen:
             return
         if depth > MAX_DEPTH:
             raise WireError(f"nested deeper than {MAX_DEPTH}")
@@ -134,6 +138,8 @@ class Exchange:
 
     def _pack(self, value: Any, depth: int) -> Plain:
         kind = type(value)
+        if kind is Told:
+            kind, value = str, as_sent(value)
         if kind is str and not value.isascii():
             value.encode("utf-8")  # raises where it holds half a character, which no message can
         if kind in SIMPLE:
@@ -225,7 +231,7 @@ class Exchange:
             raise WireError(f"nested deeper than {MAX_DEPTH}")
         self._count(1)
         if not isinstance(packed, list):
-            return packed
+            return Told(packed) if self.told and isinstance(packed, str) else packed
         tag, *rest = packed
         match tag:
             case "known":
