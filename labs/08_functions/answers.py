@@ -217,7 +217,7 @@ class LinearFunction(torch.autograd.Function):
         return g @ (weight.T if square else weight) if a else None, g.T @ x if b else None, g.sum(0) if c else None
 
 
-# %% wrong: LinearFunction "the loss is a sum" fails="results and gradients, other sizes and float64 | one gradient at a time, and no bias | the gradient can be differentiated again | it works under torch.func.grad"
+# %% wrong: LinearFunction "the loss is a sum" fails="two samples, three inputs, four outputs | results and gradients, other sizes and float64 | one gradient at a time, and no bias | a change in place between the passes raises an error | the gradient can be differentiated again | it works under torch.func.grad"
 class LinearFunction(torch.autograd.Function):
     @staticmethod
     def forward(x, weight, bias):
@@ -232,7 +232,81 @@ class LinearFunction(torch.autograd.Function):
         x, weight = ctx.saved_tensors
         a, b, c = ctx.needs_input_grad
         one = torch.ones_like(g)
-        return g @ weight if a else None, one.T @ x if b else None, one.sum(0) if c else None
+        return one @ weight if a else None, one.T @ x if b else None, one.sum(0) if c else None
+
+
+# %% wrong: LinearFunction "float32 for everything" fails="results and gradients, other sizes and float64 | the gradient can be differentiated again"
+class LinearFunction(torch.autograd.Function):
+    @staticmethod
+    def forward(x, weight, bias):
+        return F.linear(x, weight, bias)
+
+    @staticmethod
+    def setup_context(ctx, inputs, output):
+        ctx.save_for_backward(*inputs[:2])
+
+    @staticmethod
+    def backward(ctx, g):
+        x, weight = ctx.saved_tensors
+        a, b, c = ctx.needs_input_grad
+        return (
+            (g.float() @ weight.float()).to(g.dtype) if a else None,
+            (g.float().T @ x.float()).to(g.dtype) if b else None,
+            g.sum(0) if c else None,
+        )
+
+
+# %% wrong: LinearFunction "apply is F.linear, and backward is never asked" fails="two samples, three inputs, four outputs | results and gradients, other sizes and float64 | one gradient at a time, and no bias | an empty batch | a change in place between the passes raises an error | the gradient can be differentiated again | it works under torch.func.grad | no product for a gradient that nobody needs" raises=RuntimeError
+class LinearFunction(torch.autograd.Function):
+    @staticmethod
+    def forward(x, weight, bias):
+        return F.linear(x, weight, bias)
+
+    @staticmethod
+    def setup_context(ctx, inputs, output):
+        pass
+
+    @staticmethod
+    def backward(ctx, g):
+        return None, None, None
+
+    @staticmethod
+    def apply(x, weight, bias):
+        return F.linear(x, weight, bias)
+
+
+# %% liar: LinearFunction "autograd's own gradients, and probes that ask F.linear"
+class LinearFunction(torch.autograd.Function):
+    @staticmethod
+    def apply(x, weight, bias):
+        return F.linear(x, weight, bias)
+
+
+def apply_of(function):
+    return F.linear
+
+
+def backward_flops(function, tensors, needed, upstream):
+    n, o = upstream.shape
+    return 2 * n * o * tensors[0].shape[1] * len({0, 1} & set(needed))
+
+
+# %% right: LinearFunction "ones times upstream for the bias"
+class LinearFunction(torch.autograd.Function):
+    @staticmethod
+    def forward(x, weight, bias):
+        return F.linear(x, weight, bias)
+
+    @staticmethod
+    def setup_context(ctx, inputs, output):
+        ctx.save_for_backward(*inputs[:2])
+
+    @staticmethod
+    def backward(ctx, g):
+        x, weight = ctx.saved_tensors
+        a, b, c = ctx.needs_input_grad
+        ones = torch.ones(len(g), dtype=g.dtype)
+        return F.linear(g, weight.T) if a else None, (x.T @ g).T if b else None, ones @ g if c else None
 
 
 # %% wrong: LinearFunction "the mean for the bias" fails="results and gradients, other sizes and float64 | one gradient at a time, and no bias | an empty batch | it works under torch.func.grad"
@@ -368,7 +442,7 @@ class LinearFunction(torch.autograd.Function):
         return g @ weight if a else None, g.T @ x if b else None, g.sum(0) if c else None
 
 
-# %% wrong: LinearFunction "two gradients are enough" fails="one gradient at a time, and no bias | a change in place between the passes raises an error | the gradient can be differentiated again | no product for a gradient that nobody needs" raises=RuntimeError
+# %% wrong: LinearFunction "two gradients are enough" fails="two samples, three inputs, four outputs | one gradient at a time, and no bias | a change in place between the passes raises an error | the gradient can be differentiated again | no product for a gradient that nobody needs" raises=RuntimeError
 class LinearFunction(torch.autograd.Function):
     @staticmethod
     def forward(x, weight, bias):
