@@ -14,6 +14,7 @@ from autograder.results.schema import CheckResult
 from labkit.blame import NOT_WRITTEN
 
 MAX_DIGITS = 40  # in one message: a shape, an index and a value
+WHY = ". Run this check in your notebook to read why"
 DIGIT = re.compile(r"\d")
 
 
@@ -34,9 +35,7 @@ def check_as_told(check: CheckOutcome, after_hidden: bool) -> CheckResult:
     """One check. after_hidden: whether it, or one before it in the notebook, is hidden."""
     seen = check.misconception or check.seen
     if after_hidden and check.error and check.blame != "process" and check.seen != NOT_WRITTEN:
-        seen = f"your code raised {check.error}" + (
-            "" if check.hidden else ". Run this check in your notebook to read why"
-        )
+        seen = f"your code raised {check.error}" + ("" if check.hidden else WHY)
     elif after_hidden and not check.misconception:
         seen = _few_digits(seen)
     return CheckResult(label=check.label, passed=check.passed, hidden=check.hidden, seen=seen, hint=check.hint)
