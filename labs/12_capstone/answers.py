@@ -207,6 +207,68 @@ def forward_trace(model, x):
     return seen
 
 
+# %% wrong: forward_trace "each name is a layer" fails="layers in another order, twice, never, and inside a block"
+def forward_trace(model, x):
+    found = []
+    hooks = [
+        layer.register_forward_hook(lambda _m, _i, out, name=name: found.append((name, out.detach().clone())))
+        for name, layer in model.named_modules(remove_duplicate=False)
+        if not list(layer.children())
+    ]
+    try:
+        model(x)
+    finally:
+        for hook in hooks:
+            hook.remove()
+    return found
+
+
+# %% wrong: forward_trace "all numbers are float32" fails="layers in another order, twice, never, and inside a block | the modes are not changed, and the model runs once"
+def forward_trace(model, x):
+    found = []
+    hooks = [
+        layer.register_forward_hook(lambda _m, _i, out, name=name: found.append((name, torch.tensor(out.tolist()))))
+        for name, layer in model.named_modules()
+        if not list(layer.children())
+    ]
+    try:
+        model(x)
+    finally:
+        for hook in hooks:
+            hook.remove()
+    return found
+
+
+# %% wrong: forward_trace "a list that is kept from call to call" fails="layers in another order, twice, never, and inside a block | a model that is one layer | no output requires grad | the modes are not changed, and the model runs once"
+def forward_trace(model, x, found=[]):
+    hooks = [
+        layer.register_forward_hook(lambda _m, _i, out, name=name: found.append((name, out.detach().clone())))
+        for name, layer in model.named_modules()
+        if not list(layer.children())
+    ]
+    try:
+        model(x)
+    finally:
+        for hook in hooks:
+            hook.remove()
+    return list(found)
+
+
+# %% wrong: forward_trace "one hook for all modules stays after an error" fails="an error is passed on, and the hooks are removed"
+def forward_trace(model, x):
+    names = {m: n for n, m in model.named_modules() if not list(m.children())}
+    seen = []
+
+    def note(m, args, out):
+        if m in names:
+            seen.append((names[m], out.detach().clone()))
+
+    handle = torch.nn.modules.module.register_module_forward_hook(note)
+    model(x)
+    handle.remove()
+    return seen
+
+
 # %% right: train_window "gradients divided before clipping"
 def train_window(model, optimizer, scaler, window, dtype, clip):
     params = list(model.parameters())

@@ -134,130 +134,168 @@ def forward_trace(model: nn.Module, x: Tensor) -> list[tuple[str, Tensor]]:
 
 
 # %% given
-torch.manual_seed(0)
+class Called(nn.Module):
+    """A layer that somebody else computes: layer(x, whether it is in training mode)."""
 
-
-class Winding(nn.Module):
-    """Defines its layers in one order and uses them in another: one twice, one never, and one in a block."""
-
-    def __init__(self, width):
+    def __init__(self, layer):
         super().__init__()
-        self.last = nn.Linear(width, 2)
-        self.unused = nn.Linear(width, width)
-        self.act = nn.ReLU(inplace=True)
-        self.block = nn.Sequential(nn.Linear(width, width), nn.Identity())
-        self.first = nn.Linear(3, width)
+        self.layer = layer
 
     def forward(self, x):
-        return self.last(self.act(self.block(self.act(self.first(x)))))
+        return self.layer(x, self.training)
 
 
-class Failing(nn.Module):
+class Routed(nn.Module):
+    """Defines its parts in one order, and runs those of the route.
+
+    parts: pairs of a name and a layer to call, a class of modules, None for a ReLU in place, the name of an earlier
+    part for that one again, or a list of parts, which is a block.
+    """
+
+    def __init__(self, parts, route):
+        super().__init__()
+        for name, part in parts:
+            self.add_module(name, getattr(self, part) if isinstance(part, str) else made_of(part))
+        self.route = route
+
     def forward(self, x):
-        raise ArithmeticError("this layer always fails")
+        for name in self.route:
+            x = getattr(self, name)(x)
+        return x
 
 
-def make_traced(kind, width):
-    """The same kind and width give the same weights."""
-    with torch.random.fork_rng(devices=[]):
-        torch.manual_seed(width)
-        if kind == "plain":
-            return nn.Sequential(nn.Linear(3, width), nn.ReLU(inplace=True), nn.Linear(width, 2))
-        if kind == "winding":
-            return Winding(width)
-        if kind == "dropout":
-            return nn.Sequential(nn.Linear(3, width), nn.Dropout(0.5, inplace=True), nn.Linear(width, 2)).eval()
-        if kind == "dropping":  # the dropout drops all, and is in another mode than the model
-            net = nn.Sequential(nn.Linear(3, width), nn.Dropout(1.0), nn.Linear(width, 2)).eval()
-            net[1].train()
-            return net
-        if kind == "failing":
-            return nn.Sequential(nn.Linear(3, width), Failing(), nn.ReLU())
-        return nn.Linear(3, width)
+def made_of(part):
+    if isinstance(part, list):
+        return nn.Sequential(*map(made_of, part))
+    if isinstance(part, type):
+        return part()
+    return nn.ReLU(inplace=True) if part is None else Called(part)
+
+
+def hooks_of(model):
+    """How many hooks each module has, and how many stand for all modules."""
+    of_all = nn.modules.module
+    counts = [len(layer._forward_hooks) + len(layer._forward_pre_hooks) for layer in model.modules()]
+    return [*counts, len(of_all._global_forward_hooks) + len(of_all._global_forward_pre_hooks)]
 
 
 @probes.probe
-def traced_by(trace, kind, width, x):
-    """What trace gives for such a model, and what it leaves there. A hook of somebody else is there before."""
-    model = make_traced(kind, width)
-    calls = []
-    for layer in model.modules():
-        layer.register_forward_hook(lambda *_: calls.append(1))
+def traced_by(trace, parts, route, x, see="entries", training=None):
+    """What trace gives for such a model, or what it leaves there. No route: the model is the first part alone.
+
+    A hook of somebody else is there before. training: the names of the modules in training mode, None for all.
+    """
+    model = Routed(parts, route) if route else made_of(parts[0][1])
+    for name, layer in model.named_modules():
+        layer.training = training is None or name in training
+        layer.register_forward_hook(lambda *_: None)
     raised, entries = False, []
     try:
         entries = trace(model, x)
     except ArithmeticError:
         raised = True
-    return {
-        "names": [name for name, _ in entries],
-        "outputs": [output for _, output in entries],
-        "requires": [output.requires_grad for _, output in entries],
-        "hooks": [len(layer._forward_hooks) for layer in model.modules()],
-        "training": [layer.training for layer in model.modules()],
-        "raised": raised,
-        "calls": len(calls),
-    }
+    if see == "hooks":
+        return [raised, *hooks_of(model)]
+    if see == "training":
+        return [layer.training for layer in model.modules()]
+    return [output.requires_grad for _, output in entries] if see == "requires" else entries
 
 
 # %% check: forward_trace points=3
 with check("three layers, one of them in place", weight=2, required=True):
     t = torch.tensor([[1.0, -2.0, 0.5], [0.3, 0.1, -1.0]])
-    net = make_traced("plain", 4)
-    first = F.linear(t, net[0].weight, net[0].bias).detach()
-    want = [first, first.relu(), F.linear(first.relu(), net[2].weight, net[2].bias).detach()]
-    got = traced_by(forward_trace, "plain", 4, t)
-    assert_close(got["names"], ["0", "1", "2"], name="the names")
+    first = t @ torch.tensor([[1.0, -0.5], [0.2, 1.0], [-1.0, 0.3]])
+    want = [("0", first), ("1", first.relu()), ("2", first.relu() * 3)]
+    parts = [
+        ("0", lambda x, _: x @ torch.tensor([[1.0, -0.5], [0.2, 1.0], [-1.0, 0.3]])),
+        ("1", None),
+        ("2", lambda x, _: x * 3),
+    ]
     explain(
-        got["outputs"],
+        traced_by(forward_trace, parts, ["0", "1", "2"], t.clone()),
         want,
-        {"a later layer has changed what you kept: it is the same memory": [want[1], want[1], want[2]]},
-        name="the outputs",
+        {"a later layer has changed what you kept: it is the same memory": [("0", first.relu()), *want[1:]]},
+        name="your list",
     )
 ### BEGIN HIDDEN TESTS
+
+
+def product(rows, columns, dtype=torch.float32):
+    """A layer with weights of its own, which require grad."""
+    generator = torch.Generator().manual_seed(10 * rows + columns)
+    w = torch.randn(rows, columns, generator=generator).to(dtype).requires_grad_()
+    return lambda x, training: x @ w
+
+
+def winding(width, dtype):
+    """Parts in one order, a route in another: one part twice, one never, one a block."""
+    last, block, first = product(width, 2, dtype), product(width, width, dtype), product(3, width, dtype)
+    parts = [("last", last), ("unused", block), ("act", None), ("block", [block, nn.Identity]), ("first", first)]
+    return parts, ["first", "act", "block", "act", "last"]
+
+
 with check(
     "layers in another order, twice, never, and inside a block",
     weight=4,
     required=True,
     hint="Is a block a layer? Do you list the layers as they are defined, or as they run?",
 ):
-    for n in (3, 6):
-        t = torch.randn(n, 3, generator=torch.Generator().manual_seed(n))
-        net = make_traced("winding", n)
-        a = F.linear(t, net.first.weight, net.first.bias).detach()
-        b = F.linear(a.relu(), net.block[0].weight, net.block[0].bias).detach()
-        want = [a, a.relu(), b, b, b.relu(), F.linear(b.relu(), net.last.weight, net.last.bias).detach()]
-        got = traced_by(forward_trace, "winding", n, t)
-        assert_close(got["names"], ["first", "act", "block.0", "block.1", "act", "last"], name="the names")
-        assert_close(got["outputs"], want, name="the outputs")
+    for n, dtype in ((3, torch.float64), (6, torch.float32)):
+        t = torch.randn(n, 3, generator=torch.Generator().manual_seed(n)).to(dtype)
+        parts, route = winding(n, dtype)
+        with torch.no_grad():
+            a = product(3, n, dtype)(t, True)
+            b = product(n, n, dtype)(a.relu(), True)
+            c = product(n, 2, dtype)(b.relu(), True)
+        want = [("first", a), ("act", a.relu()), ("block.0", b), ("block.1", b), ("act", b.relu()), ("last", c)]
+        assert_close(traced_by(forward_trace, parts, route, t.clone()), want, name="your list")
+    t = torch.randn(2, 4, generator=torch.Generator().manual_seed(9))
+    with torch.no_grad():
+        a = product(4, 4)(t, True)
+        b = product(4, 4)(a, True)
+    parts = [("one", product(4, 4)), ("other", "one")]
+    got = traced_by(forward_trace, parts, ["one", "other"], t.clone())
+    assert_close(got, [("one", a), ("one", b)], name="your list, where a layer has two names")
 with check("a model that is one layer", weight=1, hint="Which name has the model itself in named_modules()?"):
     t = torch.randn(2, 3, generator=torch.Generator().manual_seed(1))
-    net = make_traced("layer", 5)
-    want = F.linear(t, net.weight, net.bias).detach()
-    got = traced_by(forward_trace, "layer", 5, t)
-    assert_close(got["names"], [""], name="the names")
-    assert_close(got["outputs"], [want], name="the outputs")
-with check("no output requires grad", weight=2, hint="What does a clone of a tensor with a history have?"):
-    for kind, n in (("winding", 4), ("plain", 5)):
-        got = traced_by(forward_trace, kind, n, torch.ones(2, 3))["requires"]
-        assert_close(got, [False] * (6 if kind == "winding" else 3), name="requires_grad")
-with check("only your hooks are removed", weight=2, hint="Whose hooks does your code remove, and when?"):
-    for kind, n in (("plain", 4), ("winding", 3)):
-        want = [1 for _ in make_traced(kind, n).modules()]
-        assert_close(traced_by(forward_trace, kind, n, torch.ones(1, 3))["hooks"], want, name="the hooks")
-with check("an error is passed on, and the hooks are removed", weight=2, hint="What does finally do?"):
-    got = traced_by(forward_trace, "failing", 4, torch.ones(1, 3))
-    assert got["raised"], "the model's error did not arrive"
-    assert_close(got["hooks"], [1] * 4, name="the hooks")
+    want = [("", product(3, 5)(t, True).detach())]
+    assert_close(traced_by(forward_trace, [("", product(3, 5))], [], t.clone()), want, name="your list")
+with check(
+    "no output requires grad", weight=2, observed=True, hint="What does a clone of a tensor with a history have?"
+):
+    for n in (4, 5):
+        got = traced_by(forward_trace, *winding(n, torch.float32), torch.ones(2, 3), "requires")
+        assert_close(got, [False] * 6, name="requires_grad")
+with check("only your hooks are removed", weight=2, observed=True, hint="Whose hooks does your code remove, and when?"):
+    for n in (4, 3):
+        got = traced_by(forward_trace, *winding(n, torch.float32), torch.ones(1, 3), "hooks")
+        assert_close(got, [False] + [1] * 8 + [0], name="an error, and the hooks")
+with check("an error is passed on, and the hooks are removed", weight=2, observed=True, hint="What does finally do?"):
+    for n in (1, 4):
+
+        def failing(x, training):
+            raise ArithmeticError("this layer always fails")
+
+        t = torch.ones(n, 3)
+        parts = [("0", product(3, 4)), ("1", failing), ("2", None)]
+        got = traced_by(forward_trace, parts, ["0", "1", "2"], t, "hooks")
+        assert_close(got, [True, 1, 1, 1, 1, 0], name="an error, and the hooks")
 with check("the modes are not changed, and the model runs once", guard=True, hint="Which of your calls sets a mode?"):
-    for kind, n in (("dropout", 4), ("plain", 6)):
-        got = traced_by(forward_trace, kind, n, torch.ones(2, 3))
-        assert_close(got["training"], [kind == "plain"] * 4, name="the modes")
-        assert_close(got["calls"], 4, name="the number of calls of modules")
-    got = traced_by(forward_trace, "dropping", 5, torch.ones(2, 3))
-    assert_close(got["training"], [False, False, True, False], name="the modes")
-    assert_close(got["outputs"][1], torch.zeros(2, 5), name="the output of a dropout that drops all, in training mode")
-    t = torch.ones(0, 3)
-    assert_close(traced_by(forward_trace, "plain", 4, t)["outputs"][2], torch.ones(0, 2), name="the last output")
+    for modes in ([], ["", "0", "1", "2"], ["2"]):
+        noted = []
+
+        def noting(x, training):
+            noted.append(training)
+            return x * (3.0 if training else 2.0)
+
+        parts, route = [("0", noting), ("1", None), ("2", noting)], ["0", "1", "2"]
+        t = torch.ones(0, 3) if modes == ["2"] else torch.ones(2, 3)
+        a, b = t * (3.0 if "0" in modes else 2.0), 3.0 if "2" in modes else 2.0
+        got = traced_by(forward_trace, parts, route, t.clone(), training=modes)
+        assert_close(got, [("0", a), ("1", a), ("2", a * b)], name="your list")
+        assert noted == ["0" in modes, "2" in modes], "the layers ran in another mode, or not once"
+        got = traced_by(forward_trace, parts, route, t, "training", modes)
+        assert_close(got, ["" in modes, "0" in modes, "1" in modes, "2" in modes], name="the modes")
 ### END HIDDEN TESTS
 
 # %% [markdown]
