@@ -515,7 +515,7 @@ class LinearFunction(torch.autograd.Function):
         return g @ w if n[0] else None, g.detach().T @ x if n[1] else None, g.sum(0) if n[2] else None
 
 
-# %% right: grad_reverse "a constant is added"
+# %% wrong: grad_reverse "a constant is added" fails="other sizes, numbers and dtypes | infinite and very large values come through"
 def grad_reverse(x, lam):
     return -lam * x + ((1 + lam) * x).detach()
 
@@ -543,22 +543,22 @@ def grad_reverse(x, lam):
     return Reversal.apply(x, lam)
 
 
-# %% wrong: grad_reverse "the gradient is scaled" fails="x forward, and -0.5 times the gradient backward | other sizes, numbers and dtypes | two in a row, and only one way of two reversed | under torch.func.grad, and vmap over it"
+# %% wrong: grad_reverse "the gradient is scaled" fails="x forward, and -0.5 times the gradient backward | other sizes, numbers and dtypes | two in a row, and only one way of two reversed | under torch.func.grad, and vmap over it | infinite and very large values come through"
 def grad_reverse(x, lam):
     return lam * x + ((1 - lam) * x).detach()
 
 
-# %% wrong: grad_reverse "forward too" fails="x forward, and -0.5 times the gradient backward | other sizes, numbers and dtypes | under torch.func.grad, and vmap over it"
+# %% wrong: grad_reverse "forward too" fails="x forward, and -0.5 times the gradient backward | other sizes, numbers and dtypes | under torch.func.grad, and vmap over it | infinite and very large values come through | x keeps its values, and an empty or constant x is fine"
 def grad_reverse(x, lam):
     return -lam * x
 
 
-# %% wrong: grad_reverse "lam is left out" fails="x forward, and -0.5 times the gradient backward | other sizes, numbers and dtypes | two in a row, and only one way of two reversed | under torch.func.grad, and vmap over it"
+# %% wrong: grad_reverse "lam is left out" fails="x forward, and -0.5 times the gradient backward | other sizes, numbers and dtypes | two in a row, and only one way of two reversed | under torch.func.grad, and vmap over it | infinite and very large values come through"
 def grad_reverse(x, lam):
     return -x + (2 * x).detach()
 
 
-# %% wrong: grad_reverse "one gradient for two arguments" fails="x forward, and -0.5 times the gradient backward | other sizes, numbers and dtypes | two in a row, and only one way of two reversed | under torch.func.grad, and vmap over it" raises=RuntimeError
+# %% wrong: grad_reverse "one gradient for two arguments" fails="x forward, and -0.5 times the gradient backward | other sizes, numbers and dtypes | two in a row, and only one way of two reversed | under torch.func.grad, and vmap over it | infinite and very large values come through" raises=RuntimeError
 class Reversal(torch.autograd.Function):
     generate_vmap_rule = True
 
@@ -652,7 +652,7 @@ def grad_reverse(x, lam):
     return y
 
 
-# %% right: grad_reverse "a difference that is zero"
+# %% wrong: grad_reverse "a difference that is zero" fails="infinite and very large values come through"
 def grad_reverse(x, lam):
     return x.detach() - lam * (x - x.detach())
 
@@ -678,6 +678,36 @@ class Reverse(torch.autograd.Function):
 
 def grad_reverse(x, lam):
     return Reverse.apply(x, lam)
+
+
+# %% right: grad_reverse "a Function that gets lam as a tensor"
+class Reversal(torch.autograd.Function):
+    generate_vmap_rule = True
+
+    @staticmethod
+    def forward(x, lam):
+        return x.clone()
+
+    @staticmethod
+    def setup_context(ctx, inputs, output):
+        ctx.save_for_backward(inputs[1])
+
+    @staticmethod
+    def backward(ctx, g):
+        (lam,) = ctx.saved_tensors
+        return -lam * g, None
+
+
+def grad_reverse(x, lam):
+    return Reversal.apply(x, torch.as_tensor(lam, dtype=x.dtype))
+
+
+# %% wrong: grad_reverse "the gradient through float32" fails="other sizes, numbers and dtypes"
+def grad_reverse(x, lam):
+    y = x.clone()
+    if y.requires_grad:
+        y.register_hook(lambda g: (-lam * g.float()).to(g.dtype))
+    return y
 
 
 # %% right: log_sigmoid "harmless inputs on both sides of where"

@@ -1,5 +1,6 @@
 # %% given
 import copy
+import math
 import warnings
 from collections.abc import Callable, Sequence
 from typing import Any
@@ -576,8 +577,8 @@ except RuntimeError as error:
 # %% given
 hint(
     "Which of forward's arguments are tensors? What does backward return for the others?",
-    "It can be done without a class: x times -lam has the gradient that you want. What must be added to it, without a "
-    "gradient, so that the value is x?",
+    "It can be done without a class: a hook, as in lab 3, may return another gradient. On which tensor must it be, so "
+    "that other ways through x stay as they are? (x times -lam plus a constant is not x where x is infinite.)",
 )
 
 
@@ -585,8 +586,9 @@ hint(
 def grad_reverse(x: Tensor, lam: float) -> Tensor:
     """x forward, and -lam times the upstream gradient backward.
 
-    x: any shape, float32 or float64. lam: a number from 0 to 100. The result has x's values, shape and dtype, and may
-    share x's memory. x stays as it is. Works under torch.func.grad and torch.func.vmap too.
+    x: any shape, float32 or float64. lam: a number from 0 to 100. The result has x's shape and dtype, and exactly x's
+    values, also where they are infinite, or near the largest number of the dtype. It may share x's memory. x stays as
+    it is. Works under torch.func.grad and torch.func.vmap too.
     """
     ### BEGIN SOLUTION
 
@@ -617,10 +619,10 @@ def reversed_cubes(reverse, lam):
 
 
 @probes.probe
-def reversed_ways(reverse, x, upstream):
-    """The gradient by x of three ways to one sum: reversed twice, reversed once, and not at all."""
+def reversed_ways(reverse, x, upstream, first, second, third):
+    """The gradient by x of three ways to one sum: reversed by first and second, by third, and not at all."""
     x = x.detach().clone().requires_grad_()
-    result = reverse(reverse(x, 2.0), 3.0) + reverse(x, 0.25) + x
+    result = reverse(reverse(x, first), second) + reverse(x, third) + x
     result.backward(upstream)
     return x.grad
 
@@ -635,8 +637,9 @@ def reversed_for_each(reverse, rows, lam):
 # %% check: grad_reverse points=3
 with check("x forward, and -0.5 times the gradient backward", weight=2, required=True):
     t = torch.tensor([1.0, -2.0, 3.0], requires_grad=True)
+    want = torch.tensor([1.0, -2.0, 3.0])
     got = grad_reverse(t, 0.5)
-    explain(got, t.detach(), {"forward does nothing: only the gradient is reversed": -0.5 * t.detach()})
+    explain(got, want, {"forward does nothing: only the gradient is reversed": -0.5 * want})
     assert got.requires_grad, "your result has no history"
     (got**2).sum().backward()
     explain(
@@ -649,26 +652,46 @@ with check("x forward, and -0.5 times the gradient backward", weight=2, required
     )
 ### BEGIN HIDDEN TESTS
 with check("other sizes, numbers and dtypes", weight=3, required=True, hint="What becomes of upstream gradients?"):
-    for lam, dtype, size in ((1.0, torch.float32, (4, 3)), (2.5, torch.float64, (2, 1, 5)), (0.0, torch.float64, ())):
-        t = torch.randn(size, generator=torch.Generator().manual_seed(3)).to(dtype).requires_grad_()
+    for lam, dtype, size in ((1, torch.float32, (4, 3)), (2.5, torch.float64, (2, 1, 5)), (0.0, torch.float64, ())):
+        t = torch.randn(size, dtype=dtype, generator=torch.Generator().manual_seed(3)).requires_grad_()
         want, t_up = t.detach().clone(), 3 * t.detach().cos()
+        want_grad, digits = -lam * t_up, 4 * torch.finfo(dtype).eps
         got = grad_reverse(t, lam)
-        assert_close(got, want)
-        assert_close(torch.autograd.grad(got, t, t_up)[0], -lam * t_up, name="the gradient")
-with check("two in a row, and only one way of two reversed", weight=2, hint="Is lam kept for each call, or once?"):
-    t = torch.tensor([0.5, -2.0], dtype=torch.float64)
-    t_up = torch.tensor([1.0, -10.0], dtype=torch.float64)
-    assert_close(reversed_ways(grad_reverse, t, t_up), 6.75 * t_up, name="the gradient")
+        assert_close(got, want, rtol=0, atol=0)
+        (got,) = torch.autograd.grad(got, t, t_up)
+        assert_close(got, want_grad, rtol=digits, atol=0, name="the gradient")
+with check(
+    "two in a row, and only one way of two reversed",
+    weight=2,
+    required=True,
+    hint="Is lam kept for each call, or once?",
+):
+    for first, second, third in ((2.0, 3.0, 0.25), (0.5, 5.0, 4.0)):
+        t = torch.tensor([0.5, -2.0], dtype=torch.float64)
+        t_up = torch.tensor([1.0, -10.0], dtype=torch.float64)
+        want = (first * second - third + 1) * t_up
+        assert_close(reversed_ways(grad_reverse, t, t_up, first, second, third), want, name="the gradient")
 with check(
     "under torch.func.grad, and vmap over it", weight=2, hint="Is there setup_context? What does vmap ask for by name?"
 ):
-    t = torch.linspace(-1, 2, 12).reshape(4, 3)
-    got = reversed_for_each(grad_reverse, t, 0.5)
-    assert_close(got[0], -1.5 * t[0] ** 2)
-    assert_close(got[1], -1.5 * t**2)
+    for lam, n in ((0.5, 4), (3.0, 2)):
+        t = torch.linspace(-1, 2, 3 * n).reshape(n, 3)
+        want = -3 * lam * t[0] ** 2, -3 * lam * t**2
+        assert_close(reversed_for_each(grad_reverse, t, lam), want)
+with check(
+    "infinite and very large values come through", weight=1, hint="What is inf - inf? And 100 times 3e38, in float32?"
+):
+    for dtype, big in ((torch.float32, 3e38), (torch.float64, 1e308)):
+        t = torch.tensor([big, -big, math.inf, -math.inf, 0.1], dtype=dtype, requires_grad=True)
+        want, want_grad = t.detach().clone(), torch.tensor([-100.0, 200.0, 50.0, -100.0, -0.0], dtype=dtype)
+        got = grad_reverse(t, 100.0)
+        assert_close(got, want, rtol=0, atol=0)
+        got.backward(torch.tensor([1.0, -2.0, -0.5, 1.0, 0.0], dtype=dtype))
+        assert_close(t.grad, want_grad, name="the gradient")
 with check("x keeps its values, and an empty or constant x is fine", guard=True, hint="Is anything done in place?"):
     t = torch.tensor([1.0, -2.0])
     got = grad_reverse(t, 0.5)
+    assert_close(got, torch.tensor([1.0, -2.0]))
     assert not got.requires_grad, "the result of a constant requires grad"
     assert_close(t, torch.tensor([1.0, -2.0]))
     assert_close(grad_reverse(torch.empty(0, 2), 2.0), torch.empty(0, 2))
