@@ -1175,7 +1175,8 @@ def per_sample_grads(model, x, y):
     named = [(n, p) for n, p in model.named_parameters() if p.requires_grad]
     rows = []
     for one, label in zip(x.split(1), y.split(1)):
-        rows.append(torch.autograd.grad(F.cross_entropy(model(one), label), [p for _, p in named]))
+        loss = F.cross_entropy(model(one), label)
+        rows.append(torch.autograd.grad(loss, [p for _, p in named], materialize_grads=True))
     return {n: torch.stack(column) for (n, _), column in zip(named, zip(*rows))}
 
 
@@ -1184,8 +1185,8 @@ def per_sample_grads(model, x, y):
     trained = {n: p for n, p in model.named_parameters() if p.requires_grad}
     losses = F.cross_entropy(model(x), y, reduction="none")
     eye = torch.eye(len(x), dtype=losses.dtype)
-    grads = torch.autograd.grad(losses, list(trained.values()), eye, is_grads_batched=True)
-    return dict(zip(trained, grads))
+    grads = torch.autograd.grad(losses, list(trained.values()), eye, is_grads_batched=True, allow_unused=True)
+    return {n: p.new_zeros(len(x), *p.shape) if g is None else g for (n, p), g in zip(trained.items(), grads)}
 
 
 # %% right: per_sample_grads "jacrev of the losses"
@@ -1201,7 +1202,7 @@ def per_sample_grads(model, x, y):
 # %% wrong: per_sample_grads "the mean gradient for everybody" fails="the gradient of each sample"
 def per_sample_grads(model, x, y):
     trained = {n: p for n, p in model.named_parameters() if p.requires_grad}
-    grads = torch.autograd.grad(F.cross_entropy(model(x), y), list(trained.values()))
+    grads = torch.autograd.grad(F.cross_entropy(model(x), y), list(trained.values()), materialize_grads=True)
     return {n: g.expand(len(x), *g.shape) for n, g in zip(trained, grads)}
 
 
@@ -1222,7 +1223,8 @@ def per_sample_grads(model, x, y):
     for one, label in zip(x.split(1), y.split(1)):
         F.cross_entropy(model(one), label).backward()
         for n in found:
-            found[n].append(model.get_parameter(n).grad.clone())
+            p = model.get_parameter(n)
+            found[n].append(torch.zeros_like(p) if p.grad is None else p.grad.clone())
     return {n: torch.stack(rows) for n, rows in found.items()}
 
 
@@ -1233,7 +1235,8 @@ def per_sample_grads(model, x, y):
         model.zero_grad()
         F.cross_entropy(model(one), label).backward()
         for n in found:
-            found[n].append(model.get_parameter(n).grad.clone())
+            p = model.get_parameter(n)
+            found[n].append(torch.zeros_like(p) if p.grad is None else p.grad.clone())
     return {n: torch.stack(rows) for n, rows in found.items()}
 
 
@@ -1267,6 +1270,70 @@ def per_sample_grads(model, x, y):
         return -torch.func.functional_call(model, parameters, one[None])[0].amax()
 
     return torch.func.vmap(torch.func.grad(loss), in_dims=(None, 0, 0))(trained, x, y)
+
+
+# %% wrong: per_sample_grads "every parameter is used" fails="the mean over the samples is the gradient of the mean loss | the gradient of each sample | no history, and .grad, modes and parameters as before" raises=RuntimeError
+def per_sample_grads(model, x, y):
+    named = [(n, p) for n, p in model.named_parameters() if p.requires_grad]
+    rows = []
+    for one, label in zip(x.split(1), y.split(1)):
+        rows.append(torch.autograd.grad(F.cross_entropy(model(one), label), [p for _, p in named]))
+    return {n: torch.stack(column) for (n, _), column in zip(named, zip(*rows))}
+
+
+# %% wrong: per_sample_grads "a parameter that is not used has no entry" fails="the mean over the samples is the gradient of the mean loss | the gradient of each sample"
+def per_sample_grads(model, x, y):
+    trained = {n: p for n, p in model.named_parameters() if p.requires_grad}
+    losses = F.cross_entropy(model(x), y, reduction="none")
+    eye = torch.eye(len(x), dtype=losses.dtype)
+    grads = torch.autograd.grad(losses, list(trained.values()), eye, is_grads_batched=True, allow_unused=True)
+    return {n: g for n, g in zip(trained, grads) if g is not None}
+
+
+# %% wrong: per_sample_grads "through float32" fails="the gradient of each sample"
+def per_sample_grads(model, x, y):
+    trained = {n: p.detach().float() for n, p in model.named_parameters() if p.requires_grad}
+    base = copy.deepcopy(model).float()
+
+    def loss(parameters, one, label):
+        return F.cross_entropy(torch.func.functional_call(base, parameters, one[None]), label[None])
+
+    found = torch.func.vmap(torch.func.grad(loss), in_dims=(None, 0, 0))(trained, x.float(), y)
+    return {n: t.to(x.dtype) for n, t in found.items()}
+
+
+# %% wrong: per_sample_grads "the first sample is asked for its shape, and left out" fails="the mean over the samples is the gradient of the mean loss | the gradient of each sample"
+def per_sample_grads(model, x, y):
+    trained = {n: p for n, p in model.named_parameters() if p.requires_grad}
+    found = {n: torch.zeros(len(x), *p.shape, dtype=p.dtype) for n, p in trained.items()}
+    for k in range(1, len(x)):
+        loss = F.cross_entropy(model(x[k : k + 1]), y[k : k + 1])
+        for n, g in zip(trained, torch.autograd.grad(loss, list(trained.values()), materialize_grads=True)):
+            found[n][k] = g
+    return found
+
+
+# %% wrong: per_sample_grads "the results are left in a graph" fails="no history, and .grad, modes and parameters as before"
+def per_sample_grads(model, x, y):
+    trained = {n: p for n, p in model.named_parameters() if p.requires_grad}
+
+    def loss(parameters, one, label):
+        return F.cross_entropy(torch.func.functional_call(model, parameters, one[None]), label[None])
+
+    return torch.func.vmap(torch.func.grad(loss), in_dims=(None, 0, 0))(trained, x, y)
+
+
+# %% wrong: per_sample_grads "everything is trained afterwards" fails="no history, and .grad, modes and parameters as before"
+def per_sample_grads(model, x, y):
+    trained = {n: p.detach() for n, p in model.named_parameters() if p.requires_grad}
+    model.requires_grad_(False)
+
+    def loss(parameters, one, label):
+        return F.cross_entropy(torch.func.functional_call(model, parameters, one[None]), label[None])
+
+    found = torch.func.vmap(torch.func.grad(loss), in_dims=(None, 0, 0))(trained, x, y)
+    model.requires_grad_()
+    return found
 
 
 # %% right: batched_jacobian "jacfwd"

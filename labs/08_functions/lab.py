@@ -1309,7 +1309,10 @@ for randomness in ("same", "different"):
 
 # %% given
 class Small(nn.Module):
-    """(n, i) -> (n, o), or (n, i, 2) -> (n, o): a batch normalisation in evaluation mode, and a frozen bias."""
+    """(n, i) -> (n, o), or (n, i, 2) -> (n, o).
+
+    It has a batch normalisation in evaluation mode, a frozen bias, and a parameter that it does not use.
+    """
 
     def __init__(self, inputs, outputs, dtype=torch.float32):
         super().__init__()
@@ -1320,6 +1323,7 @@ class Small(nn.Module):
             self.norm.running_mean.uniform_(-0.5, 0.5)
             self.norm.running_var.uniform_(0.5, 2.0)
             self.last = nn.Linear(4, outputs)
+        self.spare = nn.Parameter(torch.ones(2, 3))
         self.norm.eval()
         self.first.bias.requires_grad_(False)
         self.to(dtype)
@@ -1344,7 +1348,8 @@ def per_sample_grads(model: nn.Module, x: Tensor, y: Tensor) -> dict[str, Tensor
     model: from (n, ...) to logits (n, classes), each row from its own sample: no dropout, no batch normalisation in
     training mode. Some of its parameters may not require grad. x: (n, ...), n at least 1. y: (n,), int64.
     Returns the name of each parameter that requires grad, as in named_parameters(), with a tensor (n, *its shape) of
-    the parameter's dtype, without history. The model stays as it is, with its modes and its .grad.
+    the parameter's dtype, without history: zeros for one that the model does not use. The model stays as it is, with
+    its modes and its .grad.
     """
     ### BEGIN SOLUTION
     trained: dict[str, Tensor] = {name: p for name, p in model.named_parameters() if p.requires_grad}
@@ -1359,20 +1364,36 @@ def per_sample_grads(model: nn.Module, x: Tensor, y: Tensor) -> dict[str, Tensor
 
 
 # %% given
+def small_of(state, frozen):
+    """A Small of these tensors. frozen: the names of parameters that do not require grad."""
+    weight, bias = state["first.weight"], state["last.bias"]
+    model = Small(weight.shape[1], len(bias), weight.dtype)
+    model.load_state_dict(state)
+    for name, parameter in model.named_parameters():
+        parameter.requires_grad_(name not in frozen)
+    return model
+
+
 @probes.probe
-def sample_gradients(per_sample, inputs, outputs, dtype, x, y):
-    """per_sample for a Small model, and what it left behind."""
-    model = Small(inputs, outputs, dtype)
-    for parameter in model.parameters():
-        parameter.grad = torch.full_like(parameter, 0.5)
-    before = probes.state_of(model)
+def sample_gradients(per_sample, state, frozen, x, y, average=False):
+    """What per_sample finds for a Small; its mean over the samples if average."""
+    found = per_sample(small_of(state, frozen), x, y)
+    return {name: t.detach().mean(0) if average else t.detach() for name, t in found.items()}
+
+
+@probes.probe
+def left_by(per_sample, state, frozen, modes, grads, x, y):
+    """What per_sample leaves behind of a Small in these modes, and with these .grad."""
+    model = small_of(state, frozen)
+    for module, mode in zip(model.modules(), modes, strict=True):
+        module.training = mode
+    for name, parameter in model.named_parameters():
+        parameter.grad = grads[name]
     found = per_sample(model, x, y)
-    after = probes.state_of(model)
     return {
-        "found": {name: t.detach() for name, t in found.items()},
-        "history": any(t.requires_grad for t in found.values()),
-        "changed": [name for name in after if not torch.equal(after[name], before[name])],
-        "grads": [p.grad for p in model.parameters()],
+        "history": [name for name, t in found.items() if t.requires_grad],
+        "state": probes.state_of(model),
+        "grads": probes.gradients_of(model),
         "modes": [module.training for module in model.modules()],
         "frozen": [name for name, p in model.named_parameters() if not p.requires_grad],
     }
@@ -1383,58 +1404,74 @@ with check("the mean over the samples is the gradient of the mean loss", weight=
     t = torch.linspace(-1, 1, 15).reshape(5, 3)
     t_y = torch.tensor([0, 1, 1, 0, 1])
     t_model = Small(3, 2)
-    F.cross_entropy(t_model(t), t_y).backward()
-    want = {name: p.grad for name, p in t_model.named_parameters() if p.requires_grad}
-    got = sample_gradients(per_sample_grads, 3, 2, torch.float32, t, t_y)["found"]
-    assert_close({name: part.mean(0) for name, part in got.items()}, want)
+    t_parts = {name: p for name, p in t_model.named_parameters() if p.requires_grad}
+    t_loss = F.cross_entropy(t_model(t), t_y)
+    t_grads = torch.autograd.grad(t_loss, list(t_parts.values()), materialize_grads=True)
+    want = dict(zip(t_parts, t_grads, strict=True))
+    assert_close(sample_gradients(per_sample_grads, t_model.state_dict(), ["first.bias"], t, t_y, average=True), want)
 ### BEGIN HIDDEN TESTS
+
+
+def drawn_state(inputs, outputs, dtype, generator):
+    """Tensors of a Small."""
+    state = Small(inputs, outputs, dtype).state_dict()
+    drawn = {name: torch.randn(t.shape, dtype=dtype, generator=generator) for name, t in state.items()}
+    count = {"norm.num_batches_tracked": torch.tensor(inputs)}
+    return {**drawn, "norm.running_var": drawn["norm.running_var"].abs() + 0.5, **count}
+
+
+def one_by_one(state, frozen, x, y):
+    """The gradients of the samples."""
+    model = small_of(state, frozen)
+    parts = {name: p for name, p in model.named_parameters() if p.requires_grad}
+    losses = [F.cross_entropy(model(x[k : k + 1]), y[k : k + 1]) for k in range(len(x))]
+    rows = [torch.autograd.grad(loss, list(parts.values()), materialize_grads=True) for loss in losses]
+    return {name: torch.stack([row[k] for row in rows]) for k, name in enumerate(parts)}
+
+
 with check(
     "the gradient of each sample",
     weight=4,
     required=True,
     hint="The mean was right. Is row i really the gradient of sample i's loss, and not divided by n?",
 ):
-    for n, inputs, outputs, dtype in (
-        (4, 2, 3, torch.float32),
-        (1, 5, 2, torch.float64),
-        (6, 3, 5, torch.float64),
+    for n, inputs, outputs, dtype, frozen in (
+        (4, 2, 3, torch.float32, ["first.bias"]),
+        (1, 5, 2, torch.float64, []),
+        (6, 3, 5, torch.float64, ["last.weight", "norm.bias", "spare"]),
     ):
         generator = torch.Generator().manual_seed(n)
-        t = torch.randn(n, inputs, 2, generator=generator).to(dtype)
+        t = torch.randn(n, inputs, 2, dtype=dtype, generator=generator)
         t_y = torch.randint(0, outputs, (n,), generator=generator)
-        t_model = Small(inputs, outputs, dtype)
-        t_parts = {name: p for name, p in t_model.named_parameters() if p.requires_grad}
-        t_rows = [
-            torch.autograd.grad(F.cross_entropy(t_model(t[k : k + 1]), t_y[k : k + 1]), list(t_parts.values()))
-            for k in range(n)
-        ]
-        want = {name: torch.stack([row[k] for row in t_rows]) for k, name in enumerate(t_parts)}
-        got = sample_gradients(per_sample_grads, inputs, outputs, dtype, t, t_y)
+        t_state = drawn_state(inputs, outputs, dtype, generator)
+        want = one_by_one(t_state, frozen, t, t_y)
+        t_means = {name: part.mean(0).expand_as(part) for name, part in want.items()}
+        t_parts = {name: part / n for name, part in want.items()}
+        t_sums = {name: part.cumsum(0) for name, part in want.items()}
         explain(
-            got["found"],
+            sample_gradients(per_sample_grads, t_state, frozen, t, t_y),
             want,
             {
-                "this is the gradient of the mean loss, once for each sample": {
-                    name: part.mean(0).expand_as(part) for name, part in want.items()
-                }
-                if n > 1
-                else None,
-                "this was divided by n": {name: part / n for name, part in want.items()} if n > 1 else None,
-                "each row holds the sum of all rows before it too": {
-                    name: part.cumsum(0) for name, part in want.items()
-                }
-                if n > 1
-                else None,
+                "this is the gradient of the mean loss, once for each sample": t_means if n > 1 else None,
+                "this was divided by n": t_parts if n > 1 else None,
+                "each row holds the sum of all rows before it too": t_sums if n > 1 else None,
             },
         )
 with check("no history, and .grad, modes and parameters as before", weight=2, hint="Which calls write to .grad?"):
-    t = torch.linspace(-1, 1, 16).reshape(4, 4)
-    got = sample_gradients(per_sample_grads, 4, 3, torch.float32, t, torch.tensor([2, 0, 1, 1]))
-    assert not got["history"], "your results require grad"
-    assert_close(got["changed"], [], name="what changed in the model")
-    assert_close(got["modes"], [True, True, False, True], name="the modes")
-    assert_close(got["frozen"], ["first.bias"], name="the frozen parameters")
-    assert_close(got["grads"], [torch.full_like(p, 0.5) for p in Small(4, 3).parameters()], name="the .grad")
+    generator = torch.Generator().manual_seed(8)
+    t, t_y = torch.randn(4, 3, generator=generator), torch.tensor([2, 0, 1, 1])
+    t_state = drawn_state(3, 4, torch.float32, generator)
+    t_grads = {name: torch.randn(p.shape, generator=generator) for name, p in Small(3, 4).named_parameters()}
+    t_grads["last.bias"] = None
+    want = {
+        "history": [],
+        "state": {name: part.clone() for name, part in t_state.items()},
+        "grads": {name: None if part is None else part.clone() for name, part in t_grads.items()},
+        "modes": [False, True, False, True],
+        "frozen": ["norm.weight"],
+    }
+    got = left_by(per_sample_grads, t_state, ["norm.weight"], [False, True, False, True], t_grads, t, t_y)
+    assert_close(got, want, name="what is there afterwards")
 ### END HIDDEN TESTS
 
 # %% [markdown]
