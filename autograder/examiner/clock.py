@@ -13,7 +13,7 @@ FOR_CELLS = 2 / 3  # of a submission's time: what cells use up must not be missi
 
 @dataclass(frozen=True)
 class Patience:
-    """Seconds that a cell, a check and all of a submission may take."""
+    """Seconds that a cell and a check may take on an idle machine (effort.py), and all of a submission by the clock."""
 
     cell: float = 60.0
     check: float = 20.0

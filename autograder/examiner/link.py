@@ -3,15 +3,27 @@
 from __future__ import annotations
 
 import socket
-import time
 from typing import Any, Protocol
 
+from autograder.examiner.effort import Effort
 from autograder.wire.ambient import Ambient
-from autograder.wire.frames import Plain, WireClosed, WireError, WireTimeout, receive, send
+from autograder.wire.frames import (
+    Plain,
+    WireClosed,
+    WireError,
+    WireTimeout,
+    from_bytes,
+    receive,
+    receive_bytes,
+    send,
+)
 
 PING_SECONDS = 2.0
 CALLBACK = "callback"  # the first item of a frame that asks for something, and is no reply
 ENDED = "the Python process ended during this check"
+TIMED_OUT = "the time limit of {:g} s for a check was reached"
+STARVED = "the machine was too busy for this check"
+MAX_BYTES = 512 * 2**20  # of all that comes in one check
 NO_ANSWER = "the Python process sent what is no answer"
 
 
@@ -38,11 +50,15 @@ class Line(Protocol):
 
 
 class Link:
-    """Requests and replies over one socket. `until` is the moment, by time.monotonic, at which patience ends."""
+    """Requests and replies over one socket. `effort`: what the process may still take; None for ever.
+
+    `most`: bytes that may still come. Both are set anew for each check.
+    """
 
     def __init__(self, channel: socket.socket) -> None:
         self.channel = channel
-        self.until: float | None = None
+        self.effort: Effort | None = None
+        self.most = MAX_BYTES
         self.broken = ""
         self.ambient = Ambient()
 
@@ -57,7 +73,7 @@ class Link:
             self._send([request, self.ambient.read()])
             while _is_use(came := self._receive()):
                 answer = callbacks.serve(came[1])
-                if self.until is not None and time.monotonic() > self.until:
+                if self.effort is not None and self.effort.is_over():
                     raise WireTimeout("no reply in time, for all its questions")
                 self._send(answer)
             reply, state, dropped = expect(came, 3)
@@ -67,7 +83,7 @@ class Link:
         except Stopped as stopped:  # of a callback: the student process waits for it
             self.broken = str(stopped)
         except WireTimeout:
-            self.broken = "the time limit of this check was reached"
+            self.broken = _why_late(self.effort)
         except WireClosed:
             self.broken = ENDED
         except WireError:
@@ -90,14 +106,21 @@ class Link:
         self.channel.close()
 
     def _send(self, message: Plain) -> None:
-        self.channel.settimeout(self._left())
+        self.channel.settimeout(None if self.effort is None else self.effort.wall())
         send(self.channel, message)
 
     def _receive(self) -> Plain:
-        return receive(self.channel, self._left())
+        if self.effort is not None:
+            self.effort.wait(self.channel)
+        data = receive_bytes(self.channel, None if self.effort is None else self.effort.wall(), self.most)
+        self.most = max(self.most - len(data), 0)
+        return from_bytes(data)
 
-    def _left(self) -> float | None:
-        return None if self.until is None else max(self.until - time.monotonic(), 0.001)
+
+def _why_late(effort: Effort | None) -> str:
+    if effort is not None and effort.was_starved():
+        return STARVED
+    return TIMED_OUT.format(effort.seconds if effort else 0)
 
 
 def _is_use(came: Plain) -> bool:

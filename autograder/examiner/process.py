@@ -8,6 +8,7 @@ import time
 from typing import Any, Protocol
 
 from autograder.examiner.clock import Limit
+from autograder.examiner.effort import Effort, Used
 from autograder.examiner.link import Link, Stopped
 from autograder.examiner.outputs import MAX_OUTPUTS, read_outputs
 from autograder.wire.frames import WireError, WireTimeout, receive, send
@@ -21,6 +22,7 @@ class Keeper(Protocol):
     def born(self, pid: int, group: str) -> None: ...
     def tidy(self, pid: int, group: str) -> None: ...
     def why(self, pid: int) -> str: ...
+    def used(self, pid: int) -> list[Used]: ...
     def stop(self, pid: int) -> int: ...
 
 
@@ -37,13 +39,19 @@ class StudentProcess:
     def run(self, source: str, number: int, limit: Limit) -> list[dict[str, Any]]:
         """The outputs of a cell. number: its execution count. Raises Stopped where it took too long or ended it."""
         try:
-            self._ask(["run", source, number], limit.seconds)
-            outputs = receive(self.control, limit.seconds, MAX_OUTPUTS)
+            effort = self.effort(limit.seconds)
+            self._ask(["run", source, number], effort.wall())
+            effort.wait(self.control)
+            outputs = receive(self.control, effort.wall(), MAX_OUTPUTS)
         except WireTimeout:
             raise self._stop(limit.words) from None
         except WireError:
             raise self._stop(self._how_it_ended()) from None
         return read_outputs(outputs)
+
+    def effort(self, seconds: float) -> Effort:
+        """A bound from now on for what the process, or a fork of it, is asked to do."""
+        return Effort(seconds, lambda: self.keeper.used(self.pid))
 
     def fork(self, group: str, seconds: float) -> Link:
         """A line to a fork of the process as it is now, in this group of its processes. Raises Stopped.

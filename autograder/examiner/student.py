@@ -15,6 +15,7 @@ from collections.abc import Callable
 from typing import Any, NamedTuple
 
 from autograder.examiner.clock import Clock
+from autograder.examiner.effort import Effort
 from autograder.examiner.link import Link, Stopped
 from autograder.examiner.process import StudentProcess
 
@@ -131,6 +132,10 @@ class Student:
             link.close()
         for process in self._processes():
             process.tidy(name)
+
+    def effort(self, seconds: float) -> Effort:
+        """A bound from now on for what the process of the last line is asked to do."""
+        return self._last.effort(seconds)
 
     def why(self) -> str:
         """The limit that the process of the last line hit, or how it ended; empty where all is well."""

@@ -16,7 +16,7 @@ from autograder.sandbox.gpu import memory_on_gpus
 from autograder.sandbox.kill import kill
 from autograder.sandbox.memory import private_memory
 from autograder.sandbox.plan import Network
-from autograder.sandbox.processes import of_run
+from autograder.sandbox.processes import of_run, seconds_of
 
 STRIKE_SECONDS = 2.0  # after which the end of a process has another reason than that limit
 GPU_SECONDS = 1.0  # between two looks at the memory of GPUs, each of which starts a program
@@ -111,6 +111,10 @@ class Runs:
         struck = time.monotonic() - running.strike < STRIKE_SECONDS
         running.strike = -inf
         return [running.struck if struck else "", running.status]
+
+    def used(self, pid: int) -> list[list[float]]:
+        """[pid, seconds that it ran, seconds that it waited for a processor] of each process of the run."""
+        return [[found, *seconds_of(found)] for found in of_run(self.running[pid].run)]
 
     def stop(self, pid: int) -> int:
         """End the run with all its processes and files, and give the most memory in bytes that a look at it found."""

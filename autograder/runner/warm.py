@@ -14,6 +14,7 @@ from typing import Any
 
 import labkit
 from autograder.errors import GradlabError
+from autograder.examiner.effort import Used
 from autograder.examiner.process import StudentProcess
 from autograder.runner.started import Started, start
 from autograder.sandbox import Limits, runtime_paths
@@ -102,6 +103,10 @@ class Warm:
         number = os.WTERMSIG(status)
         name = signal.Signals(number).name if number in set(signal.Signals) else f"signal {number}"
         return f"the Python process was ended by {name}"
+
+    def used(self, pid: int) -> list[Used]:
+        """Processor time of each of its processes."""
+        return [Used(*row) for row in self._ask(["used", pid])]
 
     def stop(self, pid: int) -> int:
         """End it with everything that it started and wrote. The most memory in bytes that it was seen to hold."""

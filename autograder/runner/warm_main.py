@@ -136,7 +136,13 @@ def _carry_out(order: Any, orders: socket.socket, runs: Runs) -> Any:
     if what == "start":
         _, (control, *_), _, _ = socket.recv_fds(orders, 1, 1)
         return runs.start(control)
-    orders_about: dict[str, Any] = {"born": runs.born, "tidy": runs.tidy, "news": runs.news, "stop": runs.stop}
+    orders_about: dict[str, Any] = {
+        "born": runs.born,
+        "tidy": runs.tidy,
+        "news": runs.news,
+        "used": runs.used,
+        "stop": runs.stop,
+    }
     return orders_about[what](*arguments)
 
 

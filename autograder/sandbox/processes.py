@@ -6,6 +6,8 @@ import os
 from collections.abc import Iterator
 from dataclasses import dataclass
 
+TICKS = os.sysconf("SC_CLK_TCK")
+
 
 @dataclass(frozen=True)
 class Run:
@@ -26,6 +28,18 @@ def stat_fields(pid: int) -> list[str]:
             return file.read(4096).rpartition(b")")[2].decode().split()
     except OSError:
         return []
+
+
+def seconds_of(pid: int) -> tuple[float, float]:
+    """(that its threads and the children that it waited for ran, that its first thread was ready and did not)."""
+    fields = stat_fields(pid)
+    ran = sum(map(int, fields[11:15])) / TICKS if fields else 0.0
+    try:
+        with open(f"/proc/{pid}/schedstat", "rb", buffering=0) as file:
+            waited = int(file.read(100).split()[1]) / 1e9
+    except (OSError, IndexError):  # it is gone, or the kernel does not count this
+        waited = 0.0
+    return ran, waited
 
 
 def alive(fields: list[str]) -> bool:

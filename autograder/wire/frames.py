@@ -86,11 +86,16 @@ def receive(channel: socket.socket, seconds: float | None = None, most: int = MA
 
     most: bytes that are allowed. Memory grows with the bytes that really came, not with the length that was announced.
     """
+    return from_bytes(receive_bytes(channel, seconds, most))
+
+
+def receive_bytes(channel: socket.socket, seconds: float | None = None, most: int = MAX_FRAME) -> bytearray:
+    """As receive(), but the frame as it came."""
     deadline = None if seconds is None else time.monotonic() + seconds
     (length,) = HEADER.unpack(_exactly(channel, HEADER.size, deadline))
-    if length > most:
+    if length > min(most, MAX_FRAME):
         raise WireError(f"a message of {length} bytes was announced: at most {most} are allowed")
-    return from_bytes(_exactly(channel, length, deadline))
+    return _exactly(channel, length, deadline)
 
 
 def _exactly(channel: socket.socket, count: int, deadline: float | None) -> bytearray:

@@ -95,8 +95,8 @@ IN_A_CHECK = {
     "open files": (FILES, "the limit on open files"),
     "a long file": (LONG_FILE, "the limit on the size of a file"),
     "the disk": (DISK, "the limit on disk space"),
-    "hangs": (STUBBORN, "the time limit of this check"),
-    "is busy": (BUSY, "the time limit of this check"),
+    "hangs": (STUBBORN, "the time limit of 2 s for a check"),
+    "is busy": (BUSY, "the time limit of 2 s for a check"),
     "exits": (EXIT, "ended during this check"),
     "is killed": (KILLED, "ended during this check"),
     "kills its parent": (FAMILY, "during this check"),
@@ -241,3 +241,37 @@ def test_exit_in_a_cell_is_told_and_ends_nothing(warm: Warm) -> None:
     seen = examined(warm, "def double(x):\n    return 2 * x\n", before="exit()")
     assert "a notebook goes on after exit()" in str(seen["added-0"].outputs)
     assert earned(seen["check-double"].outcomes, 2) == 2
+
+
+def test_a_function_that_ran_into_the_limit_twice_has_less_for_its_other_checks(
+    warm: Warm, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("autograder.examiner.submission.SHORT_SECONDS", 0.5)
+    checks = "".join(f'with check("number {n}"):\n    assert double({n}) == {2 * n}\n' for n in range(5))
+    steps = [
+        Step("setup", "given", GIVEN),
+        Step("exercise-double", "student", f"def double(x):\n{indented(BUSY)}"),
+        Step("check-double", "check", checks),
+        Step("exercise-add", "student", ADD),
+        Step("check-add", "check", ADDS),
+    ]
+    seen = examine(steps, ["double", "add"], warm.student, PATIENCE)
+    assert [o.seen for o in seen["check-double"].outcomes] == [
+        *["the time limit of 2 s for a check was reached"] * 2,
+        *["the time limit of 0.5 s for a check was reached"] * 3,
+    ]
+    assert seen["check-add"].outcomes[0].passed
+
+
+def test_what_comes_in_one_check_is_bounded_together(warm: Warm, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Each item is small, and a check that keeps them all would fill the examiner's memory."""
+    monkeypatch.setattr("autograder.examiner.submission.MAX_BYTES", 1_000_000)
+    answer = "def double(x):\n    return (torch.zeros(20_000) for _ in range(x))\n"
+    checks = 'with check("few"):\n    list(double(3))\nwith check("many"):\n    list(double(100))\n'
+    steps = [
+        Step("setup", "given", GIVEN),
+        Step("exercise-double", "student", answer),
+        Step("check-double", "check", checks),
+    ]
+    few, many = examine(steps, ["double"], warm.student, PATIENCE)["check-double"].outcomes
+    assert few.passed and not many.passed and many.blame == "process"

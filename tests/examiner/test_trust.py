@@ -14,6 +14,7 @@ import numpy as np
 import pytest
 import torch
 
+from autograder.examiner.effort import Effort
 from autograder.examiner.link import Link, Stopped
 from autograder.examiner.remote import World
 from autograder.student.calls import Calls
@@ -25,7 +26,7 @@ from tests.examiner.program import student_process
 def world_of(seconds: float | None = 20.0, given: dict[str, Any] | None = None, **student: Any) -> Iterator[World]:
     with student_process({**(given or {}), **student}, list(given or {})) as channel:
         link = Link(channel)
-        link.until = None if seconds is None else time.monotonic() + seconds
+        link.effort = None if seconds is None else Effort(seconds)
         yield World(link, given or {})
 
 

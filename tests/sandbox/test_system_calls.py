@@ -148,6 +148,24 @@ def test_no_device_nodes(needs: Needs) -> None:
 
 
 @pytest.mark.parametrize("identity", IDENTITIES)
+def test_a_new_session_is_pretended_so_that_none_gets_a_processor_share_of_its_own(identity: str, needs: Needs) -> None:
+    needs(Layer.SECCOMP, identity=identity)
+
+    def sessions(_: World) -> list[bool]:
+        """Of a child, which leads no group: whether it has a session of its own afterwards, and how the call ended."""
+        reading, writing = os.pipe()
+        if os.fork() == 0:
+            os.setsid()
+            os.write(writing, b"own" if os.getsid(0) == os.getpid() else b"old")
+            os._exit(0)
+        os.wait()
+        return [os.read(reading, 3) == b"own"]
+
+    assert attempt(sessions, identity=identity).value == [True]
+    assert attempt(sessions, Layer.SECCOMP, identity=identity).value == [False]
+
+
+@pytest.mark.parametrize("identity", IDENTITIES)
 def test_threads_processes_and_programs_still_start(identity: str, needs: Needs) -> None:
     needs(Layer.SECCOMP, identity=identity)
     import subprocess

@@ -1,0 +1,88 @@
+"""How long a student process may take: as long as it would have needed on an idle machine, and a generous wall clock.
+
+On a busy machine a process waits for a processor, through no fault of its own. The kernel counts that time, and here it
+is not charged.
+"""
+
+from __future__ import annotations
+
+import select
+import socket
+import time
+from collections.abc import Callable
+from typing import NamedTuple
+
+from autograder.wire.frames import WireTimeout
+
+LOOK_SECONDS = 1.0  # between two looks, each of which reads /proc
+WALL = 5.0  # times the seconds, by the clock
+PARALLEL = 2.0  # times the seconds, by the processor time of all its processes
+
+
+class Used(NamedTuple):
+    """Seconds of one process: that it ran, and that it stood ready and waited for a processor."""
+
+    pid: int
+    ran: float
+    waited: float
+
+
+Meter = Callable[[], list[Used]]
+
+
+class Effort:
+    """Begins now. meter: what the processes have used so far; without one, the clock alone counts."""
+
+    def __init__(self, seconds: float, meter: Meter | None = None) -> None:
+        self.seconds, self._meter = seconds, meter
+        self._begun = time.monotonic()
+        self._at_first: dict[int, Used] | None = None
+
+    def wait(self, channel: socket.socket) -> None:
+        """Wait until there is something to read. Raises WireTimeout where that takes too long."""
+        left = self._left()
+        while not _readable(channel, min(LOOK_SECONDS, max(left, 0.001))):
+            left = self._left()
+            if left <= 0:
+                raise WireTimeout("no answer in time")
+
+    def wall(self) -> float:
+        """Seconds by the clock that are left at most, for a message that has begun to come."""
+        return max(self._begun + WALL * self.seconds - time.monotonic(), 0.001)
+
+    def is_over(self) -> bool:
+        return self._left() <= 0
+
+    def was_starved(self) -> bool:
+        """Whether the wall clock ended it while it had had less than half of its time: the machine's fault."""
+        return self.is_over() and self._own() < self.seconds / 2
+
+    def _left(self) -> float:
+        elapsed = time.monotonic() - self._begun
+        if self._meter is None or elapsed < min(LOOK_SECONDS, self.seconds):
+            return self.seconds - elapsed
+        waited, ran = self._spent(self._meter())
+        return min(self.seconds - (elapsed - waited), PARALLEL * self.seconds - ran, WALL * self.seconds - elapsed)
+
+    def _own(self) -> float:
+        """Seconds by the clock without those that it waited for a processor."""
+        waited, _ = self._spent(self._meter() if self._meter else [])
+        return time.monotonic() - self._begun - waited
+
+    def _spent(self, found: list[Used]) -> tuple[float, float]:
+        """Since the first look: (the most that one process waited, what all of them ran)."""
+        now = {used.pid: used for used in found}
+        if self._at_first is None:
+            self._at_first = now
+        since = [_since(self._at_first.get(pid), used) for pid, used in now.items()]
+        return max((used.waited for used in since), default=0.0), sum(used.ran for used in since)
+
+
+def _since(before: Used | None, now: Used) -> Used:
+    return now if before is None else Used(now.pid, now.ran - before.ran, now.waited - before.waited)
+
+
+def _readable(channel: socket.socket, seconds: float) -> bool:
+    poller = select.poll()  # select() knows no descriptor above 1023
+    poller.register(channel, select.POLLIN)
+    return bool(poller.poll(seconds * 1000))
