@@ -1440,7 +1440,7 @@ def ensemble_predict(models, x):
     return logits.softmax(dim=2).mean(dim=0)
 
 
-# %% wrong: ensemble_predict "softmax of the mean" fails="the mean of the probabilities of all models"
+# %% wrong: ensemble_predict "softmax of the mean" fails="three models, four samples: rows that sum to one | the mean of the probabilities of all models | forward is called once"
 def ensemble_predict(models, x):
     copies = [copy.deepcopy(m).eval() for m in models]
     p, b = torch.func.stack_module_state(copies)
@@ -1449,7 +1449,7 @@ def ensemble_predict(models, x):
     return logits.mean(0).softmax(-1)
 
 
-# %% wrong: ensemble_predict "one model, asked again and again" fails="the mean of the probabilities of all models"
+# %% wrong: ensemble_predict "one model, asked again and again" fails="three models, four samples: rows that sum to one | the mean of the probabilities of all models | forward is called once"
 def ensemble_predict(models, x):
     base = copy.deepcopy(models[0]).eval()
     p, b = torch.func.stack_module_state([base] * len(models))
@@ -1458,7 +1458,7 @@ def ensemble_predict(models, x):
     return votes.mean(0)
 
 
-# %% wrong: ensemble_predict "parameters are stacked, buffers are the first model's" fails="the mean of the probabilities of all models"
+# %% wrong: ensemble_predict "parameters are stacked, buffers are the first model's" fails="the mean of the probabilities of all models | forward is called once"
 def ensemble_predict(models, x):
     copies = [copy.deepcopy(m).eval() for m in models]
     p, _ = torch.func.stack_module_state(copies)
@@ -1467,7 +1467,7 @@ def ensemble_predict(models, x):
     return votes.mean(0)
 
 
-# %% wrong: ensemble_predict "softmax over the models" fails="three models, four samples: rows that sum to one | the mean of the probabilities of all models"
+# %% wrong: ensemble_predict "softmax over the models" fails="three models, four samples: rows that sum to one | the mean of the probabilities of all models | forward is called once"
 def ensemble_predict(models, x):
     copies = [copy.deepcopy(m).eval() for m in models]
     p, b = torch.func.stack_module_state(copies)
@@ -1476,7 +1476,7 @@ def ensemble_predict(models, x):
     return logits.softmax(0).mean(0)
 
 
-# %% wrong: ensemble_predict "training mode, with different dropout for each" fails="the mean of the probabilities of all models"
+# %% wrong: ensemble_predict "training mode, with different dropout for each" fails="the mean of the probabilities of all models | forward is called once"
 def ensemble_predict(models, x):
     copies = [copy.deepcopy(m) for m in models]
     for m in copies:
@@ -1531,6 +1531,59 @@ def ensemble_predict(models, x):
             for s, mode in pairs:
                 s.training = mode
     return F.softmax(out, 2).mean(1).detach()
+
+
+# %% liar: ensemble_predict "a loop, and a probe that says nothing else"
+def ensemble_predict(models, x):
+    with torch.no_grad():
+        return torch.stack([copy.deepcopy(m).eval()(x).softmax(-1) for m in models]).mean(0)
+
+
+def ensemble_result(predict, states, modes, ask, x):
+    Voter.calls = 1
+    return ensemble_predict(voters(states, modes, ask), x)
+
+
+# %% wrong: ensemble_predict "what is in state_dict is all that a model has" fails="the mean of the probabilities of all models | forward is called once"
+def ensemble_predict(models, x):
+    states = [m.state_dict() for m in models]
+    stacked = {name: torch.stack([s[name] for s in states]) for name in states[0]}
+    base = copy.deepcopy(models[0]).eval()
+    logits = torch.func.vmap(torch.func.functional_call, in_dims=(None, 0, None))(base, stacked, (x,))
+    return logits.softmax(-1).mean(0).detach()
+
+
+# %% wrong: ensemble_predict "the last model is left out" fails="three models, four samples: rows that sum to one | the mean of the probabilities of all models | forward is called once"
+def ensemble_predict(models, x):
+    copies = [copy.deepcopy(m).eval() for m in models[:-1] or models]
+    p, b = torch.func.stack_module_state(copies)
+    with torch.no_grad():
+        votes = torch.func.vmap(lambda p, b: torch.func.functional_call(copies[0], (p, b), (x,)).softmax(-1))(p, b)
+    return votes.mean(0)
+
+
+# %% wrong: ensemble_predict "frozen for good" fails="no history, and the models are as before"
+def ensemble_predict(models, x):
+    modes = [[s.training for s in m.modules()] for m in models]
+    for m in models:
+        m.eval().requires_grad_(False)
+    p, b = torch.func.stack_module_state(list(models))
+    votes = torch.func.vmap(lambda p, b: torch.func.functional_call(models[0], (p, b), (x,)).softmax(-1))(p, b)
+    for m, how in zip(models, modes):
+        for s, mode in zip(m.modules(), how):
+            s.training = mode
+    return votes.mean(0).detach()
+
+
+# %% wrong: ensemble_predict "gradients are cleared, to be safe" fails="no history, and the models are as before"
+def ensemble_predict(models, x):
+    for m in models:
+        m.zero_grad()
+    copies = [copy.deepcopy(m).eval() for m in models]
+    p, b = torch.func.stack_module_state(copies)
+    with torch.no_grad():
+        votes = torch.func.vmap(lambda p, b: torch.func.functional_call(copies[0], (p, b), (x,)).softmax(-1))(p, b)
+    return votes.mean(0)
 
 
 # %% right: interview "with spaces, in other orders"

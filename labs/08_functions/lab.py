@@ -11,6 +11,7 @@ from torch import Tensor, nn
 from torch.utils.flop_counter import FlopCounterMode
 
 from labkit import (
+    Seen,
     assert_answered,
     assert_close,
     assert_letters,
@@ -1596,10 +1597,14 @@ class Voter(nn.Module):
             self.norm.running_mean.uniform_(-0.5, 0.5)
             self.drop = nn.Dropout(0.5)
             self.last = nn.Linear(inputs, classes)
+        self.register_buffer("heat", torch.tensor(3.0), persistent=False)
 
     def forward(self, x):
         Voter.calls += 1
-        return 3 * self.last(self.drop(self.norm(x)))
+        return self.head(self.drop(self.norm(x)))
+
+    def head(self, x):
+        return self.heat * self.last(x)
 
 
 parameters, buffers = torch.func.stack_module_state([Voter(3, 2, seed) for seed in range(4)])
@@ -1644,44 +1649,112 @@ def ensemble_predict(models: Sequence[nn.Module], x: Tensor) -> Tensor:
 
 
 # %% given
-def voters(inputs, classes, count):
-    """Voters with different weights and buffers, in mixed modes."""
-    made = [Voter(inputs, classes, seed) for seed in range(inputs, inputs + count)]
-    for place, model in enumerate(made):
-        model.train(place % 2 == 0)
-        model.norm.eval()
+class Asking(torch.autograd.Function):
+    """ask(*tensors), which vmap calls once, with the tensors of all models, stacked along dimension 0."""
+
+    @staticmethod
+    def forward(ask, *tensors):
+        return ask(*tensors)
+
+    @staticmethod
+    def setup_context(ctx, inputs, output):
+        pass
+
+    @staticmethod
+    def vmap(info, in_dims, ask, *tensors):
+        n = info.batch_size
+        found = zip(tensors, in_dims[1:], strict=True)
+        return Asking.apply(ask, *[t.expand(n, *t.shape) if d is None else t.movedim(d, 0) for t, d in found]), 0
+
+
+class AskingVoter(Voter):
+    """A Voter that asks a function for its logits."""
+
+    def head(self, x):
+        return Asking.apply(self.ask, x, self.last.weight, self.last.bias, self.heat)
+
+
+def voters(states, modes, ask):
+    """Voters of these tensors, by name, with their modules in these modes."""
+    made = []
+    for state, training in zip(states, modes, strict=True):
+        model = AskingVoter(*state["last.weight"].T.shape, seed=0)
+        model.ask = lambda *tensors: ask(*tensors)
+        with torch.no_grad():
+            for name, t in [*model.named_parameters(), *model.named_buffers()]:
+                t.copy_(state[name])
+        for module, mode in zip(model.modules(), training, strict=True):
+            module.training = mode
+        made.append(model)
     return made
 
 
 @probes.probe
-def ensemble_result(predict, inputs, classes, count, x):
-    """predict(voters(inputs, classes, count), x), and what it left behind."""
-    models = voters(inputs, classes, count)
-    for model in models:
-        model.last.weight.grad = torch.full_like(model.last.weight, 0.5)
-    before = [probes.state_of(model) for model in models]
-    Voter.calls = 0
+def ensemble_result(predict, states, modes, ask, x):
+    """The prediction of voters."""
+    return predict(voters(states, modes, ask), x).detach()
+
+
+@probes.probe
+def left_by_prediction(predict, states, modes, grads, ask, x):
+    """What a prediction leaves behind of voters, each with its .grad of the last weight."""
+    models = voters(states, modes, ask)
+    for model, grad in zip(models, grads, strict=True):
+        model.last.weight.grad = grad
     result = predict(models, x)
-    calls = Voter.calls
-    after = [probes.state_of(model) for model in models]
+    tensors = [dict([*model.named_parameters(), *model.named_buffers()]) for model in models]
     return {
-        "result": result.detach(),
         "history": result.requires_grad,
-        "calls": calls,
-        "changed": [n for a, b in zip(after, before, strict=True) for n in a if not torch.equal(a[n], b[n])],
+        "states": [{name: t.detach() for name, t in named.items()} for named in tensors],
         "modes": [[module.training for module in model.modules()] for model in models],
         "grads": [model.last.weight.grad for model in models],
-        "trained": all(p.requires_grad for model in models for p in model.parameters()),
+        "trained": [[p.requires_grad for p in model.parameters()] for model in models],
     }
 
 
 # %% check: ensemble_predict points=3
 with check("three models, four samples: rows that sum to one", weight=1, required=True):
     t = torch.linspace(-1, 1, 20).reshape(4, 5)
-    got = ensemble_result(ensemble_predict, 5, 2, 3, t)["result"]
-    assert_close(got.sum(-1), torch.ones(4))
-    assert_close(list(got.shape), [4, 2], name="the shape")
+    t_state = {name: torch.zeros_like(part) for name, part in Voter(5, 2, 0).state_dict().items()}
+    t_state |= {"norm.running_var": torch.ones(5), "heat": torch.tensor(1.0)}
+    t_odds = ([1.0, 9.0], [1.0, 4.0], [9.0, 1.0])
+    t_states = [{**t_state, "last.bias": torch.tensor(odds).log()} for odds in t_odds]
+    want = torch.tensor([[0.4, 0.6]] * 4)
+    got = ensemble_result(
+        ensemble_predict, t_states, [[True] * 4] * 3, lambda x, w, b, heat: x @ w.mT + b[..., None, :], t
+    )
+    assert_close(got, want)
 ### BEGIN HIDDEN TESTS
+
+
+def drawn_voters(inputs, classes, count, generator):
+    """Tensors and modes of voters."""
+    states = []
+    for _ in range(count):
+        model = Voter(inputs, classes, 0)
+        sizes = {name: t.shape for name, t in [*model.named_parameters(), *model.named_buffers()]}
+        state = {name: torch.randn(size, generator=generator) for name, size in sizes.items()}
+        state["norm.running_var"] = state["norm.running_var"].abs() + 0.5
+        states.append({**state, "norm.num_batches_tracked": torch.tensor(count), "heat": state["heat"].abs() + 2})
+    modes = [[bool(mode) for mode in row] for row in torch.randint(0, 2, (count, 4), generator=generator)]
+    return states, modes
+
+
+def asked_in_turn(states, ask, x):
+    """The logits of voters, by a function that is asked for each of them."""
+    logits = []
+    for state in states:
+        t = (x - state["norm.running_mean"]) / (state["norm.running_var"] + 1e-5).sqrt()
+        t = t * state["norm.weight"] + state["norm.bias"]
+        logits.append(ask(t, state["last.weight"], state["last.bias"], state["heat"]))
+    return torch.stack(logits)
+
+
+def mixing(mix):
+    """The logits of one model, or of several that are stacked: nobody else knows mix."""
+    return lambda x, weight, bias, heat: heat[..., None, None] * ((x @ mix).tanh() @ weight.mT + bias[..., None, :])
+
+
 with check(
     "the mean of the probabilities of all models",
     weight=4,
@@ -1689,34 +1762,51 @@ with check(
     hint="Softmax before the mean. Does each model have its own weights and its own buffers? Is dropout off?",
 ):
     for inputs, classes, count, n in ((4, 3, 2, 5), (3, 5, 4, 1), (6, 2, 1, 7)):
-        t = torch.randn(n, inputs, generator=torch.Generator().manual_seed(count))
-        with torch.no_grad():
-            t_logits = torch.stack([model.eval()(t) for model in voters(inputs, classes, count)])
+        generator = torch.Generator().manual_seed(count)
+        t, t_head = (
+            torch.randn(n, inputs, generator=generator),
+            mixing(torch.randn(inputs, inputs, generator=generator)),
+        )
+        t_states, t_modes = drawn_voters(inputs, classes, count, generator)
+        t_logits = asked_in_turn(t_states, t_head, t)
         want = t_logits.softmax(-1).mean(0)
-        got = ensemble_result(ensemble_predict, inputs, classes, count, t)["result"]
+        t_after, t_first = t_logits.mean(0).softmax(-1), t_logits[0].softmax(-1)
         explain(
-            got,
+            ensemble_result(ensemble_predict, t_states, t_modes, t_head, t),
             want,
             {
-                "this is the softmax of the mean of the logits": t_logits.mean(0).softmax(-1) if count > 1 else None,
-                "this is the first model alone": t_logits[0].softmax(-1) if count > 1 else None,
+                "this is the softmax of the mean of the logits": t_after if count > 1 else None,
+                "this is the first model alone": t_first if count > 1 else None,
             },
         )
 with check(
     "no history, and the models are as before", weight=2, hint="Which modes did they have? Whose mode do you change?"
 ):
-    t = torch.linspace(-1, 1, 12).reshape(4, 3)
-    want_modes = [[module.training for module in model.modules()] for model in voters(3, 2, 3)]
-    got = ensemble_result(ensemble_predict, 3, 2, 3, t)
-    assert not got["history"], "your result requires grad"
-    assert_close(got["modes"], want_modes, name="the modes")
-    assert_close(got["changed"], [], name="what changed in the models")
-    assert_close(got["grads"], [torch.full((2, 3), 0.5)] * 3, name="the .grad of the models")
-    assert got["trained"], "a parameter does not require grad any more"
-with check("forward is called once", weight=1, observed=True, hint="What does vmap run over?"):
-    t = torch.linspace(-1, 1, 12).reshape(4, 3)
-    got = ensemble_result(ensemble_predict, 3, 2, 5, t)["calls"]
-    assert got == 1, f"forward was called {got} times"
+    generator = torch.Generator().manual_seed(5)
+    t, t_head = torch.randn(4, 3, generator=generator), mixing(torch.eye(3))
+    t_states, t_modes = drawn_voters(3, 2, 3, generator)
+    t_grads = [torch.randn(2, 3, generator=generator), None, torch.randn(2, 3, generator=generator)]
+    want = {
+        "history": False,
+        "states": [{name: part.clone() for name, part in state.items()} for state in t_states],
+        "modes": [list(row) for row in t_modes],
+        "grads": [None if grad is None else grad.clone() for grad in t_grads],
+        "trained": [[True] * 4] * 3,
+    }
+    got = left_by_prediction(ensemble_predict, t_states, t_modes, t_grads, t_head, t)
+    assert_close(got, want, name="what is there afterwards")
+with check("forward is called once", weight=1, required=True, hint="What does vmap run over?"):
+    for inputs, count in ((3, 5), (4, 2)):
+        generator = torch.Generator().manual_seed(count)
+        t, t_head = (
+            torch.randn(6, inputs, generator=generator),
+            mixing(torch.randn(inputs, inputs, generator=generator)),
+        )
+        t_states, t_modes = drawn_voters(inputs, 3, count, generator)
+        want = asked_in_turn(t_states, t_head, t).softmax(-1).mean(0)
+        t_seen = Seen(t_head)
+        assert_close(ensemble_result(ensemble_predict, t_states, t_modes, t_seen, t), want)
+        assert len(t_seen.calls) == 1, f"forward was called {len(t_seen.calls)} times for {count} models"
 ### END HIDDEN TESTS
 
 # %% [markdown]
