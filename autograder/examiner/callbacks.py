@@ -21,6 +21,7 @@ from autograder.wire.ambient import apply_flags, inference, read_flags, torch_st
 from autograder.wire.exchange import SIMPLE, Exchange
 from autograder.wire.frames import Plain, WireError
 from autograder.wire.tensors import as_leaf
+from autograder.wire.told import as_sent
 from labkit.probes import ProbeError
 from labkit.seen import Seen
 
@@ -180,7 +181,7 @@ def _public(value: Any, name: Any) -> Any:
 def _leave(value: Any, kind: Any) -> Any:
     if kind is None:
         return value.__exit__(None, None, None)
-    error = names.exception_type([str(kind)], {})
+    error = names.exception_type([as_sent(kind)], {})
     return value.__exit__(error, error(), None)
 
 

@@ -8,6 +8,7 @@ from typing import Any
 import torch
 from torch import Tensor
 
+from autograder.wire.exchange import refuse_colliding
 from autograder.wire.frames import WireError
 from autograder.wire.tensors import raise_version, version
 
@@ -79,10 +80,12 @@ def _replace_content(value: Any, content: Any) -> None:
     if isinstance(value, list) and isinstance(content, tuple):
         value[:] = content
     elif isinstance(value, dict) and isinstance(content, tuple):
+        refuse_colliding(key for key, _ in content)
         pairs = dict(content)
         value.clear()
         value.update(pairs)
     elif isinstance(value, set) and isinstance(content, tuple):
+        refuse_colliding(content)
         members = set(content)
         value.clear()
         value.update(members)

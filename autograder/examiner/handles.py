@@ -10,6 +10,7 @@ from torch import Tensor
 
 from autograder.examiner.link import Dropped, Stopped
 from autograder.wire.frames import MAX_ITEMS
+from autograder.wire.told import as_sent
 
 OWN = {"_world", "_target", "_kinds", "_inputs"}
 FORWARDED = {"__name__", "__qualname__", "__wrapped__"}
@@ -117,7 +118,10 @@ class Remote:
 
 
 def _names(value: Any) -> tuple[str, ...]:
-    return tuple(str(name)[:200] for name in value[:20]) if isinstance(value, list) else ()
+    """The names in a list that came; nobody shows them."""
+    if not isinstance(value, list):
+        return ()
+    return tuple(as_sent(name)[:200] for name in value[:20] if isinstance(name, str))
 
 
 def _torch_class(name: str) -> type | None:

@@ -130,7 +130,7 @@ class World:
 
     def _named(self, name: str) -> Any:
         if not name.startswith(names.GIVEN):
-            return names.named(name)
+            return names.pure_named(name)
         given = self.namespace.get(name.removeprefix(names.GIVEN))
         if not callable(given):
             raise WireError("no such given function")

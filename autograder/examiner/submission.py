@@ -87,7 +87,7 @@ def _run_cells(steps: Sequence[Step], exercises: Sequence[str], student: Student
             except Stopped as stopped:
                 last.stopped = str(stopped)
                 last.outputs = [_error(str(stopped))]
-        if step.kind == "check" or (step.id in beside and uses(step.source, defined)):
+        if step.kind == "check" or (step.kind == "given" and step.id in beside and uses(step.source, defined)):
             student.mark(step.id)
     _blame(last, student.share)
     return seen
@@ -109,7 +109,7 @@ def _run_checks(
         seed(0)
     namespace, beside = new_namespace(), _beside_the_checks(steps)
     for step, defined in _with_names(steps, exercises):
-        if step.id in beside:
+        if step.kind == "given" and step.id in beside:
             with _lines(student, step.id, clock) as line, contextlib.suppress(Exception):
                 run_given(step.source, f"<{step.id}>", namespace, defined, line)  # which may show the student's result
         elif step.kind == "check":

@@ -8,6 +8,7 @@ from pathlib import Path
 from autograder.errors import GradlabError
 from autograder.results.gradebook import read_results
 
+FORMULA = ("=", "+", "-", "@", "\t", "\r")
 COLUMNS = ("student", "lab", "points", "worth", "penalty", "needs_manual_grade")
 
 
@@ -25,5 +26,10 @@ def write_csv(db_url: str, course: Path, labs: list[str], path: Path) -> int:
     with path.open("w", newline="", encoding="utf-8") as file:
         writer = csv.writer(file)
         writer.writerow(COLUMNS)
-        writer.writerows([getattr(result, column) for column in COLUMNS] for result in results)
+        writer.writerows([_plain(getattr(result, column)) for column in COLUMNS] for result in results)
     return len(results)
+
+
+def _plain(value: object) -> object:
+    """A text that a spreadsheet takes for a text: one that begins like a formula gets a quote, as OWASP says."""
+    return f"'{value}" if isinstance(value, str) and value.startswith(FORMULA) else value

@@ -5,6 +5,7 @@ It holds no line of a hidden check, no input and no expected value.
 
 from __future__ import annotations
 
+import base64
 import shutil
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -15,6 +16,7 @@ from autograder.results.pages import render
 from autograder.results.schema import ExerciseResult, SubmissionResult
 
 MAX_TEXT = 20_000  # characters of one output
+MAX_PIXELS = 20_000_000  # of one picture: a few kilobytes of PNG can fill a browser's memory
 
 
 @dataclass
@@ -74,10 +76,21 @@ def _shown(cell: Any) -> Shown:
             shown.text += f"{output.ename}: {output.evalue}\n"
         else:
             picture = output.data.get("image/png")
-            if isinstance(picture, str):
+            if isinstance(picture, str) and _pixels(picture) <= MAX_PIXELS:
                 shown.pictures.append("".join(picture.split()))
+            elif isinstance(picture, str):
+                shown.text += f"(a picture of {_pixels(picture):,} pixels is left out)\n"
             else:
                 shown.text += str(output.data.get("text/plain", "")) + "\n"
     if len(shown.text) > MAX_TEXT:
         shown.text = shown.text[:MAX_TEXT] + "\n(cut off here)"
     return shown
+
+
+def _pixels(png: str) -> int:
+    """Width times height, as the head of the PNG in this base64 text says; 0 where it is none."""
+    try:
+        head = base64.b64decode("".join(png[:200].split())[:32], validate=True)
+    except ValueError:
+        return 0
+    return int.from_bytes(head[16:20], "big") * int.from_bytes(head[20:24], "big")

@@ -29,7 +29,7 @@ from autograder.runner.started import Started, submitted_students
 from autograder.runner.task import Settings, Task, digest, key_of, settings_of
 from autograder.runner.work import Failure
 from autograder.sandbox import require
-from autograder.submission.files import settle
+from autograder.submission.files import settle, settle_names
 from autograder.submission.read import Refused, read_file
 
 BATCH = 50  # submissions in one transaction of the gradebook
@@ -82,6 +82,7 @@ def grade_lab(
         raise GradlabError(f"no lab {lab!r} in {course}/source: run gradlab build, or check the name")
     settings = settings_from(api.config, device if cluster and device != "auto" else on_this_machine(device))
     layers = layers_on_cluster(settings, cluster, [course], wait) if cluster else sorted(require(settings.isolation))
+    settle_names(course / "submitted")
     students = [s for s in submitted_students(course, lab) if not student or s == student]
     if not students:
         who = f"from {student} " if student else ""

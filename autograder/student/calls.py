@@ -183,7 +183,7 @@ class Calls:
 
     def _name_of(self, value: Any) -> str | None:
         given = next((name for name in sorted(self.given) if self.namespace.get(name) is value), None)
-        return names.name_of(value) if given is None else names.GIVEN + given
+        return names.name_of_pure(value) if given is None else names.GIVEN + given
 
     def _named(self, name: str) -> Any:
         if not name.startswith(names.GIVEN):

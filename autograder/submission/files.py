@@ -46,6 +46,13 @@ def settle(folder: Path, lab: str) -> None:
         wanted.write_bytes(others[0].read_bytes() if len(others) == 1 else b"")
 
 
+def settle_names(submitted: Path) -> None:
+    """Give each student's folder whose name no database takes one that it does: a submission must have its score."""
+    for folder in submitted.iterdir() if submitted.is_dir() else ():
+        if folder.name != _readable(folder.name):
+            os.replace(folder, _free(folder.with_name(_readable(folder.name))))
+
+
 def notes_on(path: Path, content: bytes) -> list[str]:
     """What a student should know of the files beside this notebook, whose bytes are `content`."""
     others = [p for p in _notebooks(path.parent) if p != path]

@@ -134,7 +134,7 @@ def of_tensor(t: Tensor) -> Block:
     """The whole storage behind a tensor. Raises WireError where there is none that can be read."""
     if t.layout != torch.strided or t.is_quantized or t.device.type not in ("cpu", "cuda"):
         raise WireError(f"a tensor with layout {t.layout} on {t.device} cannot be passed")
-    bounded_size(t.shape, t.element_size())
+    bounded_size(t.shape, t.element_size(), t.stride())
     try:
         storage = t.untyped_storage()
         return _bounded(Block(storage.data_ptr(), storage.nbytes(), _name(t.device), storage, t))
@@ -186,11 +186,16 @@ def merged(blocks: list[Block]) -> list[Block]:
     return result
 
 
-def bounded_size(shape: Sequence[int], itemsize: int) -> None:
-    """Refuse what is small in memory and becomes huge with the first operation, as an expanded number does."""
+def bounded_size(shape: Sequence[int], itemsize: int, stride: Sequence[int] = ()) -> None:
+    """Refuse what is small in memory and becomes huge with the first operation, as an expanded number does.
+
+    stride: of a tensor. Where one is 0, it is counted as what a comparison makes of it: eight bytes an element.
+    """
     count = 1
     for n in shape:
         count *= n
+    if any(step == 0 and n > 1 for n, step in zip(shape, stride, strict=False)):
+        itemsize = max(itemsize, 8)
     if count * itemsize > MAX_BLOCK:
         raise WireError(f"{count} elements: at most {MAX_BLOCK} bytes are allowed")
 

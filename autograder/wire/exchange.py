@@ -7,7 +7,7 @@ generators), in the order in which they first pass. In a reply, such a number me
 from __future__ import annotations
 
 from collections import OrderedDict
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from typing import Any
 
 import numpy as np
@@ -22,6 +22,7 @@ from autograder.wire.tensors import Enter, as_leaf, base, geometry, gradient, re
 from autograder.wire.told import Told, as_sent
 
 MAX_COMPOSITE = 1_000
+TOO_MANY_KEYS = "too many keys of a set or dict that are no plain values"
 SIMPLE = (type(None), bool, float, str, bytes)
 NameOf = Callable[[Any], str | None]
 
@@ -270,10 +271,10 @@ class Exchange:
     def _key(self, packed: Plain, depth: int) -> Any:
         """What a set or a dict is to hold. Of numbers beyond 64 bits and of tuples, any number can be made collide."""
         key = self._unpack(packed, depth + 1)
-        if not isinstance(key, str | bytes | float | bool) and not (isinstance(key, int) and abs(key) < 2**63):
+        if not _is_plain_key(key):
             self._composite += 1
             if self._composite > MAX_COMPOSITE or isinstance(key, int):
-                raise WireError("too many keys of a set or dict that are no plain values")
+                raise WireError(TOO_MANY_KEYS)
         return key
 
     def _fill(self, table: dict[Any, Any], pairs: list[Any], depth: int) -> None:
@@ -296,6 +297,17 @@ class Exchange:
         self._register(a)
         self._count(self._size(len(self.objects) - 1))
         return a
+
+
+def refuse_colliding(keys: Iterable[Any]) -> None:
+    """Raise WireError where these could be made to collide in a set or a dict."""
+    composite = [key for key in keys if not _is_plain_key(key)]
+    if len(composite) > MAX_COMPOSITE or any(isinstance(key, int) for key in composite):
+        raise WireError(TOO_MANY_KEYS)
+
+
+def _is_plain_key(key: Any) -> bool:
+    return isinstance(key, str | bytes | float | bool) or (isinstance(key, int) and abs(key) < 2**63)
 
 
 def _pack_block(block: Block) -> Plain:

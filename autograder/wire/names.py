@@ -1,4 +1,8 @@
-"""Callables and types by name: torch's own and Python's, the same object on both sides."""
+"""Callables and types by name: torch's own and Python's, the same object on both sides.
+
+A check may pass many: the student process calls them, in its sandbox. What comes back is called by the examiner: only
+the names in pure.py.
+"""
 
 from __future__ import annotations
 
@@ -16,6 +20,7 @@ import torch
 import torch.utils.checkpoint
 
 from autograder.wire.frames import WireError
+from autograder.wire.pure import is_pure
 from labkit.probes import PROBES, ProbeError
 
 MODULES: dict[str, Any] = {
@@ -68,6 +73,8 @@ def _callables() -> dict[str, Any]:
 # Made once, at import, so that forks share them.
 _NAMED = _callables()
 _NAMES = {id(value): name for name, value in reversed(_NAMED.items())}
+# What a student's function may hand back by its name, and so what the examiner may come to call.
+_HANDED_BACK = frozenset(name for name in _NAMED if is_pure(name))
 
 
 def name_of(value: Any) -> str | None:
@@ -80,6 +87,19 @@ def named(name: str) -> Any:
     """The callable of this name. Only what name_of gives is found: a name runs nothing and imports nothing."""
     if name not in _NAMED:
         raise WireError(f"no callable {name[:60]!r}")
+    return _NAMED[name]
+
+
+def name_of_pure(value: Any) -> str | None:
+    """As name_of, but of a function that neither writes, reads, starts nor keeps anything; else None."""
+    name = name_of(value)
+    return name if name in _HANDED_BACK else None
+
+
+def pure_named(name: str) -> Any:
+    """What name_of_pure gave this name for. Raises WireError."""
+    if name not in _HANDED_BACK:
+        raise WireError("no callable of this name")
     return _NAMED[name]
 
 

@@ -152,7 +152,7 @@ def _check(block: Block, dtype: torch.dtype, offset: Any, size: Any, stride: Any
     numbers = [offset, *size, *stride]
     if any(type(n) is not int or not 0 <= n < 2**40 for n in numbers) or not len(size) == len(stride) <= 64:
         raise WireError("malformed geometry of a tensor")
-    bounded_size([max(n, 1) for n in size], dtype.itemsize)
+    bounded_size([max(n, 1) for n in size], dtype.itemsize, stride)
     last = offset + sum((n - 1) * s for n, s in zip(size, stride, strict=True)) if 0 not in size else -1
     if (last + 1) * dtype.itemsize > block.nbytes:
         raise WireError("a tensor that reaches beyond its storage")

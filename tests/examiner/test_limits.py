@@ -275,3 +275,14 @@ def test_what_comes_in_one_check_is_bounded_together(warm: Warm, monkeypatch: py
     ]
     few, many = examine(steps, ["double"], warm.student, PATIENCE)["check-double"].outcomes
     assert few.passed and not many.passed and many.blame == "process"
+
+
+def test_a_cell_of_the_students_under_the_id_of_a_given_one_runs_in_the_student_process_only(warm: Warm) -> None:
+    """Whatever the door lets through: what is executed beside the checks is what the course calls given."""
+    steps = [
+        Step("setup", "given", GIVEN + "limit = 3\n"),
+        Step("setup", "student", "limit = 1000\ndef check(*args, **kwargs): raise SystemExit\n"),
+        Step("exercise-add", "student", ADD),
+        Step("check-add", "check", 'with check("the course\'s limit"):\n    assert add(1, 2) == limit\n'),
+    ]
+    assert examine(steps, ["add"], warm.student, PATIENCE)["check-add"].outcomes[0].passed

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import base64
 import html
 from pathlib import Path
 from typing import Any
@@ -15,7 +16,7 @@ from autograder.course import Lab
 from autograder.prove.answers import read_answers
 from autograder.prove.trial import benches
 from autograder.result import CheckOutcome, GradedCell
-from autograder.results.feedback import write_feedback
+from autograder.results.feedback import own_cells, write_feedback
 from autograder.results.schema import CheckResult, ExerciseResult, SubmissionResult
 from autograder.results.told import check_as_told, checks_as_told
 from autograder.submission.repair import as_released
@@ -117,3 +118,15 @@ def test_own_code_output_comments_and_notes_are_shown_and_escaped(tmp_path: Path
 
 def test_a_submission_without_an_autograded_notebook_has_no_page(tmp_path: Path) -> None:
     assert write_feedback([SubmissionResult(student="a", lab="x", points=0, worth=1)], tmp_path, "x") == []
+
+
+def test_a_picture_that_would_fill_a_browser_is_left_out(tmp_path: Path) -> None:
+    def png(width: int, height: int) -> str:
+        head = b"\x89PNG\r\n\x1a\n\x00\x00\x00\rIHDR" + width.to_bytes(4, "big") + height.to_bytes(4, "big")
+        return base64.b64encode(head + bytes(40)).decode()
+
+    cell = nbformat.v4.new_code_cell("f()", metadata={"nbgrader": {"grade_id": "exercise-f"}})
+    for size in ((300, 200), (30_000, 20_000)):
+        cell.outputs.append(nbformat.v4.new_output("display_data", {"image/png": png(*size)}))
+    (shown,) = own_cells(nbformat.v4.new_notebook(cells=[cell]), ExerciseResult(name="f", points=1, worth=1))
+    assert len(shown.pictures) == 1 and "600,000,000 pixels" in shown.text

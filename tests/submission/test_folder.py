@@ -9,7 +9,7 @@ from pathlib import Path
 from hypothesis import given
 from hypothesis import strategies as st
 
-from autograder.submission.files import notes_on, settle
+from autograder.submission.files import notes_on, settle, settle_names
 
 NAME = st.sampled_from(
     ["n.ipynb", "a.ipynb", "timestamp.txt", "data.txt", "x/n.ipynb", "x/link", "y", b"\xff.ipynb", "a\nb.ipynb"]
@@ -90,3 +90,13 @@ def test_a_time_that_can_be_read_is_kept_and_another_put_aside(tmp_path: Path) -
     settle(tmp_path, "n")
     assert not stamp.exists()
     assert any("time of your submission" in note for note in notes_on(tmp_path / "n.ipynb", b""))
+
+
+def test_a_students_folder_whose_name_is_no_utf_8_gets_one_that_is(tmp_path: Path) -> None:
+    (tmp_path / os.fsdecode(b"ann\xe9e") / "lab").mkdir(parents=True)
+    (tmp_path / "ann?e").mkdir()
+    (tmp_path / "bob").mkdir()
+    settle_names(tmp_path)
+    assert sorted(p.name for p in tmp_path.iterdir()) == ["_ann?e", "ann?e", "bob"]
+    assert (tmp_path / "_ann?e" / "lab").is_dir()
+    settle_names(tmp_path / "nowhere")
