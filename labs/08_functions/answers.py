@@ -138,6 +138,39 @@ def ste_sign(x):
     return soft + (torch.where(x >= 0, 1.0, -1.0).to(x) - soft).detach()
 
 
+# %% wrong: ste_sign "the mask of the last call, in a class attribute" fails="other shapes and upstream gradients, float32 and float64"
+class Binary(torch.autograd.Function):
+    @staticmethod
+    def forward(ctx, x):
+        Binary.mask = x.abs() <= 1
+        return torch.where(x >= 0, torch.ones_like(x), -torch.ones_like(x))
+
+    @staticmethod
+    def backward(ctx, g):
+        return g * Binary.mask
+
+
+def ste_sign(x):
+    return Binary.apply(x)
+
+
+# %% wrong: ste_sign "float32 inside, and back" fails="other shapes and upstream gradients, float32 and float64 | zero belongs to 1, and only the sign of a tiny number counts"
+class Binary(torch.autograd.Function):
+    @staticmethod
+    def forward(ctx, x):
+        ctx.save_for_backward(x.float())
+        return (2 * (x.float() >= 0).float() - 1).to(x.dtype)
+
+    @staticmethod
+    def backward(ctx, g):
+        (x,) = ctx.saved_tensors
+        return (g.float() * (x.abs() <= 1)).to(g.dtype)
+
+
+def ste_sign(x):
+    return Binary.apply(x)
+
+
 # %% right: LinearFunction "einsum, and only what is needed is saved"
 class LinearFunction(torch.autograd.Function):
     @staticmethod
@@ -873,6 +906,28 @@ def log_sigmoid(x):
     return -torch.logaddexp(torch.zeros_like(x), -x)
 
 
+# %% wrong: log_sigmoid "x of the last call, in a class attribute" fails="gradients from -80 to 80, float32 and float64 | second derivatives from -80 to 80" raises=RuntimeError
+class LogSigmoid(torch.autograd.Function):
+    @staticmethod
+    def forward(ctx, x):
+        LogSigmoid.x = x
+        return x.clamp(max=0) - torch.log1p(torch.exp(-x.abs()))
+
+    @staticmethod
+    def backward(ctx, g):
+        return g * torch.sigmoid(-LogSigmoid.x)
+
+
+def log_sigmoid(x):
+    return LogSigmoid.apply(x)
+
+
+# %% wrong: log_sigmoid "float32 inside, and back" fails="values from -80 to 80, float32 and float64 | gradients from -80 to 80, float32 and float64 | second derivatives from -80 to 80"
+def log_sigmoid(x):
+    low, high = x.float().clamp(max=0), x.float().clamp(min=0)
+    return torch.where(x >= 0, -torch.log1p(torch.exp(-high)), low - torch.log1p(torch.exp(low))).to(x.dtype)
+
+
 # %% right: check_grad "gradcheck, asked in the right way"
 def check_grad(fn, x):
     t = x.detach().clone().requires_grad_()
@@ -1357,18 +1412,18 @@ def batched_jacobian(f, x):
     return torch.stack(rows, 1)
 
 
-# %% wrong: batched_jacobian "jacrev of the batch, and its diagonal in the wrong order" fails="three points in polar coordinates | other functions, sizes and dtypes | it can be differentiated by x"
+# %% wrong: batched_jacobian "jacrev of the batch, and its diagonal in the wrong order" fails="three points in polar coordinates | other functions, sizes and dtypes | it can be differentiated by x | x and x.grad stay as they are"
 def batched_jacobian(f, x):
     full = torch.func.jacrev(torch.func.vmap(f))(x)
     return full.diagonal(dim1=0, dim2=2)
 
 
-# %% wrong: batched_jacobian "rows and columns exchanged" fails="three points in polar coordinates | other functions, sizes and dtypes | it can be differentiated by x"
+# %% wrong: batched_jacobian "rows and columns exchanged" fails="three points in polar coordinates | other functions, sizes and dtypes | it can be differentiated by x | x and x.grad stay as they are"
 def batched_jacobian(f, x):
     return torch.func.vmap(torch.func.jacrev(f), out_dims=2)(x).permute(2, 1, 0)
 
 
-# %% wrong: batched_jacobian "the gradient of the sum of the outputs" fails="three points in polar coordinates | other functions, sizes and dtypes | it can be differentiated by x"
+# %% wrong: batched_jacobian "the gradient of the sum of the outputs" fails="three points in polar coordinates | other functions, sizes and dtypes | it can be differentiated by x | x and x.grad stay as they are"
 def batched_jacobian(f, x):
     def total(one):
         return f(one).sum()
@@ -1377,13 +1432,13 @@ def batched_jacobian(f, x):
     return g[:, None].expand(-1, f(x[0]).shape[0], -1).clone()
 
 
-# %% wrong: batched_jacobian "the first row stands for all" fails="three points in polar coordinates | other functions, sizes and dtypes | it can be differentiated by x"
+# %% wrong: batched_jacobian "the first row stands for all" fails="three points in polar coordinates | other functions, sizes and dtypes | it can be differentiated by x | x and x.grad stay as they are"
 def batched_jacobian(f, x):
     one = torch.func.jacrev(f)(x[0].detach())
     return one.expand(len(x), *one.shape)
 
 
-# %% wrong: batched_jacobian "all of the batch at once" fails="three points in polar coordinates | other functions, sizes and dtypes | it can be differentiated by x"
+# %% wrong: batched_jacobian "all of the batch at once" fails="three points in polar coordinates | other functions, sizes and dtypes | it can be differentiated by x | x and x.grad stay as they are"
 def batched_jacobian(f, x):
     return torch.func.jacrev(torch.func.vmap(f))(x)
 
@@ -1403,6 +1458,32 @@ def batched_jacobian(f, x):
         out[:, k].sum().backward(retain_graph=True)
         rows.append(x.grad)
     return torch.stack(rows, 1).detach()
+
+
+# %% wrong: batched_jacobian "x requires grad from now on" fails="x and x.grad stay as they are"
+def batched_jacobian(f, x):
+    x.requires_grad_()
+    out = torch.stack([f(row) for row in x])
+    rows = [torch.autograd.grad(out[:, k].sum(), x, create_graph=True)[0] for k in range(out.shape[1])]
+    return torch.stack(rows, 1)
+
+
+# %% wrong: batched_jacobian "float32 inside, and back" fails="other functions, sizes and dtypes | it can be differentiated by x"
+def batched_jacobian(f, x):
+    return torch.func.vmap(torch.func.jacrev(f))(x.float()).to(x.dtype)
+
+
+# %% wrong: batched_jacobian "a linear function for every f" fails="three points in polar coordinates | other functions, sizes and dtypes | it can be differentiated by x | x and x.grad stay as they are"
+def batched_jacobian(f, x):
+    one = torch.func.jacrev(f)(torch.zeros_like(x[0]))
+    return one.expand(len(x), *one.shape)
+
+
+# %% wrong: batched_jacobian "x is written anew, without requires_grad" fails="x and x.grad stay as they are"
+def batched_jacobian(f, x):
+    found = torch.func.vmap(torch.func.jacrev(f))(x)
+    x.grad = None
+    return found
 
 
 # %% right: batched_jacobian "the batch's Jacobian, its diagonal"
