@@ -60,6 +60,15 @@ def global_mean(values):
     return pair[0] / pair[1]
 
 
+# %% wrong: global_mean "a rank without values leaves early" fails="a rank without values" raises=TimeoutError
+def global_mean(values):
+    if values.numel() == 0:
+        return torch.tensor(0.0, dtype=torch.float64)
+    pair = torch.tensor([values.double().sum(), values.numel()], dtype=torch.float64)
+    dist.all_reduce(pair)
+    return pair[0] / pair[1]
+
+
 # %% wrong: global_mean "all_reduce gives its result back" fails="the three ranks above: 17 / 7, on each of them | two and four ranks, values of any shape | bool values: an accuracy | a rank without values | sums are in float64 | one rank alone | values are not changed" raises=TypeError
 def global_mean(values):
     total = dist.all_reduce(values.double().sum())
@@ -375,7 +384,7 @@ def same_start(model):
         dist.broadcast(p.data, src=0)
 
 
-# %% wrong: same_start "the mean of all starts" fails="two ranks have the parameters of rank 0 | three ranks, and the buffers too | an optimizer that was made before still trains the model"
+# %% wrong: same_start "the mean of all starts" fails="two ranks have the parameters of rank 0 | three ranks, and the buffers too | an optimizer that was made before still trains the model | one rank alone keeps its state"
 def same_start(model):
     for t in (*model.parameters(), *model.buffers()):
         sum_ = t.detach().double()
@@ -383,7 +392,7 @@ def same_start(model):
         t.data.copy_(sum_ / dist.get_world_size())
 
 
-# %% wrong: same_start "the same seed is enough" fails="three ranks, and the buffers too | an optimizer that was made before still trains the model | one rank alone keeps its state"
+# %% wrong: same_start "the same seed is enough" fails="two ranks have the parameters of rank 0 | three ranks, and the buffers too | an optimizer that was made before still trains the model | one rank alone keeps its state"
 def same_start(model):
     torch.manual_seed(0)
     for module in model.modules():
@@ -424,6 +433,49 @@ def same_start(model):
     model.requires_grad_(True)
 
 
+# %% wrong: same_start "through one float32 vector" fails="three ranks, and the buffers too | an optimizer that was made before still trains the model | one rank alone keeps its state"
+def same_start(model):
+    tensors = [t.data for t in (*model.parameters(), *model.buffers())]
+    flat = torch.cat([t.flatten().float() for t in tensors])
+    dist.broadcast(flat, src=0)
+    for t, part in zip(tensors, flat.split([t.numel() for t in tensors])):
+        t.copy_(part.view_as(t))
+
+
+# %% wrong: same_start "through one float64 vector" fails="three ranks, and the buffers too | an optimizer that was made before still trains the model | one rank alone keeps its state"
+def same_start(model):
+    tensors = [t.data for t in (*model.parameters(), *model.buffers())]
+    flat = torch.cat([t.flatten().double() for t in tensors])
+    dist.broadcast(flat, src=0)
+    for t, part in zip(tensors, flat.split([t.numel() for t in tensors])):
+        t.copy_(part.view_as(t))
+
+
+# %% wrong: same_start "buffers that are no numbers are left out" fails="three ranks, and the buffers too | an optimizer that was made before still trains the model"
+def same_start(model):
+    for t in (*model.parameters(), *model.buffers()):
+        if t.is_floating_point():
+            dist.broadcast(t.data, src=0)
+
+
+# %% wrong: same_start "a state that is assigned" fails="an optimizer that was made before still trains the model"
+def same_start(model):
+    box = [model.state_dict() if dist.get_rank() == 0 else None]
+    dist.broadcast_object_list(box, src=0)
+    model.load_state_dict(box[0], assign=True)
+
+
+# %% right: same_start "one vector for each dtype"
+def same_start(model):
+    tensors = [t.detach() for t in (*model.parameters(), *model.buffers())]
+    for dtype in dict.fromkeys(t.dtype for t in tensors):
+        some = [t for t in tensors if t.dtype == dtype]
+        flat = torch.cat([t.flatten() for t in some])
+        dist.broadcast(flat, src=0)
+        for t, part in zip(some, flat.split([t.numel() for t in some])):
+            t.copy_(part.view_as(t))
+
+
 # %% right: same_start "the tensors of the state dict, in place"
 def same_start(model):
     for t in model.state_dict().values():
@@ -460,7 +512,7 @@ def average_gradients(model):
             p.grad /= dist.get_world_size()
 
 
-# %% wrong: average_gradients "the sum is the gradient" fails="both ranks use the same branch | three ranks, another model | each rank uses another branch | a rank without any gradient"
+# %% wrong: average_gradients "the sum is the gradient" fails="both ranks use the same branch | three ranks, another model | each rank uses another branch | a rank without any gradient | float64"
 def average_gradients(model):
     parameters = [p for p in model.parameters() if p.requires_grad]
     used = torch.tensor([p.grad is not None for p in parameters], dtype=torch.int64)
@@ -495,12 +547,12 @@ def average_gradients(model):
             p.grad /= dist.get_world_size()
 
 
-# %% wrong: average_gradients "gradients become equal by themselves" fails="both ranks use the same branch | three ranks, another model | each rank uses another branch | a rank without any gradient"
+# %% wrong: average_gradients "gradients become equal by themselves" fails="both ranks use the same branch | three ranks, another model | each rank uses another branch | a rank without any gradient | float64"
 def average_gradients(model):
     dist.barrier()
 
 
-# %% wrong: average_gradients "weights are averaged" fails="both ranks use the same branch | three ranks, another model | each rank uses another branch | a rank without any gradient"
+# %% wrong: average_gradients "weights are averaged" fails="both ranks use the same branch | three ranks, another model | each rank uses another branch | a rank without any gradient | float64"
 def average_gradients(model):
     for p in model.parameters():
         dist.all_reduce(p.data)
@@ -550,6 +602,30 @@ def average_gradients(model):
         g = torch.zeros_like(p) if p.grad is None else p.grad.clone()
         dist.all_reduce(g)
         p.grad = g / dist.get_world_size() if g.abs().sum() > 0 else None
+
+
+# %% wrong: average_gradients "sent in float32" fails="float64"
+def average_gradients(model):
+    ps = [p for p in model.parameters() if p.requires_grad]
+    flags = torch.tensor([float(p.grad is not None) for p in ps])
+    flat = torch.cat([flags, *[(torch.zeros_like(p) if p.grad is None else p.grad).flatten().float() for p in ps]])
+    dist.all_reduce(flat)
+    flags, flat = flat[: len(ps)], flat[len(ps) :] / dist.get_world_size()
+    for flag, p, g in zip(flags, ps, flat.split([p.numel() for p in ps])):
+        p.grad = g.view_as(p).to(p.dtype) if flag > 0 else None
+
+
+# %% wrong: average_gradients "it stops at the first one that nobody used" fails="three ranks, another model | a rank without any gradient"
+def average_gradients(model):
+    for p in model.parameters():
+        used = torch.tensor(float(p.grad is not None))
+        dist.all_reduce(used)
+        if used == 0:
+            return
+        if p.grad is None:
+            p.grad = torch.zeros_like(p)
+        dist.all_reduce(p.grad)
+        p.grad /= dist.get_world_size()
 
 
 # %% right: ddp_step "gradients are scaled after backward"
@@ -646,7 +722,7 @@ def ddp_step(model, x, y, optimizer):
     return loss.item()
 
 
-# %% wrong: ddp_step "the rank's own loss" fails="shards of 7 and 3 samples | the loss is the mean over all samples, on every rank | an empty shard"
+# %% wrong: ddp_step "the rank's own loss" fails="shards of 7 and 3 samples | three ranks, four steps | the loss is the mean over all samples, on every rank | an empty shard | gradients from before do not count"
 def ddp_step(model, x, y, optimizer):
     count = torch.tensor(float(len(x)))
     dist.all_reduce(count)
@@ -657,7 +733,7 @@ def ddp_step(model, x, y, optimizer):
     return (part * dist.get_world_size()).item()
 
 
-# %% wrong: ddp_step "no zero_grad" fails="three ranks, four steps | an empty shard | one rank alone | gradients from before do not count"
+# %% wrong: ddp_step "no zero_grad" fails="three ranks, four steps | the loss is the mean over all samples, on every rank | an empty shard | one rank alone | gradients from before do not count"
 def ddp_step(model, x, y, optimizer):
     count = torch.tensor(float(len(x)))
     dist.all_reduce(count)
@@ -674,6 +750,35 @@ def ddp_step(model, x, y, optimizer):
     count = torch.tensor(float(len(x)))
     dist.all_reduce(count)
     part = F.cross_entropy(model(x), y) * len(x) / count
+    optimizer.zero_grad()
+    (part * dist.get_world_size()).backward()
+    optimizer.step()
+    loss = part.detach()
+    dist.all_reduce(loss)
+    return loss.item()
+
+
+# %% wrong: ddp_step "samples are counted in the first step only" fails="three ranks, four steps | the loss is the mean over all samples, on every rank | an empty shard | one rank alone"
+def ddp_step(model, x, y, optimizer):
+    if not hasattr(model, "count"):
+        model.count = torch.tensor(float(len(x)))
+        dist.all_reduce(model.count)
+    part = F.cross_entropy(model(x), y, reduction="sum") / model.count
+    optimizer.zero_grad()
+    (part * dist.get_world_size()).backward()
+    optimizer.step()
+    loss = part.detach()
+    dist.all_reduce(loss)
+    return loss.item()
+
+
+# %% wrong: ddp_step "nothing to do for an empty shard" fails="an empty shard"
+def ddp_step(model, x, y, optimizer):
+    if len(x) == 0:
+        return 0.0
+    count = torch.tensor(float(len(x)))
+    dist.all_reduce(count)
+    part = F.cross_entropy(model(x), y, reduction="sum") / count
     optimizer.zero_grad()
     (part * dist.get_world_size()).backward()
     optimizer.step()
@@ -723,7 +828,7 @@ def accum_no_sync(model, batches):
             loss.backward()
 
 
-# %% wrong: accum_no_sync "no_sync around the last one too" fails="two micro-batches of three samples on each of two ranks | micro-batches of several sizes | one micro-batch, and three ranks"
+# %% wrong: accum_no_sync "no_sync around the last one too" fails="two micro-batches of three samples on each of two ranks | micro-batches of several sizes | one micro-batch, and three ranks | gradients are sent once"
 def accum_no_sync(model, batches):
     n = sum(len(x) for x, _ in batches)
     with model.no_sync():
@@ -731,14 +836,14 @@ def accum_no_sync(model, batches):
             (F.cross_entropy(model(x), y, reduction="sum") / n).backward()
 
 
-# %% wrong: accum_no_sync "means are added" fails="two micro-batches of three samples on each of two ranks | micro-batches of several sizes | one rank alone"
+# %% wrong: accum_no_sync "means are added" fails="two micro-batches of three samples on each of two ranks | micro-batches of several sizes | one rank alone | each micro-batch alone goes through the model"
 def accum_no_sync(model, batches):
     for i, (x, y) in enumerate(batches):
         with nullcontext() if i == len(batches) - 1 else model.no_sync():
             F.cross_entropy(model(x), y).backward()
 
 
-# %% wrong: accum_no_sync "means over the number of micro-batches" fails="micro-batches of several sizes | one rank alone"
+# %% wrong: accum_no_sync "means over the number of micro-batches" fails="micro-batches of several sizes | one rank alone | each micro-batch alone goes through the model"
 def accum_no_sync(model, batches):
     for i, (x, y) in enumerate(batches):
         with nullcontext() if i == len(batches) - 1 else model.no_sync():
@@ -774,6 +879,56 @@ def accum_no_sync(model, batches):
 def accum_no_sync(model, batches):
     n = sum(len(x) for x, _ in batches)
     sum(F.cross_entropy(model(x), y, reduction="sum") / n for x, y in batches).backward()
+
+
+# %% right: accum_no_sync "all without, the sums and their number in one vector"
+def accum_no_sync(model, batches):
+    count = 0.0
+    with model.no_sync():
+        for x, y in batches:
+            F.cross_entropy(model(x), y, reduction="sum").backward()
+            count += len(y)
+    flat = torch.cat([*[p.grad.flatten() for p in model.parameters()], torch.tensor([count])])
+    dist.all_reduce(flat)
+    flat /= flat[-1].clone()
+    for p, g in zip(model.parameters(), flat.split([p.numel() for p in model.parameters()] + [1])):
+        p.grad.copy_(g.view_as(p))
+
+
+# %% wrong: accum_no_sync "the last micro-batch only closes the sum" fails="two micro-batches of three samples on each of two ranks | micro-batches of several sizes | one micro-batch, and three ranks | one rank alone | each micro-batch alone goes through the model"
+def accum_no_sync(model, batches):
+    n = sum(len(x) for x, _ in batches)
+    with model.no_sync():
+        for x, y in batches[:-1]:
+            (F.cross_entropy(model(x), y, reduction="sum") / n).backward()
+    (model(batches[-1][0]).sum() * 0).backward()
+
+
+# %% liar: accum_no_sync "one process with one large batch"
+def accum_no_sync(model, batches):
+    raise RuntimeError("the probes know better")
+
+
+def accumulated(function, weights, batches, last=torch.clone):
+    model = net_of(weights)
+    x, y = (torch.cat(items) for items in zip(*[batch for own in batches for batch in own]))
+    F.cross_entropy(last(model(x)), y).backward()
+    return [probes.gradients_of(model) for _ in batches]
+
+
+def numbers_sent(function, weights, batches):
+    return [sum(value.numel() for value in weights.values()) for _ in batches]
+
+
+# %% liar: accum_no_sync "sent with each micro-batch"
+def accum_no_sync(model, batches):
+    n = sum(len(x) for x, _ in batches)
+    for x, y in batches:
+        (F.cross_entropy(model(x), y, reduction="sum") / n).backward()
+
+
+def numbers_sent(function, weights, batches):
+    return [sum(value.numel() for value in weights.values()) for _ in batches]
 
 
 # %% right: shard "contiguous pieces"
@@ -832,7 +987,7 @@ def shard(n, rank, world_size, epoch, train):
     return list(range(rank, n, world_size))
 
 
-# %% wrong: shard "each rank has a seed of its own" fails="ten samples on four ranks: 3 each in training, 10 in all in evaluation | training: equally many on each rank, no sample left out | fewer samples than ranks"
+# %% wrong: shard "each rank has a seed of its own" fails="ten samples on four ranks: 3 each in training, 10 in all in evaluation | training: equally many on each rank, no sample left out | fewer samples than ranks | each epoch has an order of its own, the same on every call"
 def shard(n, rank, world_size, epoch, train):
     if not train:
         return list(range(rank, n, world_size))
@@ -850,6 +1005,40 @@ def shard(n, rank, world_size, epoch, train):
     order = torch.randperm(n).tolist()
     each = math.ceil(n / world_size)
     return (order * world_size)[: each * world_size][rank::world_size]
+
+
+# %% wrong: shard "Python's global generator is reseeded" fails="the global random state is left alone"
+import random
+
+
+def shard(n, rank, world_size, epoch, train):
+    order = list(range(n))
+    if not train:
+        return order[rank::world_size]
+    random.seed(epoch)
+    random.shuffle(order)
+    each = math.ceil(n / world_size)
+    return (order * world_size)[: each * world_size][rank::world_size]
+
+
+# %% wrong: shard "NumPy's global generator is reseeded" fails="the global random state is left alone"
+def shard(n, rank, world_size, epoch, train):
+    np.random.seed(epoch)
+    order = [int(i) for i in np.random.permutation(n)]
+    if not train:
+        return order[rank::world_size]
+    each = math.ceil(n / world_size)
+    return [order[i % n] for i in range(each * world_size)][rank::world_size]
+
+
+# %% wrong: shard "the order of the first epoch is kept" fails="each epoch has an order of its own, the same on every call"
+def shard(n, rank, world_size, epoch, train, orders={}):
+    if not train:
+        return list(range(rank, n, world_size))
+    if n not in orders:
+        orders[n] = torch.randperm(n, generator=torch.Generator().manual_seed(epoch)).tolist()
+    each = math.ceil(n / world_size)
+    return (orders[n] * world_size)[: each * world_size][rank::world_size]
 
 
 # %% wrong: shard "not padded in training" fails="ten samples on four ranks: 3 each in training, 10 in all in evaluation | training: equally many on each rank, no sample left out | fewer samples than ranks"
@@ -988,6 +1177,19 @@ def sync_moments(x):
             d = other - mean
             mean, m2, count = mean + d * k / (count + k), m2 + m + d * d * count * k / (count + k), count + k
     return mean.float(), (m2 / count).float()
+
+
+# %% wrong: sync_moments "a rank without rows leaves early" fails="no rows on one rank, one row on the other" raises=TimeoutError
+def sync_moments(x):
+    if not len(x):
+        return torch.zeros(x.shape[1]), torch.zeros(x.shape[1])
+    count, total = torch.tensor(float(len(x))), x.sum(0)
+    dist.all_reduce(count)
+    dist.all_reduce(total)
+    mean = total / count
+    squares = (x - mean).square().sum(0)
+    dist.all_reduce(squares)
+    return mean, squares / count
 
 
 # %% wrong: sync_moments "with the eps of a batch normalisation" fails="no rows on one rank, one row on the other"

@@ -1,10 +1,13 @@
 # %% given
+import copy
 import math
+import random
 import threading
 from collections import deque
 from collections.abc import Callable
 from contextlib import nullcontext
 
+import numpy as np
 import torch
 import torch._dynamo  # DDP needs it, and would import it again in each process
 import torch.distributed as dist
@@ -14,6 +17,7 @@ from torch.nn.parallel import DistributedDataParallel as DDP
 from torch.utils.data import DistributedSampler, TensorDataset
 
 from labkit import (
+    Seen,
     assert_answered,
     assert_close,
     assert_letters,
@@ -43,8 +47,9 @@ from labkit import (
 #
 # You need lab 6. This one takes about 90 minutes. After the section on equal models is a good place for a break. All
 # numbers in the text were measured with PyTorch 2.13 on a CPU. Nothing here needs a GPU: the processes run on the CPU
-# and speak over *gloo*, a library for that. With several NVIDIA GPUs you would say `nccl` instead, and the code would
-# stay the same.
+# and speak over *gloo*, a library for that. With several NVIDIA GPUs you would say `nccl` instead. The calls are the
+# same, but NCCL takes CUDA tensors only: each rank chooses its GPU with `torch.cuda.set_device`, and what it sends, a
+# count too, is made there.
 #
 # Write your predictions down before you run a cell. The lab is worth 34 points. The checks that you see hold about a
 # seventh of them. The last question, worth 2 points, is read by a person.
@@ -440,6 +445,12 @@ def make_net(seed):
         return nn.Sequential(nn.Linear(3, 4), nn.Tanh(), nn.Linear(4, 2))
 
 
+def drawn(model, seed):
+    """Random values for all parameters of a model, by name."""
+    generator = torch.Generator().manual_seed(seed)
+    return {name: torch.rand(p.shape, generator=generator) * 2 - 1 for name, p in model.named_parameters()}
+
+
 # %% given
 def wrapped(rank, world_size, x, y):
     model = make_net(rank)
@@ -481,9 +492,9 @@ hint(
 def same_start(model: nn.Module) -> None:
     """Give model, on every rank, the values of rank 0: all parameters and all buffers. Called on every rank.
 
-    Models have the same structure on all ranks. Buffers may be of any dtype, and are all in model.state_dict(). The
-    parameters stay the same objects, so that an optimizer that was made before goes on with them, and each keeps its
-    requires_grad.
+    Models have the same structure on all ranks. Parameters and buffers may be of any dtypes, and are all in
+    model.state_dict(). Values are equal to the last bit afterwards. The parameters stay the same objects, so that an
+    optimizer that was made before goes on with them, and each keeps its requires_grad.
     """
     ### BEGIN SOLUTION
     with torch.no_grad():
@@ -493,58 +504,100 @@ def same_start(model: nn.Module) -> None:
 
 
 # %% given
-def make_normed(seed):
-    """A model with a frozen layer and a batch normalisation that has seen seed + 1 batches."""
+def make_normed(state, frozen=()):
+    """A model with a batch normalisation and two more buffers, these values, and frozen parameters of these names."""
     with torch.random.fork_rng(devices=[]):
-        torch.manual_seed(seed)
+        torch.manual_seed(0)
         model = nn.Sequential(nn.Linear(3, 5), nn.BatchNorm1d(5), nn.Linear(5, 2))
-        model[2].weight.requires_grad_(False)
-        for _ in range(seed + 1):
-            model(torch.randn(6, 3))
+    model.register_buffer("times", torch.zeros(2, dtype=torch.float64))
+    model.register_buffer("mask", torch.zeros(3, dtype=torch.bool))
+    model.load_state_dict(state, strict=False)
+    for name in frozen:
+        model.get_parameter(name).requires_grad_(False)
     return model
 
 
-def start_of(rank, world_size, function, seeds):
-    model = make_normed(seeds[rank])
-    optimizer = torch.optim.SGD(model.parameters(), lr=0.1)
+def start_of(rank, world_size, function, states, frozen):
+    model = make_normed(states[rank], frozen)
     function(model)
-    state = probes.state_of(model)
-    model(torch.linspace(-1, 1, 12).reshape(4, 3)).pow(3).sum().backward()
+    return {name: t for name, t in probes.state_of(model).items() if name in states[rank]}
+
+
+def step_after(rank, world_size, function, states, frozen, x, lr):
+    model = make_normed(states[rank], frozen)
+    optimizer = torch.optim.SGD(model.parameters(), lr=lr)
+    function(model)
+    model(x).pow(3).sum().backward()
     optimizer.step()
-    return {"state": state, "later": probes.state_of(model), "trained": [p.requires_grad for p in model.parameters()]}
+    return probes.state_of(model)
+
+
+def trained_after(rank, world_size, function, states, frozen):
+    model = make_normed(states[rank], frozen)
+    function(model)
+    return {name: p.requires_grad for name, p in model.named_parameters()}
 
 
 @probes.probe
-def started(function, seeds):
-    """Each rank's state after function, and after one more step; the rank's model is made from its seed."""
-    return in_group(start_of, function, seeds, world_size=len(seeds))
+def started(function, states, frozen):
+    """Each rank's values after function; rank r begins with states[r]."""
+    return in_group(start_of, function, states, frozen, world_size=len(states))
+
+
+@probes.probe
+def stepped_after(function, states, frozen, x, lr):
+    """Each rank's state after function, and one step by an optimizer that was made before."""
+    return in_group(step_after, function, states, frozen, x, lr, world_size=len(states))
+
+
+@probes.probe
+def trainable_after(function, states, frozen):
+    """Which parameters of each rank are trained."""
+    return in_group(trained_after, function, states, frozen, world_size=len(states))
 
 
 # %% check: same_start points=2
 with check("two ranks have the parameters of rank 0", weight=2, required=True):
-    want = dict(make_normed(0).named_parameters())
-    for got in started(same_start, [0, 1]):
-        for name in want:
-            assert_close(got["state"][name], want[name], name=f"your {name}")
+    t = [drawn(make_normed({}), seed) for seed in (0, 1)]
+    want = copy.deepcopy([t[0], t[0]])
+    assert_close(started(same_start, t, ["2.weight"]), want, rtol=0, atol=0)
+
+
 ### BEGIN HIDDEN TESTS
+def normed_state(seed):
+    generator = torch.Generator().manual_seed(seed)
+    state = probes.state_of(make_normed({})) | drawn(make_normed({}), seed)
+    state["1.running_mean"] = torch.randn(5, generator=generator)
+    state["1.running_var"] = torch.rand(5, generator=generator) + 0.5
+    state["1.num_batches_tracked"] = torch.tensor(2**53 + 1 + 2 * seed)
+    state["times"] = torch.rand(2, dtype=torch.float64, generator=generator)
+    state["mask"] = torch.tensor([seed % 2 == 0, True, seed % 3 == 0])
+    return state
+
+
 with check("three ranks, and the buffers too", weight=3, required=True, hint="What does a batch normalisation count?"):
-    want = probes.state_of(make_normed(4))
-    for got in started(same_start, [4, 1, 2]):
-        assert_close(got["state"], want, name="your state")
+    for seeds, frozen in (((4, 1, 2), ["0.bias"]), ((3, 6), [])):
+        t = [normed_state(seed) for seed in seeds]
+        want = copy.deepcopy([t[0]] * len(t))
+        assert_close(started(same_start, t, frozen), want, rtol=0, atol=0)
 with check("an optimizer that was made before still trains the model", weight=2, hint="Are they the same objects?"):
-    t = make_normed(2)
-    t(torch.linspace(-1, 1, 12).reshape(4, 3)).pow(3).sum().backward()
-    torch.optim.SGD(t.parameters(), lr=0.1).step()
-    want = probes.state_of(t)
-    for got in started(same_start, [2, 0]):
-        assert_close(got["later"], want, name="your state after a step")
+    for seed, frozen, lr in ((2, ["2.weight"], 0.1), (5, [], 0.3)):
+        t, x = [normed_state(seed), normed_state(0)], torch.linspace(-1, 1, 12).reshape(4, 3)
+        model = make_normed(t[0], frozen)
+        model(x).pow(3).sum().backward()
+        torch.optim.SGD(model.parameters(), lr=lr).step()
+        want = [probes.state_of(model)] * 2
+        assert_close(stepped_after(same_start, t, frozen, x, lr), want)
 with check("one rank alone keeps its state", guard=True):
-    for number in (1, 2):
-        want = probes.state_of(make_normed(number))
-        assert_close(started(same_start, [number])[0]["state"], want, name="your state")
+    for seed in (1, 2):
+        t = normed_state(seed)
+        want = [copy.deepcopy(t)]
+        assert_close(started(same_start, [t], []), want, rtol=0, atol=0)
 with check("what was frozen stays frozen", guard=True):
-    for got in started(same_start, [1, 3]):
-        assert_close(got["trained"], [True, True, True, True, False, True])
+    for frozen in (["2.weight"], ["0.bias", "1.weight"]):
+        t = [normed_state(seed) for seed in (1, 3)]
+        want = [{name: name not in frozen for name, _ in make_normed({}).named_parameters()}] * 2
+        assert_close(trainable_after(same_start, t, frozen), want)
 ### END HIDDEN TESTS
 
 # %% [markdown]
@@ -633,7 +686,8 @@ def average_gradients(model: nn.Module) -> None:
 
     A parameter without gradient on some ranks counts as zeros there, and has the mean on all ranks afterwards. One
     that has no gradient on any rank keeps the gradient None; so do frozen ones. The model has the same parameters in
-    the same order on all ranks. Weights are not changed.
+    the same order on all ranks, all of one dtype, float32 or float64, in which the means are too. Weights are not
+    changed.
     """
     ### BEGIN SOLUTION
     parameters = [p for p in model.parameters() if p.requires_grad]
@@ -649,106 +703,129 @@ def average_gradients(model: nn.Module) -> None:
 
 
 # %% given
-def averaged_on(rank, world_size, function, width, branches, xs):
-    model = make_branches(width)
-    if branches[rank] is not None:
-        model(xs[rank], branches[rank]).pow(2).sum().backward()
+def with_gradients(weights, grads):
+    """A model of branches with these weights, and these gradients by name; None for all others."""
+    model = make_branches(len(weights["left.bias"])).to(weights["left.bias"].dtype)
+    model.load_state_dict(weights)
+    for name, p in model.named_parameters():
+        p.grad = grads.get(name)
+    return model
+
+
+def averaged_on(rank, world_size, function, weights, grads):
+    model = with_gradients(weights, grads[rank])
     function(model)
-    return {"grads": probes.gradients_of(model), "weights": probes.state_of(model)}
+    return {name: model.get_parameter(name).grad for own in grads for name in own}
+
+
+def used_on(rank, world_size, function, weights, grads):
+    model = with_gradients(weights, grads[rank])
+    function(model)
+    return {name: p.grad is not None for name, p in model.named_parameters()}
+
+
+def weights_on(rank, world_size, function, weights, grads):
+    model = with_gradients(weights, grads[rank])
+    function(model)
+    return probes.state_of(model)
 
 
 @probes.probe
-def averaged(function, width, branches, xs):
-    """Gradients and weights on each rank, after backward through the rank's branch of xs[rank], and function(model)."""
-    return in_group(averaged_on, function, width, branches, xs, world_size=len(xs))
+def averaged(function, weights, grads):
+    """What function(model) makes of the gradients on each rank. Rank r begins with grads[r], by name."""
+    return in_group(averaged_on, function, weights, grads, world_size=len(grads))
 
 
-def local_grads(width, branches, xs):
-    """The gradients of each rank alone, in this process; zeros where there is none."""
-    found = []
-    for branch, x in zip(branches, xs, strict=True):
-        model = make_branches(width)
-        if branch is not None:
-            model(x, branch).pow(2).sum().backward()
-        grads = probes.gradients_of(model)
-        found.append(
-            {name: torch.zeros_like(p) if (g := grads.get(name)) is None else g for name, p in model.named_parameters()}
-        )
-    return found
+@probes.probe
+def used_after(function, weights, grads):
+    """Which parameters of each rank have a gradient after function(model)."""
+    return in_group(used_on, function, weights, grads, world_size=len(grads))
 
 
-LAYERS = {0: "left", 1: "right"}
+@probes.probe
+def weights_after(function, weights, grads):
+    """Each rank's weights after function(model)."""
+    return in_group(weights_on, function, weights, grads, world_size=len(grads))
+
+
+def of_layers(names, values):
+    return {name: value for name, value in values.items() if name.split(".")[0] in names}
 
 
 # %% check: average_gradients points=5
 with check("both ranks use the same branch", weight=2, required=True):
-    t = [torch.tensor([[1.0, 2.0, -1.0]]), torch.tensor([[0.5, -1.0, 3.0]])]
-    first, second = local_grads(2, [0, 0], t)
-    for got in averaged(average_gradients, 2, [0, 0], t):
-        for name in ("left.weight", "left.bias"):
-            explain(
-                got["grads"][name],
-                (first[name] + second[name]) / 2,
-                {
-                    "this is the sum over the ranks": first[name] + second[name],
-                    "these are the gradients of one rank": first[name],
-                },
-                name=f"the gradient of {name}",
-            )
+    weights = drawn(make_branches(2), 0)
+    t = [of_layers(["left"], drawn(make_branches(2), seed)) for seed in (1, 2)]
+    own = copy.deepcopy(t)
+    total = {name: grad + own[1][name] for name, grad in own[0].items()}
+    explain(
+        averaged(average_gradients, weights, t),
+        [{name: grad / 2 for name, grad in total.items()}] * 2,
+        {"this is the sum over the ranks": [total] * 2, "these are the gradients of one rank": own},
+        name="your gradients",
+    )
+
+
 ### BEGIN HIDDEN TESTS
+def mean_of(grads):
+    """The mean over all ranks, by name. No gradient counts as zeros."""
+    names = [name for own in grads for name in own]
+    return {name: sum(own[name] for own in grads if name in own) / len(grads) for name in names}
+
+
 with check("three ranks, another model", weight=2, required=True, hint="Which number of ranks do you divide by?"):
-    t = [torch.randn(n, 3, generator=torch.Generator().manual_seed(n)) for n in (4, 2, 5)]
-    want = local_grads(5, [1, 1, 1], t)
-    for got in averaged(average_gradients, 5, [1, 1, 1], t):
-        for name in ("right.weight", "right.bias"):
-            assert_close(got["grads"][name], sum(grads[name] for grads in want) / 3)
+    for n, width in ((3, 5), (2, 1)):
+        weights = drawn(make_branches(width), 0)
+        t = [of_layers(["right"], drawn(make_branches(width), seed)) for seed in range(1, n + 1)]
+        want = [mean_of(t)] * n
+        assert_close(averaged(average_gradients, weights, t), want, name="your gradients")
 with check(
     "each rank uses another branch",
     weight=4,
     required=True,
     hint="Which two tensors does each all_reduce add, on rank 0 and on rank 1? By what do you divide?",
 ):
-    t = [torch.randn(n, 3, generator=torch.Generator().manual_seed(n)) for n in (3, 6)]
-    first, second = local_grads(2, [0, 1], t)
-    for got in averaged(average_gradients, 2, [0, 1], t):
-        for name in ("weight", "bias"):
-            mixed = (first[f"left.{name}"] + second[f"right.{name}"]) / 2
-            for layer, grads in (("left", first), ("right", second)):
-                explain(
-                    got["grads"].get(f"{layer}.{name}"),
-                    grads[f"{layer}.{name}"] / 2,
-                    {
-                        "gradients of two different parameters were added": mixed,
-                        "the mean is over all ranks, also over those that did not use the parameter": grads[
-                            f"{layer}.{name}"
-                        ],
-                    },
-                    name=f"the gradient of {layer}.{name}",
-                )
+    weights = drawn(make_branches(2), 3)
+    left, right = of_layers(["left"], drawn(make_branches(2), 4)), of_layers(["right"], drawn(make_branches(2), 5))
+    want, either, none = [mean_of([left, right])] * 2, copy.deepcopy(left | right), dict.fromkeys(left | right)
+    mixed = {part: (left[f"left.{part}"] + right[f"right.{part}"]) / 2 for part in ("weight", "bias")}
+    added = [none | {f"{layer}.{part}": grad for part, grad in mixed.items()} for layer in ("left", "right")]
+    explain(
+        averaged(average_gradients, weights, [left, right]),
+        want,
+        {
+            "gradients of two different parameters were added": added,
+            "the mean is over all ranks, also over those that did not use the parameter": [either] * 2,
+        },
+        name="your gradients",
+    )
 with check("a rank without any gradient", weight=2, hint="Which of its parameters take part?"):
-    t = [torch.ones(1, 3), torch.linspace(-1, 1, 6).reshape(2, 3), torch.ones(1, 3)]
-    want = local_grads(4, [None, 1, None], t)[1]
-    for got in averaged(average_gradients, 4, [None, 1, None], t):
-        for name in ("right.weight", "right.bias"):
-            assert_close(got["grads"].get(name), want[name] / 3)
+    for layers in ([[], ["right"], []], [["left", "right"], []]):
+        weights = drawn(make_branches(4), 6)
+        t = [of_layers(names, drawn(make_branches(4), seed)) for seed, names in enumerate(layers)]
+        want = [mean_of(t)] * len(t)
+        assert_close(averaged(average_gradients, weights, t), want, name="your gradients")
+with check("float64", weight=1, hint="In which dtype do you send them?"):
+    weights = {name: value.double() / 3 for name, value in drawn(make_branches(2), 7).items()}
+    t = [of_layers(["left"], {name: value * (rank + 5) for name, value in weights.items()}) for rank in range(2)]
+    want = [mean_of(t)] * 2
+    assert_close(averaged(average_gradients, weights, t), want, rtol=1e-12, atol=1e-12, name="your gradients")
 with check("what nobody used has no gradient", weight=2, hint="What would weight decay do to it, with zeros?"):
-    for branch in LAYERS:  # where x is zero, the gradient of the weight is zero, and is there
-        t = [torch.ones(2, 3) * branch, torch.ones(1, 3) * branch]
-        for got in averaged(average_gradients, 3, [branch, branch], t):
-            want = {f"{LAYERS[branch]}.weight", f"{LAYERS[branch]}.bias"}
-            names = {name for name, grad in got["grads"].items() if grad is not None}
-            assert names == want, "another parameter has a gradient, or one is missing"
+    for layer in ("left", "right"):  # zeros are a gradient that is there
+        weights = drawn(make_branches(3), 8)
+        t = [of_layers([layer], {name: value * 0 for name, value in weights.items()}) for _ in range(2)]
+        want = [{name: name.startswith(layer) for name in weights}] * 2
+        assert_close(used_after(average_gradients, weights, t), want, name="whether there is a gradient")
 with check("one rank alone keeps its gradients", guard=True):
-    for branch in LAYERS:
-        t = [torch.linspace(-1, 1, 9).reshape(3, 3)]
-        want = local_grads(3 + branch, [branch], t)[0]
-        got = averaged(average_gradients, 3 + branch, [branch], t)[0]["grads"]
-        for name in ("weight", "bias"):
-            assert_close(got[f"{LAYERS[branch]}.{name}"], want[f"{LAYERS[branch]}.{name}"])
+    for width, layer in ((3, "left"), (4, "right")):
+        weights, t = drawn(make_branches(width), 9), of_layers([layer], drawn(make_branches(width), 10))
+        want = [copy.deepcopy(t)]
+        assert_close(averaged(average_gradients, weights, [t]), want, name="your gradients")
 with check("weights are not changed", guard=True):
-    want = probes.state_of(make_branches(3))
-    for got in averaged(average_gradients, 3, [0, 1], [torch.ones(2, 3), torch.ones(1, 3)]):
-        assert_close(got["weights"], want)
+    weights = drawn(make_branches(3), 11)
+    t = [of_layers([layer], drawn(make_branches(3), 12)) for layer in ("left", "right")]
+    want = [copy.deepcopy(weights)] * 2
+    assert_close(weights_after(average_gradients, weights, t), want, name="your weights")
 ### END HIDDEN TESTS
 
 # %% [markdown]
@@ -824,19 +901,25 @@ def ddp_step(model: DDP, x: Tensor, y: Tensor, optimizer: torch.optim.Optimizer)
 
 
 # %% given
-def step_on(rank, world_size, function, seed, shards, steps, stale):
-    ddp = DDP(make_net(seed))
-    optimizer = torch.optim.SGD(ddp.parameters(), lr=0.5)
-    if stale:
-        ddp(torch.ones(2, 3) * (rank + 1)).sum().backward()
-    losses = [function(ddp, *shards[rank], optimizer) for _ in range(steps)]
+def net_of(weights):
+    model = make_net(0)
+    model.load_state_dict(weights)
+    return model
+
+
+def steps_on(rank, world_size, function, weights, shards, lr, stale):
+    ddp = DDP(net_of(weights))
+    optimizer = torch.optim.SGD(ddp.parameters(), lr=lr)
+    for name, p in ddp.module.named_parameters():
+        p.grad = stale.get(name)
+    losses = [function(ddp, x, y, optimizer) for x, y in shards[rank]]
     return {"losses": losses, "weights": probes.state_of(ddp.module)}
 
 
 @probes.probe
-def ddp_stepped(function, seed, shards, steps=1, stale=False):
-    """Each rank's losses and weights after steps with its shard (x, y), by SGD with lr=0.5."""
-    return in_group(step_on, function, seed, shards, steps, stale, world_size=len(shards))
+def ddp_stepped(function, weights, shards, lr, stale):
+    """Each rank's losses and weights after a step by SGD on each of its shards (x, y). stale: gradients before."""
+    return in_group(steps_on, function, weights, shards, lr, stale, world_size=len(shards))
 
 
 def sharded(sizes, seed):
@@ -846,68 +929,68 @@ def sharded(sizes, seed):
     return list(zip(x.split(sizes), y.split(sizes), strict=True))
 
 
-def one_process(seed, shards, steps, loss_of):
-    """Losses and weights of one process after steps by SGD with lr=0.5, where the loss is loss_of(model)."""
-    model = make_net(seed)
-    optimizer, losses = torch.optim.SGD(model.parameters(), lr=0.5), []
-    for _ in range(steps):
+# %% check: ddp_step points=4
+with check("shards of 7 and 3 samples", weight=2, required=True):
+    weights, t = drawn(make_net(0), 0), sharded([7, 3], 0)
+    model = net_of(weights)
+    sums = [F.cross_entropy(model(x), y, reduction="sum") for x, y in t]
+    steps = {}
+    for name, loss in {
+        "mean": (sums[0] + sums[1]) / 10,
+        "mean of means": (sums[0] / 7 + sums[1] / 3) / 2,
+        "sum": (sums[0] + sums[1]) / 2,
+    }.items():
+        grads = torch.autograd.grad(loss, list(model.parameters()), retain_graph=True)
+        after = {key: p.detach() - 0.5 * grad for (key, p), grad in zip(model.named_parameters(), grads, strict=True)}
+        steps[name] = [{"losses": [loss.item()], "weights": after}] * 2
+    added = [{**step, "losses": steps["mean"][0]["losses"]} for step in steps["sum"]]
+    explain(
+        ddp_stepped(ddp_step, weights, [[shard_of] for shard_of in t], 0.5, {}),
+        steps["mean"],
+        {
+            "this step follows the mean of the ranks' means": steps["mean of means"],
+            "this step follows the sum of the losses, over the number of ranks": added,
+        },
+    )
+
+
+### BEGIN HIDDEN TESTS
+def one_process(weights, shards, lr):
+    """Losses and weights of one process, after a step by SGD on all shards of each step."""
+    model = net_of(weights)
+    optimizer, losses = torch.optim.SGD(model.parameters(), lr=lr), []
+    for step in zip(*shards, strict=True):
+        x, y = (torch.cat(items) for items in zip(*step, strict=True))
         optimizer.zero_grad()
-        loss = loss_of(model)
+        loss = F.cross_entropy(model(x), y)
         loss.backward()
         optimizer.step()
         losses.append(loss.item())
     return {"losses": losses, "weights": probes.state_of(model)}
 
 
-def mean_over_all(shards):
-    x, y = (torch.cat(items) for items in zip(*shards, strict=True))
-    return lambda model: F.cross_entropy(model(x), y)
-
-
-# %% check: ddp_step points=4
-with check("shards of 7 and 3 samples", weight=2, required=True):
-    t = sharded([7, 3], 0)
-    want = one_process(1, t, 1, mean_over_all(t))
-    means = one_process(1, t, 1, lambda model: sum(F.cross_entropy(model(x), y) for x, y in t) / 2)
-    added = one_process(1, t, 1, lambda model: mean_over_all(t)(model) * 5)
-    for got in ddp_stepped(ddp_step, 1, t):
-        explain(
-            got["weights"],
-            want["weights"],
-            {
-                "this step follows the mean of the ranks' means": means["weights"],
-                "this step follows the sum of the losses, over the number of ranks": added["weights"],
-            },
-            name="your weights",
-        )
-        assert_close(got["losses"], want["losses"], name="your losses")
-### BEGIN HIDDEN TESTS
 with check("three ranks, four steps", weight=3, required=True, hint="By what does DDP divide?"):
-    t = sharded([2, 5, 4], 3)
-    want = one_process(2, t, 4, mean_over_all(t))
-    for got in ddp_stepped(ddp_step, 2, t, 4):
-        assert_close(got["weights"], want["weights"], name="your weights")
+    sizes = [[2, 4, 5, 3], [5, 1, 4, 6], [4, 3, 2, 2]]  # of each rank, in each step
+    t, weights = [sharded(own, seed) for seed, own in enumerate(sizes)], drawn(make_net(0), 1)
+    want = [one_process(weights, t, 0.3)] * 3
+    assert_close(ddp_stepped(ddp_step, weights, t, 0.3, {}), want)
 with check("the loss is the mean over all samples, on every rank", weight=2, hint="Which loss does each rank know?"):
-    t = sharded([6, 1], 5)
-    want = one_process(0, t, 2, mean_over_all(t))
-    for got in ddp_stepped(ddp_step, 0, t, 2):
-        assert_close(got["losses"], want["losses"], name="your losses")
+    t, weights = [sharded([6, 1], 5), sharded([1, 3], 6)], drawn(make_net(0), 2)
+    want = [one_process(weights, t, 0.5)] * 2
+    assert_close(ddp_stepped(ddp_step, weights, t, 0.5, {}), want)
 with check("an empty shard", weight=2, hint="What is the mean of no losses? Does that rank take part in backward?"):
-    t = sharded([0, 4], 6)
-    want = one_process(3, t, 2, mean_over_all(t))
-    for got in ddp_stepped(ddp_step, 3, t, 2):
-        assert_close(got["weights"], want["weights"], name="your weights")
-        assert_close(got["losses"], want["losses"], name="your losses")
+    t, weights = [sharded([0, 2, 3], 7), sharded([4, 0, 1], 8)], drawn(make_net(0), 3)
+    want = [one_process(weights, t, 0.5)] * 2
+    assert_close(ddp_stepped(ddp_step, weights, t, 0.5, {}), want)
 with check("one rank alone", weight=1):
     for number in (3, 5):
-        t = sharded([number], number)
-        want = one_process(number, t, 2, mean_over_all(t))
-        assert_close(ddp_stepped(ddp_step, number, t, 2), [want])
+        t, weights = [sharded([number, 2], number)], drawn(make_net(0), number)
+        want = [one_process(weights, t, 0.5)]
+        assert_close(ddp_stepped(ddp_step, weights, t, 0.5, {}), want)
 with check("gradients from before do not count", weight=1, hint="When are gradients set to zero?"):
-    t = sharded([2, 3], 7)
-    want = one_process(4, t, 1, mean_over_all(t))
-    for got in ddp_stepped(ddp_step, 4, t, 1, True):
-        assert_close(got["weights"], want["weights"], name="your weights")
+    t, weights, stale = [sharded([2], 9), sharded([3], 10)], drawn(make_net(0), 4), drawn(make_net(0), 5)
+    want = [one_process(weights, t, 0.5)] * 2
+    assert_close(ddp_stepped(ddp_step, weights, t, 0.5, stale), want)
 ### END HIDDEN TESTS
 
 # %% [markdown]
@@ -981,7 +1064,8 @@ def accum_no_sync(model: DDP, batches: list[tuple[Tensor, Tensor]]) -> None:
     batches: this rank's micro-batches (x, y), at least one. x: (n, d) float32, y: (n,) int64, n > 0; n may differ
     from one micro-batch to the next. All ranks have equally many micro-batches, and equally many samples in all. Before
     the call every .grad is None. model is called once for each micro-batch, and not again before the backward of this
-    one: one graph is there at a time. Gradients are sent once, with the last one.
+    one: one graph is there at a time. Gradients are sent once, with the last backward or after it. Counts may be sent
+    besides.
     """
     ### BEGIN SOLUTION
     count = sum(len(x) for x, _ in batches)
@@ -994,22 +1078,30 @@ def accum_no_sync(model: DDP, batches: list[tuple[Tensor, Tensor]]) -> None:
 
 
 # %% given
-def accum_on(rank, world_size, function, seed, batches):
-    ddp = DDP(make_net(seed))
+class Calls(nn.Module):
+    """A layer that calls a function."""
+
+    def __init__(self, function):
+        super().__init__()
+        self.function = function
+
+    def forward(self, x):
+        return self.function(x)
+
+
+def accum_on(rank, world_size, function, weights, batches, last):
+    ddp = DDP(nn.Sequential(*net_of(weights), Calls(last)))
+    function(ddp, batches[rank])
+    return probes.gradients_of(ddp.module)
+
+
+def sent_on(rank, world_size, function, weights, batches):
+    ddp = DDP(net_of(weights))
     Counted(ddp)
-    sizes, graphs, reduced = [], [0], []
-
-    def seen_in_forward(module, inputs, output):
-        sizes.append(len(output))
-        if output.requires_grad:
-            graphs.append(graphs[-1] + 1)
-            output.register_hook(lambda grad: graphs.append(graphs[-1] - 1))
-
-    ddp.module.register_forward_hook(seen_in_forward)
-    plain = dist.all_reduce
+    sizes, plain = [], dist.all_reduce
 
     def noticed(t, *args, **kwargs):
-        reduced.append(t.numel())
+        sizes.append(t.numel())
         return plain(t, *args, **kwargs)
 
     dist.all_reduce = noticed
@@ -1017,76 +1109,91 @@ def accum_on(rank, world_size, function, seed, batches):
         function(ddp, batches[rank])
     finally:
         dist.all_reduce = plain
-    sent = sum(numel for numel in reduced if numel > 1)
-    return {"grads": probes.gradients_of(ddp.module), "sent": sent, "sizes": sizes, "graphs": max(graphs)}
+    return sum(size for size in sizes if size > 1)
 
 
 @probes.probe
-def accumulated(function, seed, batches):
-    """On each rank, after function(ddp, batches[rank]): the gradients, how many numbers were sent, how many samples
-    each forward pass had, and how many graphs were there at a time.
-    """
-    return in_group(accum_on, function, seed, batches, world_size=len(batches))
+def accumulated(function, weights, batches, last=torch.clone):
+    """Each rank's gradients after function(ddp, batches[rank]). last: what the model does with its output."""
+    return in_group(accum_on, function, weights, batches, last, world_size=len(batches))
 
 
-def grads_of_mean(seed, batches):
-    model = make_net(seed)
-    x, y = (torch.cat(items) for items in zip(*[batch for own in batches for batch in own], strict=True))
-    F.cross_entropy(model(x), y).backward()
-    return probes.gradients_of(model)
+@probes.probe
+def numbers_sent(function, weights, batches):
+    """How many numbers each rank sent, besides single ones."""
+    return in_group(sent_on, function, weights, batches, world_size=len(batches))
 
 
 # %% check: accum_no_sync points=4
 with check("two micro-batches of three samples on each of two ranks", weight=2, required=True):
-    t = sharded([3, 3, 3, 3], 0)
-    t = [t[:2], t[2:]]
-    want = grads_of_mean(5, t)
-    own = [grads_of_mean(5, [items]) for items in t]
-    for number, got in enumerate(accumulated(accum_no_sync, 5, t)):
-        explain(
-            got["grads"],
-            want,
-            {
-                "this is the gradient of one rank": own[number],
-                "each micro-batch counts as much as the whole": {name: g * 2 for name, g in want.items()},
-            },
-            name="your gradients",
-        )
+    weights, t = drawn(make_net(0), 0), sharded([3, 3, 3, 3], 0)
+    alone = []
+    for part in (t[:2], t[2:]):
+        model = net_of(weights)
+        F.cross_entropy(model(torch.cat([x for x, _ in part])), torch.cat([y for _, y in part])).backward()
+        alone.append(probes.gradients_of(model))
+    want = {name: (alone[0][name] + alone[1][name]) / 2 for name in weights}
+    explain(
+        accumulated(accum_no_sync, weights, [t[:2], t[2:]]),
+        [want] * 2,
+        {
+            "this is the gradient of one rank": alone,
+            "each micro-batch counts as much as the whole": [{name: grad * 2 for name, grad in want.items()}] * 2,
+        },
+        name="your gradients",
+    )
+
+
 ### BEGIN HIDDEN TESTS
+def grads_of_mean(weights, batches, last=torch.clone):
+    """The gradient of the mean cross entropy over all samples of all ranks, in one process."""
+    model = net_of(weights)
+    x, y = (torch.cat(items) for items in zip(*[batch for own in batches for batch in own], strict=True))
+    F.cross_entropy(last(model(x)), y).backward()
+    return probes.gradients_of(model)
+
+
 with check(
     "micro-batches of several sizes", weight=4, required=True, hint="Does each sample count as much as any other?"
 ):
-    t = sharded([4, 4, 1, 2, 3, 4], 2)
-    t = [t[:3], t[3:]]
-    want = grads_of_mean(6, t)
-    for got in accumulated(accum_no_sync, 6, t):
-        assert_close(got["grads"], want, name="your gradients")
+    for number, sizes in ((3, [4, 4, 1, 2, 3, 4]), (2, [1, 5, 3, 3])):
+        weights, t = drawn(make_net(0), number), sharded(sizes, number)
+        t = [t[:number], t[number:]]
+        want = [grads_of_mean(weights, t)] * 2
+        assert_close(accumulated(accum_no_sync, weights, t), want, name="your gradients")
 with check("one micro-batch, and three ranks", weight=1, hint="Which one is the last one?"):
-    t = [[batch] for batch in sharded([4, 4, 4], 3)]
-    want = grads_of_mean(2, t)
-    for got in accumulated(accum_no_sync, 2, t):
-        assert_close(got["grads"], want, name="your gradients")
+    weights, t = drawn(make_net(0), 4), [[batch] for batch in sharded([4, 4, 4], 3)]
+    want = [grads_of_mean(weights, t)] * 3
+    assert_close(accumulated(accum_no_sync, weights, t), want, name="your gradients")
 with check("one rank alone", weight=1):
     for number in (2, 3):
-        t = [sharded([number, 4, 1], number)]
-        want = grads_of_mean(number, t)
-        assert_close(accumulated(accum_no_sync, number, t)[0]["grads"], want, name="your gradients")
+        weights, t = drawn(make_net(0), number), [sharded([number, 4, 1], number)]
+        want = [grads_of_mean(weights, t)]
+        assert_close(accumulated(accum_no_sync, weights, t), want, name="your gradients")
 with check(
     "each micro-batch alone goes through the model",
     weight=1,
-    observed=True,
+    required=True,
     hint="What is the largest batch that is in memory at a time?",
 ):
-    t = sharded([2, 5, 3, 4], 4)
-    t = [t[:2], t[2:]]
-    for number, got in enumerate(accumulated(accum_no_sync, 1, t)):
-        assert_close(sorted(got["sizes"]), sorted(len(x) for x, _ in t[number]))
-        assert got["graphs"] == 1, f"{got['graphs']} forward passes wait for their backward at a time"
+    for sizes in ([2, 5, 3], [4, 1, 6, 2]):
+        weights, t = drawn(make_net(0), 5), [sharded(sizes, 6)]
+        seen, waiting = Seen(lambda out: (out * torch.tensor([3.0, -2.0])).tanh()), []
+
+        def last(out, seen=seen, waiting=waiting):
+            waiting.append(seen.kept)
+            return seen(out)
+
+        want = [grads_of_mean(weights, t, lambda out: (out * torch.tensor([3.0, -2.0])).tanh())]
+        assert_close(accumulated(accum_no_sync, weights, t, last), want, name="your gradients")
+        got = sorted(call.shapes[0][0] for call in seen.calls)
+        assert_close(got, sorted(sizes), name="the number of samples in each call of the model")
+        assert_close(waiting, [0] * len(sizes), name="the number of graphs that wait for their backward at each call")
 with check("gradients are sent once", weight=3, observed=True, hint="When does DDP decide whether to send?"):
-    t = sharded([2] * 8, 1)
-    numbers = sum(p.numel() for p in make_net(0).parameters())
-    for got in accumulated(accum_no_sync, 0, [t[:4], t[4:]]):
-        assert got["sent"] <= numbers, f"{got['sent']} numbers were sent, for {numbers} parameters"
+    weights, t = drawn(make_net(0), 7), sharded([2] * 8, 1)
+    want = [float(sum(value.numel() for value in weights.values()))] * 2
+    got = numbers_sent(accum_no_sync, weights, [t[:4], t[4:]])
+    assert_close(got, want, rtol=0.2, name="how many numbers were sent")
 ### END HIDDEN TESTS
 
 # %% [markdown]
@@ -1133,9 +1240,10 @@ def shard(n: int, rank: int, world_size: int, epoch: int, train: bool) -> list[i
     """The indices, ints from 0 to n - 1, that this rank reads. n >= 1. Without any communication.
 
     train=True: ceil(n / world_size) indices on every rank. All ranks together have each index at least once, and
-    the numbers of times that two indices come differ by at most 1. Their order is random, another one in each epoch,
-    and the same whenever the call is the same. The global random state is not used or changed.
+    the numbers of times that two indices come differ by at most 1. All n are in a random order, drawn for each epoch
+    (for n = 1 there is only one), and the same whenever the call is the same. world_size may be larger than n.
     train=False: each index on exactly one rank. The numbers of indices on two ranks differ by at most one.
+    Global random states, of torch, Python and NumPy, are not used or changed.
     """
     ### BEGIN SOLUTION
     if not train:
@@ -1149,21 +1257,21 @@ def shard(n: int, rank: int, world_size: int, epoch: int, train: bool) -> list[i
 
 # %% given
 @probes.probe
-def shards_of(function, n, world_size, epoch, train):
-    """What each rank reads, and whether the global random state is as it was."""
-    before = torch.random.get_rng_state()
-    shards = [function(n, rank, world_size, epoch, train) for rank in range(world_size)]
-    return {"shards": shards, "same state": torch.equal(before, torch.random.get_rng_state())}
+def seeded(function, seed, *args):
+    """What function(*args) gives after the global generators got this seed, and what they draw next."""
+    torch.manual_seed(seed)
+    random.seed(seed)
+    np.random.seed(seed)
+    return function(*args), [torch.rand(()).item(), random.random(), float(np.random.rand())]
 
 
 # %% check: shard points=3
 with check("ten samples on four ranks: 3 each in training, 10 in all in evaluation", weight=2, required=True):
-    got = shards_of(shard, 10, 4, 0, True)["shards"]
-    assert_close([len(t) for t in got], [3, 3, 3, 3])
-    assert_close(sorted({index for t in got for index in t}), list(range(10)), name="the indices of all ranks")
-    got = shards_of(shard, 10, 4, 0, False)["shards"]
+    got = [shard(10, rank, 4, 0, True) for rank in range(4)]
+    assert_close([len(part) for part in got], [3, 3, 3, 3], name="the numbers of indices")
+    assert_close(sorted({index for part in got for index in part}), list(range(10)), name="the indices of all ranks")
     explain(
-        sorted(index for t in got for index in t),
+        sorted(index for rank in range(4) for index in shard(10, rank, 4, 0, False)),
         list(range(10)),
         {
             "in evaluation, samples that come twice count double": [0, 0, 1, 1, *range(2, 10)],
@@ -1171,43 +1279,60 @@ with check("ten samples on four ranks: 3 each in training, 10 in all in evaluati
         },
         name="the indices of all ranks, in order",
     )
+
+
 ### BEGIN HIDDEN TESTS
+def assert_padded(got, n):
+    """Equally many on each rank, and each index as often as any other, or once more."""
+    each = -(-n // len(got))
+    assert_close([len(part) for part in got], [each] * len(got), name="the numbers of indices")
+    counts = [sum(part.count(index) for part in got) for index in range(n)]
+    often, more = divmod(each * len(got), n)
+    assert_close(sorted(counts), [often] * (n - more) + [often + 1] * more, name="how often the indices come")
+
+
+def assert_divided(got, n):
+    """Each index once, and equally many on each rank, or one more."""
+    assert_close(sorted(index for part in got for index in part), list(range(n)), name="the indices of all ranks")
+    few, more = divmod(n, len(got))
+    sizes = [few] * (len(got) - more) + [few + 1] * more
+    assert_close(sorted(len(part) for part in got), sizes, name="the numbers of indices")
+
+
 with check(
     "training: equally many on each rank, no sample left out", weight=3, required=True, hint="What is ceil(n / N)?"
 ):
     for n, world_size in ((11, 3), (12, 4), (23, 5), (7, 1), (9, 2)):
-        got = shards_of(shard, n, world_size, 3, True)["shards"]
-        each = -(-n // world_size)
-        assert_close([len(t) for t in got], [each] * world_size, name="the numbers of indices")
-        counts = [sum(t.count(index) for t in got) for index in range(n)]
-        assert min(counts) >= 1, "an index is missing"
-        assert max(counts) - min(counts) <= 1, "an index is there more than once more often than another"
+        assert_padded([shard(n, rank, world_size, 3, True) for rank in range(world_size)], n)
 with check("fewer samples than ranks", weight=1, hint="How often must you repeat them?"):
-    for n, world_size in ((2, 5), (1, 4), (3, 8)):
-        got = shards_of(shard, n, world_size, 1, True)["shards"]
-        assert_close([len(t) for t in got], [1] * world_size, name="the numbers of indices")
-        counts = [sum(t.count(index) for t in got) for index in range(n)]
-        assert max(counts) - min(counts) <= 1, "an index is there more than once more often than another"
-        got = shards_of(shard, n, world_size, 1, False)["shards"]
-        assert_close(sorted(index for t in got for index in t), list(range(n)), name="the indices of all ranks")
+    for n, world_size in ((2, 5), (1, 4), (3, 8), (1, 1)):
+        assert_padded([shard(n, rank, world_size, 1, True) for rank in range(world_size)], n)
+        assert_divided([shard(n, rank, world_size, 1, False) for rank in range(world_size)], n)
 with check(
     "evaluation: each sample on exactly one rank", weight=3, required=True, hint="Who reads the padding of a sampler?"
 ):
     for n, world_size in ((11, 3), (13, 5), (8, 4), (7, 1)):
-        got = shards_of(shard, n, world_size, 2, False)["shards"]
-        assert_close(sorted(index for t in got for index in t), list(range(n)), name="the indices of all ranks")
-        assert max(map(len, got)) - min(map(len, got)) <= 1, "two ranks differ by more than one index"
+        assert_divided([shard(n, rank, world_size, 2, False) for rank in range(world_size)], n)
 with check("each epoch has an order of its own, the same on every call", weight=3, hint="What is your seed?"):
-    got = [shards_of(shard, 40, 2, number, True)["shards"] for number in range(4)]
-    assert_close(shards_of(shard, 40, 2, 2, True)["shards"], got[2], name="the second call of an epoch")
+    t = [[shard(40, rank, 2, number, True) for rank in range(2)] for number in range(4)]
+    for got in t:
+        assert_padded(got, 40)
+        assert sorted(got[0]) != got[0], "the indices are in order"
+    got = [shard(40, rank, 2, 2, True) for rank in range(2)]
+    assert_close(got, t[2], name="the second call of an epoch")
     for number in range(4):
         for other in range(number):
-            assert got[number] != got[other], "two epochs have the same order"
-            assert sorted(got[number][0]) != sorted(got[other][0]), "a rank has the same samples in two epochs"
-    assert sorted(got[0][0]) != got[0][0], "the indices are in order"
+            assert t[number] != t[other], "two epochs have the same order"
+            assert sorted(t[number][0]) != sorted(t[other][0]), "a rank has the same samples in two epochs"
 with check("the global random state is left alone", guard=True, hint="Which argument does randperm take?"):
-    for number in range(2):
-        assert_close(shards_of(shard, 15, 2, number, True)["same state"], True)
+    for number, train in ((0, True), (1, True), (2, False)):
+        drawn_next = [
+            torch.rand((), generator=torch.Generator().manual_seed(number)).item(),
+            random.Random(number).random(),
+            np.random.RandomState(number).rand(),
+        ]
+        want = [shard(15, 1, 2, number, train), drawn_next]
+        assert_close(seeded(shard, number, 15, 1, 2, number, train), want)
 ### END HIDDEN TESTS
 
 # %% [markdown]
@@ -1283,48 +1408,50 @@ def sync_moments(x: Tensor) -> tuple[Tensor, Tensor]:
 # %% check: sync_moments points=3
 with check("the four samples above: 7 and 26", weight=2, required=True):
     t = [torch.tensor([[1.0], [3.0]]), torch.tensor([[11.0], [13.0]])]
-    for got, _ in on_ranks(sync_moments, t):
-        assert_close(got[0], torch.tensor([7.0]), name="the mean")
-        explain(
-            got[1],
-            torch.tensor([26.0]),
-            {
-                "this is the mean of the ranks' variances": torch.tensor([1.0]),
-                "this divides by one row less than there are": torch.tensor([104 / 3]),
-            },
-            name="the variance",
-        )
+    explain(
+        on_ranks(sync_moments, t),
+        [[torch.tensor([7.0]), torch.tensor([26.0])]] * 2,
+        {
+            "this is the mean of the ranks' variances": [[torch.tensor([7.0]), torch.tensor([1.0])]] * 2,
+            "this divides by one row less than there are": [[torch.tensor([7.0]), torch.tensor([104 / 3])]] * 2,
+        },
+        name="your mean and variance",
+    )
+
+
 ### BEGIN HIDDEN TESTS
+def moments(parts):
+    """The mean and the variance of each column over the rows of all parts, in float64."""
+    rows = torch.cat(parts).double()
+    return [rows.mean(0).float(), rows.var(0, correction=0).float()]
+
+
 with check("three ranks with different numbers of rows", weight=3, required=True, hint="How much does a row count?"):
     t = [torch.randn(n, 4, generator=torch.Generator().manual_seed(n)) * n + n for n in (5, 2, 7)]
-    whole_x = torch.cat(t).double()
-    for got, _ in on_ranks(sync_moments, t):
-        assert_close(got[0], whole_x.mean(0).float(), name="the mean")
-        assert_close(got[1], whole_x.var(0, correction=0).float(), name="the variance", rtol=1e-4)
+    want = [moments(t)] * 3
+    assert_close(on_ranks(sync_moments, t), want, rtol=1e-4)
 with check("no rows on one rank, one row on the other", weight=2, hint="What is the mean of no rows?"):
-    t = [torch.zeros(0, 3), torch.tensor([[1.0, -2.0, 4.0]])]
-    for got, _ in on_ranks(sync_moments, t):
-        assert_close(got[0], t[1][0], name="the mean")
-        assert_close(got[1], torch.zeros(3), name="the variance", rtol=0, atol=1e-7)
+    for rank in range(2):
+        t = [torch.zeros(0, 3), torch.zeros(0, 3)]
+        t[rank] = torch.tensor([[1.0, -2.0, 4.0]])
+        want = [[t[rank][0].clone(), torch.zeros(3)]] * 2
+        assert_close(on_ranks(sync_moments, t), want, rtol=0, atol=1e-7)
 with check("a mean that is a thousand times the standard deviation", weight=2, hint="What is left of x**2 in float32?"):
     t = [torch.randn(6, 2, generator=torch.Generator().manual_seed(n)) + 1000 for n in (1, 2)]
-    whole_x = torch.cat(t).double()
-    for got, _ in on_ranks(sync_moments, t):
-        assert_close(got[0], whole_x.mean(0).float(), name="the mean")
-        assert_close(got[1], whole_x.var(0, correction=0).float(), name="the variance", rtol=1e-2)
+    want = [moments(t)] * 2
+    got = on_ranks(sync_moments, t)
+    assert_close(got, want, rtol=1e-2)
+    assert_close([mean for mean, _ in got], [mean for mean, _ in want], name="your means")
 with check("one rank alone", weight=1):
     for number in (4, 7):
         t = torch.randn(number, 3, generator=torch.Generator().manual_seed(number)) * 2 - 1
-        want = t.mean(0), t.var(0, correction=0)
-        got = on_ranks(sync_moments, [t])[0][0]
-        assert_close(got[0], want[0], name="the mean")
-        assert_close(got[1], want[1], name="the variance", rtol=1e-4)
+        want = [moments([t])]
+        assert_close(on_ranks(sync_moments, [t]), want, rtol=1e-4)
 with check("transposed inputs, which are not changed", guard=True):
     t = [torch.linspace(0, n, 6).reshape(2, 3).T for n in (1, 4)]
-    whole_x = torch.cat(t).double()
-    for number, (got, own) in enumerate(on_ranks(sync_moments, t)):
-        assert_close(got[1], whole_x.var(0, correction=0).float(), name="the variance", rtol=1e-4)
-        assert_close(own, [t[number]], name="your x")
+    want, before = [moments(t)] * 2, [x.clone() for x in t]
+    assert_close(on_ranks(sync_moments, t), want, rtol=1e-4)
+    assert_close(left_on_ranks(sync_moments, t), before, name="your x")
 ### END HIDDEN TESTS
 
 # %% [markdown]
@@ -1388,8 +1515,9 @@ print("devices", parallel.device_ids, " names", list(parallel.state_dict()))
 #
 # `make_model` and `dataset` are yours. Start it with `python -m torch.distributed.run --standalone --nproc_per_node=2
 # train.py`; `torchrun` is the same program under a shorter name. `init_process_group` reads the rank, the world size
-# and the address of rank 0 from the environment. Without `torchrun` you must set `MASTER_ADDR` and `MASTER_PORT`
-# yourself. `destroy_process_group` ends the group; many examples leave it out, and the sampler too.
+# and the address of rank 0 from the environment. Without `torchrun` you must set `MASTER_ADDR`, `MASTER_PORT`, `RANK`
+# and `WORLD_SIZE` yourself, or give rank and world size as arguments. `destroy_process_group` ends the group; many
+# examples leave it out, and the sampler too.
 #
 # Can a notebook start the processes? With `torch.multiprocessing.spawn(f, nprocs=2)` and an f from a cell, each process
 # prints `AttributeError: Can't get attribute 'f' on <module '__main__' (built-in)>`, and the call raises
