@@ -59,8 +59,10 @@ class Result(Model):
     """What one submission earned, and why.
 
     isolation: the layers that were between the submission and the grader. notes: what the door repaired and what limits
-    were hit, in words for the student and the instructor. key: a digest of all that this document depends on, by which
-    a submission that has been graded is known; empty where nobody asked for it.
+    were hit, in words for the student and the instructor. changed: names of the course's that the submission had bound
+    anew or patched when its checks began, as far as a look found: something to ask about, no verdict. key: a digest of
+    all that this document depends on, by which a submission that has been graded is known; empty where nobody asked
+    for it.
     """
 
     format: Literal["gradlab result 1"] = "gradlab result 1"
@@ -71,6 +73,7 @@ class Result(Model):
     versions: Versions
     isolation: tuple[str, ...]
     notes: tuple[str, ...] = ()
+    changed: tuple[str, ...] = ()
     cells: tuple[GradedCell, ...]
 
     def points_of(self, cell_id: str) -> float | None:

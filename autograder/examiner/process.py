@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import contextlib
+import re
 import socket
 import time
+from collections.abc import Sequence
 from typing import Any, Protocol
 
 from autograder.examiner.clock import Limit
@@ -14,6 +16,8 @@ from autograder.examiner.outputs import MAX_OUTPUTS, read_outputs
 from autograder.wire.frames import WireError, WireTimeout, receive, send
 
 ENDING_SECONDS = 1.0
+MAX_NAMES = 20
+NAME = re.compile(r"[\w.]{1,80}", re.ASCII)
 
 
 class Keeper(Protocol):
@@ -36,11 +40,14 @@ class StudentProcess:
         self.control, self.pid, self.keeper, self.forks = control, pid, keeper, forks
         self.ended, self.serves = "", False
 
-    def run(self, source: str, number: int, limit: Limit) -> list[dict[str, Any]]:
-        """The outputs of a cell. number: its execution count. Raises Stopped where it took too long or ended it."""
+    def run(self, source: str, number: int, limit: Limit, keep: Sequence[str] = ()) -> list[dict[str, Any]]:
+        """The outputs of a cell. number: its execution count. keep: names that it binds and that stay the course's.
+
+        Raises Stopped where it took too long or ended the process.
+        """
         try:
             effort = self.effort(limit.seconds)
-            self._ask(["run", source, number], effort.wall())
+            self._ask(["run", source, number, list(keep)], effort.wall())
             effort.wait(self.control)
             outputs = receive(self.control, effort.wall(), MAX_OUTPUTS)
         except WireTimeout:
@@ -48,6 +55,16 @@ class StudentProcess:
         except WireError:
             raise self._stop(self._how_it_ended()) from None
         return read_outputs(outputs)
+
+    def changed(self) -> list[str]:
+        """Names of the course's that the cells bound anew or patched, as the process says."""
+        try:
+            self._ask(["changed"], ENDING_SECONDS)
+            found = receive(self.control, ENDING_SECONDS)
+        except (WireError, Stopped):
+            return []
+        names = found if isinstance(found, list) else []
+        return [name for name in names[:MAX_NAMES] if isinstance(name, str) and NAME.fullmatch(name)]
 
     def effort(self, seconds: float) -> Effort:
         """A bound from now on for what the process, or a fork of it, is asked to do."""

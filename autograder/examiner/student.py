@@ -32,10 +32,11 @@ class Place(NamedTuple):
 
 
 class Cell(NamedTuple):
-    """A cell that ran. number: its execution count."""
+    """A cell that ran. number: its execution count. keep: names that it bound and that stay the course's."""
 
     source: str
     number: int
+    keep: tuple[str, ...] = ()
 
 
 Done = list[Cell | Place]  # the cells that ran, and the places between them, in their order
@@ -55,8 +56,10 @@ class Student:
         self._replay: Replay | None = None
         self._restarts: Counter[str] = Counter()
 
-    def run(self, source: str, number: int) -> list[dict[str, Any]]:
-        """The outputs of a cell. Raises Stopped where it took too long or ended the process.
+    def run(self, source: str, number: int, keep: tuple[str, ...] = ()) -> list[dict[str, Any]]:
+        """The outputs of a cell. keep: names that it binds and that stay the course's.
+
+        Raises Stopped where it took too long or ended the process.
 
         The process is then replaced: the cells before that one run again, it does not.
         """
@@ -65,13 +68,13 @@ class Student:
             self._replace()
         begun = time.monotonic()
         try:
-            outputs = self._process.run(source, number, limit)
+            outputs = self._process.run(source, number, limit, keep)
         except Stopped:
             self._try_to_replace()
             raise
         finally:
             self._seconds += time.monotonic() - begun
-        self._done.append(Cell(source, number))
+        self._done.append(Cell(source, number, keep))
         return outputs
 
     def mark(self, name: str) -> None:
@@ -93,6 +96,10 @@ class Student:
         except Stopped:
             self._leave_out_the_last_cell()
             raise
+
+    def changed(self) -> list[str]:
+        """Names of the course's that the cells bound anew or patched, as the process says."""
+        return self._process.changed()
 
     def share(self) -> None:
         """All cells have run: take the line that the places marked here share. Raises Stopped as keep() does."""
@@ -195,7 +202,7 @@ class Student:
         self._process = self._last = self._start()
         for done in self._done:
             if isinstance(done, Cell):
-                self._process.run(done.source, done.number, self._clock.cell())
+                self._process.run(done.source, done.number, self._clock.cell(), done.keep)
             elif done.name not in self._here and self._process.forks:
                 self._links[done.name] = self._process.fork(done.name, self._clock.check())
 
@@ -228,5 +235,5 @@ class Replay:
             done = self._done[self._position]
             self._position += 1
             if isinstance(done, Cell):
-                self.process.run(done.source, done.number, clock.cell())
+                self.process.run(done.source, done.number, clock.cell(), done.keep)
         return self.process.fork(name, clock.check())

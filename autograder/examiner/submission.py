@@ -13,6 +13,7 @@ import torch
 
 from autograder.examiner.cells import new_namespace
 from autograder.examiner.clock import Clock, Patience
+from autograder.examiner.course_names import names_to_keep
 from autograder.examiner.effects import Effects
 from autograder.examiner.link import ENDED, MAX_BYTES, STARVED, Link, Serves, Stopped
 from autograder.examiner.needed import needed
@@ -43,12 +44,14 @@ class Step:
 class Seen:
     """What came of a step: the outputs of the student process, or the outcomes of the checks.
 
-    stopped: the limit that a cell ran into, or how it ended its process.
+    stopped: the limit that a cell ran into, or how it ended its process. changed: of the last step, names of the
+    course's that the submission bound anew or patched.
     """
 
     outputs: list[dict[str, Any]] = field(default_factory=list)
     outcomes: list[Outcome] = field(default_factory=list)
     stopped: str = ""
+    changed: list[str] = field(default_factory=list)
 
 
 def examine(
@@ -76,19 +79,24 @@ def _run_cells(steps: Sequence[Step], exercises: Sequence[str], student: Student
     """Every cell in the student process, which keeps its state wherever the examiner will need it."""
     seen = {step.id: Seen() for step in steps}
     left, last = MAX_OF_SUBMISSION, Seen()
-    effects, beside = Effects(exercises), _beside_the_checks(steps)
+    effects, beside, keep = Effects(exercises), _beside_the_checks(steps), _names_to_keep(steps)
+    kept: set[str] = set()
     for step, defined in _with_names(steps, exercises):
         if step.kind != "check":
-            if not effects.leaves_alone(step.source, step.kind == "given"):
+            names = keep.get(step.id, ())
+            alone = effects.leaves_alone(step.source, step.kind == "given")
+            if not alone or kept.intersection(names):
                 _blame(last, student.keep)
+            kept.update(names)
             last = seen[step.id]
             try:
-                last.outputs, left = within(student.run(step.source, step.number), left)
+                last.outputs, left = within(student.run(step.source, step.number, names), left)
             except Stopped as stopped:
                 last.stopped = str(stopped)
                 last.outputs = [_error(str(stopped))]
         if step.kind == "check" or (step.kind == "given" and step.id in beside and uses(step.source, defined)):
             student.mark(step.id)
+    last.changed = student.changed()
     _blame(last, student.share)
     return seen
 
@@ -124,6 +132,13 @@ def _beside_the_checks(steps: Sequence[Step]) -> frozenset[str]:
     """The ids of given cells that run here too."""
     ours = [step for step in steps if step.kind in ("given", "check")]
     return frozenset(ours[place].id for place in needed(tuple((s.kind == "check", s.source) for s in ours)))
+
+
+def _names_to_keep(steps: Sequence[Step]) -> dict[str, tuple[str, ...]]:
+    """Given cell's id -> the names that it binds and that stay the course's when checks run."""
+    ours = [step for step in steps if step.kind in ("given", "check")]
+    names = names_to_keep(tuple((step.kind == "check", step.source) for step in ours))
+    return {step.id: kept for step, kept in zip(ours, names, strict=True) if step.kind == "given"}
 
 
 def _with_names(steps: Sequence[Step], exercises: Sequence[str]) -> Iterator[tuple[Step, list[str]]]:

@@ -61,6 +61,7 @@ def _result(submission: Any, course: Path, lab: str) -> SubmissionResult:
         needs_manual_grade=submission.needs_manual_grade,
         exercises=tuple(exercises),
         notes=document.notes if document else (),
+        changed=document.changed if document else (),
     )
 
 

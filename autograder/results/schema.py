@@ -27,7 +27,10 @@ class ExerciseResult(Model):
 
 
 class SubmissionResult(Model):
-    """One submission. `penalty` is nbgrader's for lateness, already taken from `points`."""
+    """One submission. `penalty` is nbgrader's for lateness, already taken from `points`.
+
+    changed: the course's names that it had bound anew, for the instructor.
+    """
 
     student: str
     lab: str
@@ -37,6 +40,7 @@ class SubmissionResult(Model):
     needs_manual_grade: bool = False
     exercises: tuple[ExerciseResult, ...] = ()
     notes: tuple[str, ...] = ()
+    changed: tuple[str, ...] = ()
 
     def points_of(self, name: str) -> float | None:
         return next((e.points for e in self.exercises if e.name == name), None)

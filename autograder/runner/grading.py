@@ -115,6 +115,7 @@ def grade_notebook(
         versions=_versions_on(device),
         isolation=tuple(warm.layers),
         notes=(*notes, *_limits(seen)),
+        changed=tuple(name for came in seen.values() for name in came.changed),
         cells=tuple(graded),
     )
 

@@ -19,6 +19,7 @@ import torch
 
 from autograder.student.calls import Calls
 from autograder.student.compiled import link_compiled
+from autograder.student.course_names import CourseNames
 from autograder.student.kernel import Kernel, Output
 from autograder.wire.frames import WireClosed, WireError, receive, send
 
@@ -38,8 +39,9 @@ def start(control: int, kernel: Kernel, compiled: str = "") -> None:
         with contextlib.suppress(OSError):  # without it, code is compiled anew
             link_compiled(Path(compiled), Path(os.environ["TORCHINDUCTOR_CACHE_DIR"]))
     channel = socket.socket(fileno=control)
+    course = CourseNames(kernel.namespace)
     send(channel, "ready")
-    serve(channel, kernel)
+    serve(channel, kernel, course)
 
 
 def bound_gpu_memory(most: int) -> None:
@@ -49,11 +51,12 @@ def bound_gpu_memory(most: int) -> None:
         torch.cuda.set_per_process_memory_fraction(min(1.0, most / total), number)
 
 
-def serve(control: socket.socket, kernel: Kernel) -> None:
-    """Answer ["run", source, execution count] with the outputs as JSON, ["fork"] (a socket comes with it) with the
-    fork's pid, and ["ping"] at all. ["serve"] (a socket comes with it) is the last thing that it takes.
+def serve(control: socket.socket, kernel: Kernel, course: CourseNames) -> None:
+    """Answer ["run", source, execution count, names] with the outputs as JSON, ["fork"] (a socket comes with it) with
+    the fork's pid, ["changed"] with names of the course's that are bound to something else, and ["ping"] at all.
+    ["serve"] (a socket comes with it) is the last thing that it takes.
 
-    Returns when the examiner hangs up.
+    names: those that are the course's when that cell has run. Returns when the examiner hangs up.
     """
     forks: list[int] = []
     while True:
@@ -61,15 +64,21 @@ def serve(control: socket.socket, kernel: Kernel) -> None:
         try:
             kind, *rest = receive(control)
             if kind == "run":
-                send(control, _as_json(kernel.run(*rest)))
+                source, number, names = rest
+                outputs = _as_json(kernel.run(source, number))
+                course.keep(names)
+                send(control, outputs)
+            elif kind == "changed":
+                send(control, course.changed())
             elif kind == "ping":
                 send(control, "ready")
             elif kind == "fork":
-                forks.append(_fork(control, kernel))
+                forks.append(_fork(control, kernel, course))
                 send(control, forks[-1])
             elif kind == "serve":
                 _, (descriptor, *_), _, _ = socket.recv_fds(control, 1, 1)
                 send(control, "ready")
+                course.restore()
                 serve_calls(socket.socket(fileno=descriptor), kernel.namespace)
                 return
         except WireClosed:
@@ -86,13 +95,14 @@ def _as_json(outputs: list[Output]) -> str:
         return json.dumps([{"output_type": "stream", "name": "stderr", "text": f"{reason}\n"}])
 
 
-def _fork(control: socket.socket, kernel: Kernel) -> int:
+def _fork(control: socket.socket, kernel: Kernel, course: CourseNames) -> int:
     _, (descriptor, *_), _, _ = socket.recv_fds(control, 1, 1)
     pid = os.fork()
     if pid == 0:
         control.close()
         with contextlib.suppress(BaseException):
             torch.set_num_threads(1)  # a thread pool does not survive a fork
+            course.restore()
             serve_calls(socket.socket(fileno=descriptor), kernel.namespace)
         os._exit(0)
     os.close(descriptor)

@@ -1,0 +1,91 @@
+"""What a notebook puts in the place of the course's names is undone before the checks ask, and is told."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+import pytest
+
+from autograder.examiner.clock import Patience
+from autograder.examiner.course_names import names_to_keep
+from autograder.examiner.submission import Step, examine
+from autograder.runner.warm import Warm
+from autograder.sandbox import available, strongest_level
+
+GIVEN = """
+import torch
+from labkit import check, probes
+
+factor = 2
+shown = torch.ones(3)
+
+def scaled(x):
+    return x * factor
+
+@probes.probe
+def asked(f, x):
+    return f(scaled(x))
+"""
+RIGHT = "def double(x):\n    return 2 * x\n"
+BLANK = "def double(x):\n    raise NotImplementedError\n"
+CHECK = 'with check("doubles"):\n    assert asked(double, 3) == 12\nwith check("again"):\n    assert asked(double, 1) == 4\n'
+CHECKS = (True, CHECK)
+
+
+@pytest.fixture(scope="module")
+def warm() -> Iterator[Warm]:
+    process = Warm(strongest_level(available()))
+    yield process
+    process.close()
+
+
+def graded(warm: Warm, answer: str, after: str = "") -> tuple[list[bool], list[str]]:
+    steps = [
+        Step("setup", "given", GIVEN),
+        Step("exercise-double", "student", answer),
+        Step("added", "student", after),
+        Step("check-double", "check", CHECK),
+    ]
+    seen = examine(steps, ["double"], warm.student, Patience())
+    return [o.passed for o in seen["check-double"].outcomes], [n for came in seen.values() for n in came.changed]
+
+
+def test_what_checks_use_and_what_that_reads_is_kept() -> None:
+    cells = ((False, GIVEN), CHECKS, (False, "def other():\n    return factor\n"))
+    assert names_to_keep(cells) == (("asked", "factor", "probes", "scaled"), (), ())
+
+
+def test_an_honest_notebook_changes_nothing(warm: Warm) -> None:
+    assert graded(warm, RIGHT, "import math\nshown = 3\ndef helper(x): return x\n") == ([True, True], [])
+
+
+def test_a_probe_that_was_redefined_is_the_courses_again(warm: Warm) -> None:
+    assert graded(warm, BLANK, "def asked(f, x):\n    return 4 * x\n") == ([False, False], ["asked"])
+
+
+def test_what_a_probe_uses_is_the_courses_too(warm: Warm) -> None:
+    """By accident too: a cell for trying things may bind any name."""
+    assert graded(warm, RIGHT, "factor = 100\n") == ([True, True], ["factor"])
+    assert graded(warm, RIGHT, "def scaled(x):\n    return 0\n") == ([True, True], ["scaled"])
+
+
+def test_what_was_patched_in_a_library_is_told_and_in_labkit_undone(warm: Warm) -> None:
+    patched = (
+        "import labkit.probes.dispatch, torch, builtins\ntorch.relu = 1\nbuiltins.sum = max\nlabkit.probes.saved = 2\n"
+    )
+    passed, changed = graded(warm, RIGHT, patched)
+    assert passed == [True, True] and {"torch.relu", "builtins.sum", "labkit.probes.saved"} <= set(changed)
+
+
+def test_the_names_are_as_they_were_at_each_check_cell(warm: Warm) -> None:
+    """A given cell further down may bind a name anew: the checks above it see the earlier value."""
+    steps = [
+        Step("setup", "given", GIVEN),
+        Step("exercise-double", "student", RIGHT),
+        Step("check-double", "check", CHECK),
+        Step("later", "given", "factor = 10\n"),
+        Step("exercise-triple", "student", "state = []\ndef triple(x):\n    state.append(1)\n    return 3 * x\n"),
+        Step("check-triple", "check", 'with check("triples"):\n    assert asked(triple, 1) == 30\n'),
+    ]
+    seen = examine(steps, ["double", "triple"], warm.student, Patience())
+    assert [o.passed for name in ("check-double", "check-triple") for o in seen[name].outcomes] == [True] * 3
