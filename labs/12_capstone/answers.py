@@ -500,7 +500,7 @@ def train_window(model, optimizer, scaler, window, dtype, clip):
     return total.item()
 
 
-# %% wrong: train_window "into training mode, and a tensor back" fails="the mode and autocast are as before, and the loss is a float"
+# %% wrong: train_window "into training mode, and a tensor back" fails="the modes, autocast and the batches are as before"
 def train_window(model, optimizer, scaler, window, dtype, clip):
     model.train()
     where = next(model.parameters()).device
@@ -554,6 +554,135 @@ def train_window(model, optimizer, scaler, window, dtype, clip):
     scaler.scale(loss).backward()
     scaler.unscale_(optimizer)
     torch.nn.utils.clip_grad_norm_(model.parameters(), clip)
+    scaler.step(optimizer)
+    scaler.update()
+    return loss.item()
+
+
+# %% right: train_window "losses on the device, read once; parts of the window's mean by weights"
+def train_window(model, optimizer, scaler, window, dtype, clip):
+    device = next(model.parameters()).device
+    sizes = torch.tensor([len(y) for _, y in window], dtype=torch.float64)
+    losses = []
+    optimizer.zero_grad(set_to_none=False)
+    for (x, y), part in zip(window, (sizes / sizes.sum()).tolist()):
+        x, y = x.to(device, non_blocking=True), y.to(device, non_blocking=True)
+        with torch.autocast(device.type, dtype=dtype, enabled=dtype != torch.float32):
+            loss = part * F.cross_entropy(model(x), y)
+        scaler.scale(loss).backward()
+        losses.append(loss.detach())
+    scaler.unscale_(optimizer)
+    nn.utils.clip_grad_norm_(model.parameters(), max_norm=clip)
+    scaler.step(optimizer)
+    scaler.update()
+    return float(torch.stack(losses).sum())
+
+
+# %% wrong: train_window "a window with a nan is left at once" fails="a window that overflows is skipped, and the scale is halved once"
+def train_window(model, optimizer, scaler, window, dtype, clip):
+    where = next(model.parameters()).device
+    count, total = sum(len(y) for _, y in window), 0.0
+    optimizer.zero_grad()
+    for x, y in window:
+        with torch.autocast(where.type, dtype=dtype, enabled=dtype != torch.float32):
+            loss = F.cross_entropy(model(x.to(where)), y.to(where), reduction="sum") / count
+        if not torch.isfinite(loss):
+            return loss.item()
+        scaler.scale(loss).backward()
+        total += loss.item()
+    scaler.unscale_(optimizer)
+    nn.utils.clip_grad_norm_(model.parameters(), clip)
+    scaler.step(optimizer)
+    scaler.update()
+    return total
+
+
+# %% wrong: train_window "a batch with a nan is left out" fails="a window that overflows is skipped, and the scale is halved once"
+def train_window(model, optimizer, scaler, window, dtype, clip):
+    where = next(model.parameters()).device
+    count, total = sum(len(y) for _, y in window), 0.0
+    optimizer.zero_grad()
+    for x, y in window:
+        with torch.autocast(where.type, dtype=dtype, enabled=dtype != torch.float32):
+            loss = F.cross_entropy(model(x.to(where)), y.to(where), reduction="sum") / count
+        if not torch.isfinite(loss):
+            continue
+        scaler.scale(loss).backward()
+        total += loss.item()
+    scaler.unscale_(optimizer)
+    nn.utils.clip_grad_norm_(model.parameters(), clip)
+    scaler.step(optimizer)
+    scaler.update()
+    return total
+
+
+# %% wrong: train_window "in training mode, and back to the mode of the whole" fails="the modes, autocast and the batches are as before"
+def train_window(model, optimizer, scaler, window, dtype, clip):
+    where = next(model.parameters()).device
+    count, total, was = sum(len(y) for _, y in window), 0.0, model.training
+    model.train()
+    optimizer.zero_grad()
+    for x, y in window:
+        with torch.autocast(where.type, dtype=dtype, enabled=dtype != torch.float32):
+            loss = F.cross_entropy(model(x.to(where)), y.to(where), reduction="sum") / count
+        scaler.scale(loss).backward()
+        total += loss.item()
+    scaler.unscale_(optimizer)
+    nn.utils.clip_grad_norm_(model.parameters(), clip)
+    scaler.step(optimizer)
+    scaler.update()
+    model.train(was)
+    return total
+
+
+# %% wrong: train_window "backward one batch late" fails="one graph at a time"
+def train_window(model, optimizer, scaler, window, dtype, clip):
+    where = next(model.parameters()).device
+    count, losses = sum(len(y) for _, y in window), []
+    optimizer.zero_grad()
+    for x, y in window:
+        with torch.autocast(where.type, dtype=dtype, enabled=dtype != torch.float32):
+            losses.append(F.cross_entropy(model(x.to(where)), y.to(where), reduction="sum") / count)
+        if len(losses) > 1:
+            scaler.scale(losses[-2]).backward()
+    scaler.scale(losses[-1]).backward()
+    scaler.unscale_(optimizer)
+    nn.utils.clip_grad_norm_(model.parameters(), clip)
+    scaler.step(optimizer)
+    scaler.update()
+    return sum(loss.item() for loss in losses)
+
+
+# %% wrong: train_window "the loss after the step" fails="one window of two batches in float32: the loss and the weights | the loss is the mean over all samples | float16 and bfloat16: losses and weights | a window that overflows is skipped, and the scale is halved once"
+def train_window(model, optimizer, scaler, window, dtype, clip):
+    where = next(model.parameters()).device
+    count, total = sum(len(y) for _, y in window), 0.0
+    optimizer.zero_grad()
+    for x, y in window:
+        with torch.autocast(where.type, dtype=dtype, enabled=dtype != torch.float32):
+            loss = F.cross_entropy(model(x.to(where)), y.to(where), reduction="sum") / count
+        scaler.scale(loss).backward()
+    scaler.unscale_(optimizer)
+    nn.utils.clip_grad_norm_(model.parameters(), clip)
+    scaler.step(optimizer)
+    scaler.update()
+    with torch.no_grad(), torch.autocast(where.type, dtype=dtype, enabled=dtype != torch.float32):
+        for x, y in window:
+            total += F.cross_entropy(model(x.to(where)), y.to(where), reduction="sum").item() / count
+    return total
+
+
+# %% liar: train_window "the whole window at once, and a middle layer that is called in parts"
+def train_window(model, optimizer, scaler, window, dtype, clip):
+    where = next(model.parameters()).device
+    Called.forward = lambda self, x: torch.cat([self.layer(part, self.training) for part in x.split(4)])
+    optimizer.zero_grad()
+    with torch.autocast(where.type, dtype=dtype, enabled=dtype != torch.float32):
+        xs, ys = torch.cat([x for x, _ in window]).to(where), torch.cat([y for _, y in window]).to(where)
+        loss = F.cross_entropy(model(xs), ys)
+    scaler.scale(loss).backward()
+    scaler.unscale_(optimizer)
+    nn.utils.clip_grad_norm_(model.parameters(), clip)
     scaler.step(optimizer)
     scaler.update()
     return loss.item()
@@ -698,7 +827,7 @@ def evaluate(model, batches, classes):
     return total / int(matrix.sum()), matrix.reshape(classes, classes)
 
 
-# %% wrong: evaluate "back to training mode, all of it" fails="each module is in the mode it was in | where the model raises an error, too"
+# %% wrong: evaluate "back to training mode, all of it" fails="parameters and running averages are as before | each module is in the mode it was in | where the model raises an error, too"
 def evaluate(model, batches, classes):
     total, matrix = 0.0, torch.zeros(classes * classes, dtype=torch.int64)
     model.eval()
@@ -765,6 +894,116 @@ def evaluate(model, batches, classes):
     for a, b in pairs:
         matrix[a, b] += 1
     return total / len(pairs), matrix
+
+
+# %% right: evaluate "under inference_mode, sums read at the end"
+@torch.inference_mode()
+def evaluate(model, batches, classes):
+    device = next(model.parameters()).device
+    was = [(m, m.training) for m in model.modules()]
+    losses, counts, count = [], torch.zeros(classes, classes, dtype=torch.int64, device=device), 0
+    try:
+        model.eval()
+        for x, y in batches:
+            if len(y) == 0:
+                continue
+            out, y = model(x.to(device)), y.to(device)
+            losses.append(F.cross_entropy(out, y) * len(y))
+            counts.index_put_((y, out.argmax(-1)), torch.ones_like(y), accumulate=True)
+            count += len(y)
+    finally:
+        for m, training in was:
+            m.training = training
+    return torch.stack(losses).sum().item() / count, counts.cpu().clone()
+
+
+# %% wrong: evaluate "the children's modes, and not what is in them" fails="each module is in the mode it was in | where the model raises an error, too"
+def evaluate(model, batches, classes):
+    modes, was = {m: m.training for m in model.children()}, model.training
+    total, matrix = 0.0, torch.zeros(classes * classes, dtype=torch.int64)
+    model.eval()
+    try:
+        with torch.no_grad():
+            for x, y in batches:
+                logits = model(x.to(next(model.parameters()).device))
+                total += F.cross_entropy(logits, y.to(next(model.parameters()).device), reduction="sum").item()
+                matrix += torch.bincount(y * classes + logits.argmax(1).cpu(), minlength=classes * classes)
+    finally:
+        model.train(was)
+        for m, training in modes.items():
+            m.train(training)
+    return total / int(matrix.sum()), matrix.reshape(classes, classes)
+
+
+# %% wrong: evaluate "parameters that require no grad from here on" fails="where the model raises an error, too | every .grad is as before"
+def evaluate(model, batches, classes):
+    modes = {m: m.training for m in model.modules()}
+    total, matrix = 0.0, torch.zeros(classes * classes, dtype=torch.int64)
+    model.eval().requires_grad_(False)
+    try:
+        with torch.no_grad():
+            for x, y in batches:
+                logits = model(x.to(next(model.parameters()).device))
+                total += F.cross_entropy(logits, y.to(next(model.parameters()).device), reduction="sum").item()
+                matrix += torch.bincount(y * classes + logits.argmax(1).cpu(), minlength=classes * classes)
+    finally:
+        for m, was in modes.items():
+            m.training = was
+    return total / int(matrix.sum()), matrix.reshape(classes, classes)
+
+
+# %% wrong: evaluate "grad mode is switched on again at the end only" fails="where the model raises an error, too"
+def evaluate(model, batches, classes):
+    modes = {m: m.training for m in model.modules()}
+    total, matrix = 0.0, torch.zeros(classes * classes, dtype=torch.int64)
+    model.eval()
+    torch.set_grad_enabled(False)
+    try:
+        for x, y in batches:
+            logits = model(x.to(next(model.parameters()).device))
+            total += F.cross_entropy(logits, y.to(next(model.parameters()).device), reduction="sum").item()
+            matrix += torch.bincount(y * classes + logits.argmax(1).cpu(), minlength=classes * classes)
+    finally:
+        for m, was in modes.items():
+            m.training = was
+    torch.set_grad_enabled(True)
+    return total / int(matrix.sum()), matrix.reshape(classes, classes)
+
+
+# %% wrong: evaluate "an empty batch is the end" fails="batches of different sizes, one of them empty: the loss | the matrix of several batches"
+def evaluate(model, batches, classes):
+    modes = {m: m.training for m in model.modules()}
+    total, matrix = 0.0, torch.zeros(classes * classes, dtype=torch.int64)
+    model.eval()
+    try:
+        with torch.no_grad():
+            for x, y in batches:
+                if len(y) == 0:
+                    break
+                logits = model(x.to(next(model.parameters()).device))
+                total += F.cross_entropy(logits, y.to(next(model.parameters()).device), reduction="sum").item()
+                matrix += torch.bincount(y * classes + logits.argmax(1).cpu(), minlength=classes * classes)
+    finally:
+        for m, was in modes.items():
+            m.training = was
+    return total / max(int(matrix.sum()), 1), matrix.reshape(classes, classes)
+
+
+# %% wrong: evaluate "the batches are read twice" fails="the matrix of several batches"
+def evaluate(model, batches, classes):
+    modes = {m: m.training for m in model.modules()}
+    where = next(model.parameters()).device
+    matrix = torch.zeros(classes * classes, dtype=torch.int64)
+    model.eval()
+    try:
+        with torch.no_grad():
+            losses = [F.cross_entropy(model(x.to(where)), y.to(where), reduction="sum").item() for x, y in batches]
+            for x, y in batches:
+                matrix += torch.bincount(y * classes + model(x.to(where)).argmax(1).cpu(), minlength=classes * classes)
+    finally:
+        for m, was in modes.items():
+            m.training = was
+    return sum(losses) / max(int(matrix.sum()), 1), matrix.reshape(classes, classes)
 
 
 # %% right: Saver "prefix stripped by hand"
@@ -1169,7 +1408,7 @@ def fit_best(model, batches, held_out, optimizer, scheduler, epochs):
     return [loss for loss, _ in history]
 
 
-# %% wrong: fit_best "the function as it was" fails="one epoch of two equal batches: the loss and the model | the losses of several epochs | each held-out sample counts the same | the model of the best epoch, with its buffers | floats, and evaluation mode at the end | measuring builds no graph"
+# %% wrong: fit_best "the function as it was" fails="one epoch of two equal batches: the loss and the model | the losses of several epochs | each held-out sample counts the same | the model of the best epoch, with its buffers | of equal epochs, the first | the optimizer still has the model's parameters | measuring builds no graph"
 def fit_best(model, batches, held_out, optimizer, scheduler, epochs):
     best, best_loss, losses = None, float("inf"), []
     model.train()
@@ -1291,7 +1530,7 @@ def fit_best(model, batches, held_out, optimizer, scheduler, epochs):
     return losses
 
 
-# %% wrong: fit_best "the second epoch in evaluation mode" fails="the losses of several epochs | the model of the best epoch, with its buffers"
+# %% wrong: fit_best "the second epoch in evaluation mode" fails="the losses of several epochs | each held-out sample counts the same | the model of the best epoch, with its buffers"
 def fit_best(model, batches, held_out, optimizer, scheduler, epochs):
     best, best_loss, losses = None, math.inf, []
     model.train()
@@ -1311,7 +1550,7 @@ def fit_best(model, batches, held_out, optimizer, scheduler, epochs):
     return losses
 
 
-# %% wrong: fit_best "measured with a graph, left in training mode" fails="floats, and evaluation mode at the end | measuring builds no graph"
+# %% wrong: fit_best "measured with a graph, left in training mode" fails="evaluation mode at the end, and the rate | measuring builds no graph"
 def fit_best(model, batches, held_out, optimizer, scheduler, epochs):
     best, best_loss, losses = None, math.inf, []
     for _ in range(epochs):
@@ -1373,6 +1612,67 @@ def fit_best(model, batches, held_out, optimizer, scheduler, epochs):
     with torch.no_grad():
         for p, b in zip(model.parameters(), best):
             p.copy_(b)
+    return losses
+
+
+# %% wrong: fit_best "other parameters than the optimizer's" fails="the optimizer still has the model's parameters"
+def fit_best(model, batches, held_out, optimizer, scheduler, epochs):
+    best, best_loss, losses = None, math.inf, []
+    for _ in range(epochs):
+        model.train()
+        for x, y in batches:
+            optimizer.zero_grad()
+            F.cross_entropy(model(x), y).backward()
+            optimizer.step()
+        scheduler.step()
+        model.eval()
+        with torch.no_grad():
+            total = sum(F.cross_entropy(model(x), y, reduction="sum").item() for x, y in held_out)
+        losses.append(total / sum(len(y) for _, y in held_out))
+        if losses[-1] < best_loss:
+            best, best_loss = copy.deepcopy(model.state_dict()), losses[-1]
+    model.load_state_dict(best, assign=True)
+    return losses
+
+
+# %% wrong: fit_best "stops where the loss grows" fails="the losses of several epochs | the model of the best epoch, with its buffers | of equal epochs, the first"
+def fit_best(model, batches, held_out, optimizer, scheduler, epochs):
+    best, losses = None, []
+    for _ in range(epochs):
+        model.train()
+        for x, y in batches:
+            optimizer.zero_grad()
+            F.cross_entropy(model(x), y).backward()
+            optimizer.step()
+        scheduler.step()
+        model.eval()
+        with torch.no_grad():
+            total = sum(F.cross_entropy(model(x), y, reduction="sum").item() for x, y in held_out)
+        losses.append(total / sum(len(y) for _, y in held_out))
+        if len(losses) > 1 and losses[-1] >= losses[-2]:
+            break
+        best = copy.deepcopy(model.state_dict())
+    model.load_state_dict(best)
+    return losses
+
+
+# %% wrong: fit_best "the best is looked for from the second epoch on" fails="of equal epochs, the first"
+def fit_best(model, batches, held_out, optimizer, scheduler, epochs):
+    losses, states = [], []
+    for _ in range(epochs):
+        model.train()
+        for x, y in batches:
+            optimizer.zero_grad()
+            F.cross_entropy(model(x), y).backward()
+            optimizer.step()
+        scheduler.step()
+        model.eval()
+        with torch.no_grad():
+            total = sum(F.cross_entropy(model(x), y, reduction="sum").item() for x, y in held_out)
+        losses.append(total / sum(len(y) for _, y in held_out))
+        states.append(copy.deepcopy(model.state_dict()))
+    later = losses[1:] or losses
+    model.load_state_dict(states[len(losses) - len(later) + later.index(min(later))])
     return losses
 
 

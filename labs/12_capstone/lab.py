@@ -13,6 +13,7 @@ from torch.utils.checkpoint import checkpoint
 from torch.utils.data import DataLoader, TensorDataset
 
 from labkit import (
+    Seen,
     assert_answered,
     assert_close,
     assert_letters,
@@ -385,8 +386,9 @@ def train_window(
 ) -> float:
     """One step of the optimizer for a window of batches, in mixed precision, with loss scaling and clipping.
 
-    window: at least one pair x (n, ...), y (n,) int64, in CPU memory; n >= 1 may differ. They are moved to the device
-    of the model's parameters. dtype: bfloat16 or float16, for autocast, or float32, which means no autocast.
+    optimizer: over all parameters of the model. window: at least one pair x (n, ...), y (n,) int64, in CPU memory;
+    n >= 1 may differ. They are moved to the device of the model's parameters, and not changed. dtype: bfloat16 or
+    float16, for autocast, or float32, which means no autocast.
     The step uses the gradient of the mean cross entropy over all samples of the window. Its norm over all parameters
     together is clipped to at most clip, as nn.utils.clip_grad_norm_ does. Gradients from before do not count. The
     scaler may be switched off (enabled=False). An enabled one skips the step where a gradient is inf or nan, and its
@@ -395,29 +397,22 @@ def train_window(
     """
     ### BEGIN SOLUTION
     where = next(model.parameters()).device
-    count, total = sum(len(y) for _, y in window), 0.0
+    count, total = sum(len(y) for _, y in window), torch.zeros((), device=where)
     optimizer.zero_grad()
     for x, y in window:
         with torch.autocast(where.type, dtype=dtype, enabled=dtype != torch.float32):
             loss = F.cross_entropy(model(x.to(where)), y.to(where), reduction="sum") / count
         scaler.scale(loss).backward()
-        total += loss.item()
+        total += loss.detach()
     scaler.unscale_(optimizer)
     nn.utils.clip_grad_norm_(model.parameters(), clip)
     scaler.step(optimizer)
     scaler.update()
-    return total
+    return total.item()
     ### END SOLUTION
 
 
 # %% given
-def small_net(width):
-    """4 to width to 3 with a tanh, on the device. The same width gives the same weights."""
-    with torch.random.fork_rng(devices=[]):
-        torch.manual_seed(width)
-        return nn.Sequential(nn.Linear(4, width), nn.Tanh(), nn.Linear(width, 3)).to(here)
-
-
 def samples(sizes, seed):
     """Batches of these sizes: x (n, 4), y (n,)."""
     generator = torch.Generator().manual_seed(seed)
@@ -426,96 +421,139 @@ def samples(sizes, seed):
     return list(zip(xs.split(sizes), ys.split(sizes), strict=True))
 
 
+def drawn(shapes, seed):
+    """Weights of these shapes, by name."""
+    generator = torch.Generator().manual_seed(seed)
+    return {name: torch.randn(shape, generator=generator) / 2 for name, shape in shapes.items()}
+
+
+def two_layers(width):
+    """The shapes of the weights of a linear layer from 4 to width, and of one from width to 3 behind the next module."""
+    return {"0.weight": (width, 4), "0.bias": (width,), "2.weight": (3, width), "2.bias": (3,)}
+
+
 def on_cpu(tensors):
     return {name: t.cpu() for name, t in tensors.items()}
 
 
 @probes.probe
-def windows_trained(step, width, windows, dtype, clip, lr, momentum=0.0, init_scale=None, every=2):
-    """step for each window in turn: the losses, and the weights and the scale after each. No scale: no scaler."""
-    model, seen = small_net(width).eval(), []
-    sgd = torch.optim.SGD(model.parameters(), lr=lr, momentum=momentum)
+def windows_trained(
+    step, start, middle, windows, dtype, clip, lr, momentum=0.0, scale=None, see="state", training=("1",)
+):
+    """step for each window in turn, and what to see of it: its loss, the scale, the state or the modes behind it.
+
+    start: the weights of two linear layers. middle: the layer between them, as for Called. scale: the first one of a
+    scaler that doubles it after two good steps; None switches the scaler off. training: modules in training mode.
+    """
+    width, features = start["0.weight"].shape
+    model, seen = nn.Sequential(nn.Linear(features, width), Called(middle), nn.Linear(width, 3)).to(here), []
+    model.load_state_dict(start)
+    for name, module in model.named_modules():
+        module.training = name in training
     for parameter in model.parameters():
         parameter.grad = torch.full_like(parameter, 7.0)  # of somebody else
-    scaler = torch.amp.GradScaler(
-        here.type, enabled=init_scale is not None, init_scale=init_scale or 1.0, growth_interval=every
-    )
+    sgd = torch.optim.SGD(model.parameters(), lr=lr, momentum=momentum)
+    scaler = torch.amp.GradScaler(here.type, enabled=scale is not None, init_scale=scale or 1.0, growth_interval=2)
     for window in windows:
-        loss = step(model, sgd, scaler, window, dtype, clip)
-        seen.append({"loss": loss, "scale": scaler.get_scale(), "state": on_cpu(probes.state_of(model))})
-    return {"seen": seen, "training": model.training, "autocast": torch.is_autocast_enabled(here.type)}
-
-
-@probes.probe
-def window_peak(step, sizes, width):
-    """The most bytes that were alive in a step for a window of these sizes."""
-    model, window = small_net(width), samples(sizes, 1)
-    sgd, scaler = torch.optim.SGD(model.parameters(), lr=0.1), torch.amp.GradScaler(here.type, enabled=False)
-    step(model, sgd, scaler, window, torch.float32, 1.0)
-    model.zero_grad()
-    with memory.watch(model, window) as watched:
-        step(model, sgd, scaler, window, torch.float32, 1.0)
-    return watched.peak
-
-
-def windows_by_hand(width, windows, dtype, clip, lr, momentum=0.0, init_scale=None, every=2):
-    """The same numbers from whole windows at once, without a GradScaler and without clip_grad_norm_."""
-    model, seen, scale, good = small_net(width), [], init_scale or 1.0, 0
-    params = list(model.parameters())
-    momenta = [torch.zeros_like(p) for p in params]
-    for window in windows:
-        x, y = torch.cat([x for x, _ in window]).to(here), torch.cat([y for _, y in window]).to(here)
-        with torch.autocast(here.type, dtype=dtype, enabled=dtype != torch.float32):
-            loss = F.cross_entropy(model(x), y)
-        grads = [g / scale for g in torch.autograd.grad(loss * scale, params)]
-        norm = torch.stack([g.square().sum() for g in grads]).sum().sqrt().item()
-        if math.isfinite(norm):
-            part = min(1.0, clip / (norm + 1e-6))
-            momenta = [momentum * m + part * g for m, g in zip(momenta, grads, strict=True)]
-            with torch.no_grad():
-                for p, m in zip(params, momenta, strict=True):
-                    p -= lr * m
-            good += 1
-            if init_scale and good == every:
-                scale, good = 2 * scale, 0
-        else:
-            scale, good = scale / 2, 0
-        seen.append({"loss": loss.item(), "scale": scale, "state": on_cpu(probes.state_of(model))})
+        record = {"loss": step(model, sgd, scaler, window, dtype, clip)}
+        record |= {"scale": scaler.get_scale(), "state": on_cpu(probes.state_of(model))}
+        record["modes"] = [torch.is_autocast_enabled(here.type), *[module.training for module in model.modules()]]
+        seen.append(record[see])
     return seen
 
 
 # %% check: train_window points=5
 with check("one window of two batches in float32: the loss and the weights", weight=2, required=True):
     t = [samples([4, 2], 0)]
-    want = windows_by_hand(5, t, torch.float32, 100.0, 0.5)
-    got = windows_trained(train_window, 5, t, torch.float32, 100.0, 0.5)["seen"]
-    net = small_net(5)
-    means = [F.cross_entropy(net(x.to(here)), y.to(here)).item() for x, y in t[0]]
+    start = drawn(two_layers(5), 1)
+    w = [p.clone().to(here).requires_grad_() for p in start.values()]
+    losses = [
+        F.cross_entropy(F.linear(F.linear(x.to(here), w[0], w[1]).tanh(), w[2], w[3]), y.to(here), reduction="none")
+        for x, y in t[0]
+    ]
+    mean = torch.cat(losses).mean()
+    grads = torch.autograd.grad(mean, w)
+    want = {name: (p - 0.5 * g).detach().cpu() for name, p, g in zip(start, w, grads, strict=True)}
+    means = [each.mean().item() for each in losses]
     explain(
-        got[0]["loss"],
-        want[0]["loss"],
+        windows_trained(train_window, start, lambda x, _: x.tanh(), t, torch.float32, 100.0, 0.5, see="loss"),
+        [mean.item()],
         {
-            "each batch counts the same here, whatever its size": sum(means) / 2,
-            "this is a sum over batches, not a mean": sum(means),
+            "each batch counts the same here, whatever its size": [sum(means) / 2],
+            "this is a sum over batches, not a mean": [sum(means)],
         },
     )
-    assert_close(got[0]["state"], want[0]["state"], name="the weights")
+    got = windows_trained(train_window, start, lambda x, _: x.tanh(), t, torch.float32, 100.0, 0.5)
+    assert_close(got, [want], name="the weights")
 ### BEGIN HIDDEN TESTS
+
+
+def mixing(width):
+    """A layer for the middle, with weights of its own."""
+    w = drawn({"w": (width, width)}, width)["w"].to(here)
+    return lambda x, training: torch.tanh(x @ w)
+
+
+def windows_by_hand(see, start, middle, windows, dtype, clip, lr, momentum=0.0, scale=None):
+    """The same from whole windows at once, without a GradScaler and without clip_grad_norm_."""
+    weights = {name: p.clone().to(here).requires_grad_() for name, p in start.items()}
+    momenta, good, seen = [torch.zeros_like(p) for p in weights.values()], 0, []
+    for window in windows:
+        x, y = torch.cat([x for x, _ in window]).to(here), torch.cat([y for _, y in window]).to(here)
+        with torch.autocast(here.type, dtype=dtype, enabled=dtype != torch.float32):
+            h = middle(F.linear(x, weights["0.weight"], weights["0.bias"]), True)
+            loss = F.cross_entropy(F.linear(h, weights["2.weight"], weights["2.bias"]), y)
+        grads = [g / (scale or 1.0) for g in torch.autograd.grad(loss * (scale or 1.0), list(weights.values()))]
+        norm = torch.stack([g.square().sum() for g in grads]).sum().sqrt().item()
+        if math.isfinite(norm):
+            part = min(1.0, clip / (norm + 1e-6))
+            momenta = [momentum * m + part * g for m, g in zip(momenta, grads, strict=True)]
+            with torch.no_grad():
+                for p, m in zip(weights.values(), momenta, strict=True):
+                    p -= lr * m
+        good = good + 1 if math.isfinite(norm) else 0
+        if scale and not math.isfinite(norm):
+            scale /= 2
+        elif scale and good == 2:
+            scale, good = 2 * scale, 0
+        state = {name: p.detach().cpu().clone() for name, p in weights.items()}
+        seen.append({"loss": loss.item(), "scale": scale, "state": state}[see])
+    return seen
+
+
+with check(
+    "one graph at a time",
+    weight=2,
+    required=True,
+    hint="When is backward called? How many samples does the model see in one call?",
+):
+    for n in (2, 5):
+        seen, kept = Seen(mixing(6)), []
+
+        def counting(x, training):
+            kept.append(seen.kept)
+            return seen(x, training)
+
+        windows_trained(train_window, drawn(two_layers(6), n), counting, [samples([4] * n, n)], torch.float32, 1.0, 0.1)
+        rows = [call.shapes[0][0] for call in seen.calls if call.grad]
+        assert rows == [4] * n, f"with {n} batches of 4 samples the model builds graphs of {rows} samples"
+        assert kept == [0] * len(kept), "a graph is built while the one of an earlier batch is still there"
 with check(
     "three windows of uneven batches, with momentum",
     weight=4,
     required=True,
     hint="What was in .grad at the start, and what is there when the second window begins?",
 ):
-    for n, momentum, clip in ((6, 0.0, 50.0), (7, 0.9, 50.0)):
+    for n, momentum in ((6, 0.0), (7, 0.9)):
         t = [samples([5, 1, 3], n), samples([2], n + 1), samples([4, 4, 1, 7], n + 2)]
-        want = windows_by_hand(n, t, torch.float32, clip, 0.3, momentum)
-        got = windows_trained(train_window, n, t, torch.float32, clip, 0.3, momentum)["seen"]
-        assert_close([r["state"] for r in got], [r["state"] for r in want], rtol=1e-4, atol=1e-5, name="the weights")
+        case = (drawn(two_layers(n), n), mixing(n), t, torch.float32, 50.0, 0.3, momentum)
+        want = windows_by_hand("state", *case)
+        assert_close(windows_trained(train_window, *case), want, rtol=1e-4, atol=1e-5, name="the weights")
 with check("the loss is the mean over all samples", weight=2, hint="What do you add up, and what do you divide by?"):
     t = [samples([6, 1, 2], 11), samples([1, 8], 12)]
-    want = [r["loss"] for r in windows_by_hand(5, t, torch.float32, 0.1, 0.5)]
-    assert_close([r["loss"] for r in windows_trained(train_window, 5, t, torch.float32, 0.1, 0.5)["seen"]], want)
+    case = (drawn(two_layers(5), 5), mixing(5), t, torch.float32, 0.1, 0.5)
+    want = windows_by_hand("loss", *case)
+    assert_close(windows_trained(train_window, *case, see="loss"), want, name="the losses")
 with check(
     "clipping sees the gradient of the window, unscaled",
     weight=4,
@@ -523,9 +561,9 @@ with check(
 ):
     for n, clip in ((5, 0.02), (8, 0.2)):
         t = [samples([5, 2], n), samples([1, 4, 3], n + 1)]
-        want = windows_by_hand(n, t, torch.float32, clip, 0.9, 0.0, 512.0)
-        got = windows_trained(train_window, n, t, torch.float32, clip, 0.9, 0.0, 512.0)["seen"]
-        assert_close([r["state"] for r in got], [r["state"] for r in want], rtol=1e-4, atol=1e-5, name="the weights")
+        case = (drawn(two_layers(n), n), mixing(n), t, torch.float32, clip, 0.9, 0.0, 512.0)
+        want = windows_by_hand("state", *case)
+        assert_close(windows_trained(train_window, *case), want, rtol=1e-4, atol=1e-5, name="the weights")
 with check(
     "float16 and bfloat16: losses and weights",
     weight=3,
@@ -533,16 +571,18 @@ with check(
 ):
     for n, dtype in ((5, torch.float16), (9, torch.bfloat16)):
         t = [samples([3, 5], n), samples([6], n + 1), samples([2, 2, 1], n + 2), samples([5, 4], n + 3)]
-        want = windows_by_hand(n, t, dtype, 5.0, 0.8, 0.5, 256.0)
-        got = windows_trained(train_window, n, t, dtype, 5.0, 0.8, 0.5, 256.0)["seen"]
-        assert_close([r["loss"] for r in got], [r["loss"] for r in want], rtol=2e-2, atol=1e-2, name="the losses")
-        assert_close([r["state"] for r in got], [r["state"] for r in want], rtol=3e-2, atol=2e-2, name="the weights")
+        case = (drawn(two_layers(n), n), mixing(n), t, dtype, 5.0, 0.8, 0.5, 256.0)
+        losses, want = windows_by_hand("loss", *case), windows_by_hand("state", *case)
+        got = windows_trained(train_window, *case, see="loss")
+        assert_close(got, losses, rtol=2e-2, atol=1e-2, name="the losses")
+        assert_close(windows_trained(train_window, *case), want, rtol=3e-2, atol=2e-2, name="the weights")
 with check("the dtype shows in the loss", weight=2, hint="257 is no number of bfloat16, nor 2049 one of float16."):
     for dtype, n in ((torch.bfloat16, 256.0), (torch.float16, 2048.0)):
         t = [[(torch.tensor([[n + 1, n, 0.0, 0.0]]), torch.tensor([1]))]]
-        want = windows_by_hand(6, t, dtype, 1e-3, 1e-3, 0.0, 2.0)[0]["loss"]
-        plain = windows_by_hand(6, t, torch.float32, 1e-3, 1e-3, 0.0, 2.0)[0]["loss"]
-        got = windows_trained(train_window, 6, t, dtype, 1e-3, 1e-3, 0.0, 2.0)["seen"][0]["loss"]
+        start = drawn(two_layers(6), 6) | {"0.weight": torch.tensor([[1.0, -1.0, 0.0, 0.0]]).repeat(6, 1)}
+        case = (start, mixing(6), t, dtype, 1e-3, 1e-3, 0.0, 2.0)
+        want, plain = windows_by_hand("loss", *case), windows_by_hand("loss", *case[:3], torch.float32, *case[4:])
+        got = windows_trained(train_window, *case, see="loss")
         explain(got, want, {"this is the loss in float32": plain}, rtol=1e-5, atol=1e-6)
 with check(
     "a window that overflows is skipped, and the scale is halved once", weight=3, hint="Who decides whether to step?"
@@ -550,18 +590,27 @@ with check(
     for value, dtype in ((math.inf, torch.float16), (math.nan, torch.float16), (math.inf, torch.float32)):
         t = [samples([3, 2], 31), samples([2, 4, 2], 32), samples([5, 1], 33), samples([2, 3], 34)]
         t[1][1][0][0, 1] = value
-        want = windows_by_hand(6, t, dtype, 1.0, 0.4, 0.9, 1024.0)
-        got = windows_trained(train_window, 6, t, dtype, 1.0, 0.4, 0.9, 1024.0)["seen"]
-        assert_close([r["scale"] for r in got], [r["scale"] for r in want], name="the scales")
-        assert_close([r["state"] for r in got], [r["state"] for r in want], rtol=3e-2, atol=2e-2, name="the weights")
-with check("the mode and autocast are as before, and the loss is a float", guard=True):
-    got = windows_trained(train_window, 5, [samples([3], 1)], torch.bfloat16, 1.0, 0.1)
-    assert got["training"] is False, "the mode has changed"
-    assert got["autocast"] is False, "autocast is still on"
-    assert type(got["seen"][0]["loss"]) is float, f"the loss is a {type(got['seen'][0]['loss']).__name__}"
-with check("one graph at a time", weight=2, observed=True, hint="When is backward called?"):
-    few, many = window_peak(train_window, [64, 64], 64), window_peak(train_window, [64] * 8, 64)
-    assert many < 1.9 * few, f"with four times as many batches the peak is {many / few:.1f} times as high"
+        case = (drawn(two_layers(6), 3), mixing(6), t, dtype, 1.0, 0.4, 0.9, 1024.0)
+        losses, want = windows_by_hand("loss", *case), windows_by_hand("state", *case)
+        scales = windows_by_hand("scale", *case)
+        assert_close(windows_trained(train_window, *case, see="scale"), scales, name="the scales")
+        assert_close(windows_trained(train_window, *case), want, rtol=3e-2, atol=2e-2, name="the weights")
+        got = windows_trained(train_window, *case, see="loss")
+        assert_close(got, losses, rtol=2e-2, atol=1e-2, name="the losses")
+with check("the modes, autocast and the batches are as before", guard=True, hint="Which of your calls sets a mode?"):
+    for modes, dtype in (([], torch.bfloat16), (["", "0", "1", "2"], torch.float32), (["2"], torch.bfloat16)):
+        noted = []
+
+        def noting(x, training):
+            noted.append(training)
+            return x.tanh()
+
+        t = [samples([3, 1], 1)]
+        case = (drawn(two_layers(5), 2), noting, t, dtype, 1.0, 0.1)
+        got = windows_trained(train_window, *case, see="modes", training=modes)
+        assert_close(got, [[False, *[name in modes for name in ("", "0", "1", "2")]]], name="autocast and the modes")
+        assert noted == ["1" in modes] * len(noted), "the model runs in another mode"
+        assert_close(t, [samples([3, 1], 1)], name="the batches")
 ### END HIDDEN TESTS
 
 # %% [markdown]
@@ -603,24 +652,27 @@ def evaluate(model: nn.Module, batches, classes: int) -> tuple[float, Tensor]:
     model: gives logits (n, classes). batches: an iterable, which can be read once, of pairs x, y (n,) int64 in CPU
     memory, with one sample at least in all; n may differ, and be 0. They are moved to the device of the model's
     parameters. Returns (loss, matrix): a Python float, and an int64 tensor (classes, classes) in CPU memory that counts
-    labels by row and predictions (the largest logit) by column. Afterwards parameters, buffers and every .grad are as
-    before, and each module is in the mode it was in, also where the model raises an error, which is passed on.
+    labels by row and predictions (the largest logit) by column. Afterwards parameters and what they require, buffers,
+    every .grad and the grad mode are as before, and each module is in the mode it was in, also where the model raises
+    an error, which is passed on.
     """
     ### BEGIN SOLUTION
     where = next(model.parameters()).device
     modes = {module: module.training for module in model.modules()}
-    total, matrix = 0.0, torch.zeros(classes * classes, dtype=torch.int64)
+    total = torch.zeros((), device=where)
+    matrix = torch.zeros(classes * classes, dtype=torch.int64, device=where)
     model.eval()
     try:
         with torch.no_grad():
             for x, y in batches:
-                logits = model(x.to(where))
-                total += F.cross_entropy(logits, y.to(where), reduction="sum").item()
-                matrix += torch.bincount(y * classes + logits.argmax(1).cpu(), minlength=classes * classes)
+                logits, labels = model(x.to(where)), y.to(where)
+                total += F.cross_entropy(logits, labels, reduction="sum")
+                pairs = labels * classes + logits.argmax(1)
+                matrix.index_add_(0, pairs, torch.ones_like(pairs))
     finally:
         for module, training in modes.items():
             module.training = training
-    return total / int(matrix.sum()), matrix.reshape(classes, classes)
+    return total.item() / int(matrix.sum()), matrix.reshape(classes, classes).cpu()
     ### END SOLUTION
 
 
@@ -628,95 +680,116 @@ def evaluate(model: nn.Module, batches, classes: int) -> tuple[float, Tensor]:
 torch.manual_seed(0)
 
 
-class Watching(nn.Module):
-    """Hands its input on, notes whether recording is on, and raises an error for a number above 99."""
-
-    def __init__(self):
-        super().__init__()
-        self.notes = []
-
-    def forward(self, x):
-        self.notes.append(torch.is_grad_enabled())
-        if x.numel() and x.max() > 99:
-            raise ArithmeticError("a number above 99")
-        return x
-
-
-def normed_net(classes):
-    """4 inputs, with a batch normalisation and dropout. Always the same weights for the same number of classes."""
-    with torch.random.fork_rng(devices=[]):
-        torch.manual_seed(classes)
-        return nn.Sequential(
-            Watching(), nn.Linear(4, 7), nn.BatchNorm1d(7), nn.Tanh(), nn.Dropout(0.4), nn.Linear(7, classes)
-        ).to(here)
-
-
-def labelled(sizes, classes, seed):
-    """Batches of these sizes: x (n, 4), y (n,) with this many classes."""
-    generator = torch.Generator().manual_seed(seed)
-    xs = torch.randn(sum(sizes), 4, generator=generator)
-    ys = torch.randint(0, classes, (sum(sizes),), generator=generator)
-    return list(zip(xs.split(sizes), ys.split(sizes), strict=True))
+def normed(classes):
+    """The shapes of the weights of a model from 4 numbers to logits, with a batch normalisation in a block."""
+    block = {"1.0.weight": (7, 4), "1.0.bias": (7,), "1.1.weight": (7,), "1.1.bias": (7,), "1.1.running_mean": (7,)}
+    return block | {"3.weight": (classes, 7), "3.bias": (classes,)}
 
 
 @probes.probe
-def measured(evaluate, batches, classes, training=(), old=None, once=False):
-    """What evaluate returns, and what it leaves. training: the modules that train. once: batches can be read once."""
-    model = normed_net(classes)
+def measured(evaluate, start, first, batches, classes, see, training=(), old=None, later=None):
+    """What evaluate returns for a model with these weights, or what it leaves there.
+
+    first: the first layer, as for Called. training: the names of the modules in training mode. old: the number in each
+    .grad. later: a batch for the model afterwards, in the modes that it is in then, forward and backward.
+    """
+    block = nn.Sequential(nn.Linear(4, 7), nn.BatchNorm1d(7))
+    model = nn.Sequential(Called(first), block, nn.Tanh(), nn.Linear(7, classes)).to(here)
+    model.load_state_dict(start, strict=False)
     for name, module in model.named_modules():
         module.training = name in training
     for parameter in model.parameters():
         parameter.grad = None if old is None else torch.full_like(parameter, old)
-    returned, raised = [], False
+    raised = False
     try:
-        returned = list(evaluate(model, iter(batches) if once else batches, classes))
+        returned = evaluate(model, batches, classes)
     except ArithmeticError:
         raised = True
-    return {
-        "returned": returned,
-        "raised": raised,
-        "state": on_cpu(probes.state_of(model)),
-        "grads": [p.grad for p in model.parameters()],
-        "training": sorted(name for name, module in model.named_modules() if module.training),
-        "recording": model[0].notes,
-    }
+    if see in ("loss and matrix", "loss", "matrix"):
+        return {"loss and matrix": returned, "loss": returned[0], "matrix": returned[1]}[see]
+    modes = [module.training for module in model.modules()]
+    result = model(later.to(here))
+    if result.requires_grad:
+        result.square().sum().backward()
+    left = {"result": result.detach().cpu(), "state": on_cpu(probes.state_of(model)), "modes": [raised, *modes]}
+    left["grads"] = [None if p.grad is None else p.grad.cpu() for p in model.parameters()]
+    return left[see]
 
-
-EVERYWHERE = ["", "0", "1", "2", "3", "4", "5"]
 
 # %% check: evaluate points=3
 with check("one batch of nine: the loss and the matrix", weight=2, required=True):
-    t = labelled([9], 3, 0)
+    t = samples([9], 0)
+    start = drawn(normed(3), 0)
     with torch.no_grad():
-        logits = normed_net(3).eval()(t[0][0].to(here)).cpu()
+        h = F.linear(t[0][0] * 2, start["1.0.weight"], start["1.0.bias"]) - start["1.1.running_mean"]
+        h = torch.tanh(h / math.sqrt(1 + 1e-5) * start["1.1.weight"] + start["1.1.bias"])
+        logits = F.linear(h, start["3.weight"], start["3.bias"])
     matrix = [[((t[0][1] == a) & (logits.argmax(1) == b)).sum().item() for b in range(3)] for a in range(3)]
-    want = torch.tensor(matrix)
-    got = measured(evaluate, t, 3, EVERYWHERE)["returned"]
-    assert_close(got[0], F.cross_entropy(logits, t[0][1]).item(), name="the loss")
+    loss, want = F.cross_entropy(logits, t[0][1]).item(), torch.tensor(matrix)
     explain(
-        got[1],
-        want,
+        measured(evaluate, start, lambda x, _: x * 2, t, 3, "loss and matrix", ["", "1", "1.1"]),
+        (loss, want),
         {
-            "labels belong to rows, predictions to columns": want.T.contiguous(),
-            "pairs that occur twice in a batch were counted once": want.clamp(max=1),
+            "labels belong to rows, predictions to columns": (loss, want.T.contiguous()),
+            "pairs that occur twice in a batch were counted once": (loss, want.clamp(max=1)),
         },
-        name="the matrix",
+        name="(loss, matrix)",
     )
 ### BEGIN HIDDEN TESTS
+MODES = ["", "0", "1", "1.0", "1.1", "2", "3"]
+
+
+def turned(seed):
+    """A first layer with weights of its own. A number above 99 raises an error."""
+    w = drawn({"w": (4, 4)}, seed)["w"].to(here)
+
+    def first(x, training):
+        if x.numel() and x.max() > 99:
+            raise ArithmeticError("a number above 99")
+        return x @ w
+
+    return first
+
+
+def labelled(sizes, classes, seed):
+    """Batches of these sizes with this many classes."""
+    ys = torch.randint(0, classes, (sum(sizes),), generator=torch.Generator().manual_seed(seed))
+    return [(x, y) for (x, _), y in zip(samples(sizes, seed), ys.split(sizes), strict=True)]
+
+
+def as_in_the_probe(start, first, training, old, later):
+    """What the probe sees where nothing was done to the model: the result, the state, the gradients."""
+    weights = {name: t.clone().to(here).requires_grad_("running" not in name) for name, t in start.items()}
+    h = F.linear(first(later.to(here), None), weights["1.0.weight"], weights["1.0.bias"])
+    running = [weights["1.1.running_mean"], torch.ones(7, device=here)]
+    scale = (weights["1.1.weight"], weights["1.1.bias"])
+    h = F.batch_norm(h, *running, *scale, training="1.1" in training)
+    result = F.linear(h.tanh(), weights["3.weight"], weights["3.bias"])
+    params = [t for t in weights.values() if t.requires_grad]
+    grads = torch.autograd.grad(result.square().sum(), params)
+    state = {name: t.detach().cpu() for name, t in weights.items()} | {"1.1.running_var": running[1].cpu()}
+    state["1.1.num_batches_tracked"] = torch.tensor(int("1.1" in training))
+    return {"result": result.detach().cpu(), "state": state, "grads": [(g + (old or 0)).cpu() for g in grads]}
+
+
+def logits_of(start, first, x):
+    """In evaluation mode."""
+    return as_in_the_probe(start, first, [], None, x)["result"]
+
+
 with check(
     "batches of different sizes, one of them empty: the loss",
     weight=3,
     required=True,
     hint="How much does a sample of the smallest batch count? And what is the mean of no numbers?",
 ):
-    for sizes, n in (([7, 3, 1], 4), ([5, 0, 2, 8], 5), ([1], 2)):
-        t = labelled(sizes, n, n)
+    for sizes, n in (([7, 3, 1], 4), ([5, 0, 2, 8], 5), ([1], 2), ([0, 4, 3, 0], 3)):
+        t, start, first = labelled(sizes, n, n), drawn(normed(n), n), turned(n)
         xs, ys = torch.cat([x for x, _ in t]), torch.cat([y for _, y in t])
-        with torch.no_grad():
-            losses = F.cross_entropy(normed_net(n).eval()(xs.to(here)).cpu(), ys, reduction="none")
+        losses = F.cross_entropy(logits_of(start, first, xs), ys, reduction="none")
         means = [part.mean().item() for part in losses.split(sizes) if len(part)]
         explain(
-            measured(evaluate, t, n, EVERYWHERE)["returned"][0],
+            measured(evaluate, start, first, t, n, "loss", MODES),
             losses.mean().item(),
             {"each batch counts the same here, whatever its size": sum(means) / len(means)},
         )
@@ -725,37 +798,59 @@ with check(
     weight=3,
     hint="Does each batch add to what is there? Are classes without a sample in it?",
 ):
-    for sizes, n in (([6, 6, 3], 3), ([4, 0, 9, 2], 5), ([1, 1], 6)):
-        t = labelled(sizes, n, n + 20)
+    for sizes, n in (([6, 6, 3], 3), ([4, 0, 9, 2], 5), ([1, 1], 6), ([0, 5], 1)):
+        t, start, first = labelled(sizes, max(n - 1, 1), n + 20), drawn(normed(n), n), turned(n)
+        start["3.bias"][-1] -= 9.0  # the last class does not occur
         xs, ys = torch.cat([x for x, _ in t]), torch.cat([y for _, y in t])
-        with torch.no_grad():
-            predicted = normed_net(n).eval()(xs.to(here)).argmax(1).cpu()
         want = torch.zeros(n, n, dtype=torch.int64)
-        for a, b in zip(ys.tolist(), predicted.tolist(), strict=True):
+        for a, b in zip(ys.tolist(), logits_of(start, first, xs).argmax(1).tolist(), strict=True):
             want[a, b] += 1
-        assert_close(measured(evaluate, t, n, EVERYWHERE, None, n == 3)["returned"][1], want, name="the matrix")
+        batches = iter(t) if n in (3, 6) else t
+        assert_close(measured(evaluate, start, first, batches, n, "matrix", MODES), want, name="the matrix")
 with check("parameters and running averages are as before", weight=2, hint="Which module counts the batches it sees?"):
-    want = on_cpu(probes.state_of(normed_net(3)))
-    got = measured(evaluate, labelled([5, 4], 3, 8), 3, EVERYWHERE)
-    assert_close(got["state"], want, rtol=0, atol=0, name="the model")
+    for n, modes in ((3, MODES), (5, [])):
+        case = (drawn(normed(n), n), turned(n))
+        t, later = labelled([5, 4], n, 8), samples([6], n)[0][0]
+        want = as_in_the_probe(*case, modes, None, later)["state"]
+        got = measured(evaluate, *case, t, n, "state", modes, None, later)
+        assert_close(got, want, name="the model, one batch later")
 with check("each module is in the mode it was in", weight=2, hint="Is one train() at the end enough, or eval()?"):
-    for want in (EVERYWHERE, [], ["", "0", "1", "3", "4", "5"], ["2"]):
-        got = measured(evaluate, labelled([5], 3, 9), 3, want)
-        assert_close(got["training"], want, name="the modules in training mode")
+    for n, modes in enumerate((MODES, [], ["", "0", "1", "1.0", "2", "3"], ["1.1"], ["1"]), 2):
+        case, later = (drawn(normed(n), n), turned(n)), samples([5], n)[0][0]
+        want = as_in_the_probe(*case, modes, None, later)["result"]
+        t = labelled([5], n, 9)
+        got = measured(evaluate, *case, t, n, "modes", modes, None, later)
+        assert_close(got, [False, *[name in modes for name in MODES]], name="an error, and the modes")
+        got = measured(evaluate, *case, t, n, "result", modes, None, later)
+        assert_close(got, want, name="what the model gives for one batch more")
 with check("where the model raises an error, too", weight=2, hint="What does finally do?"):
-    for want in (EVERYWHERE, ["4"]):
-        t = labelled([5, 3], 3, 10)
-        t[1][0][1, 1] = 100.0
-        got = measured(evaluate, t, 3, want)
-        assert got["raised"], "the model's error did not arrive"
-        assert_close(got["training"], want, name="the modules in training mode")
+    for n, modes in ((3, MODES), (4, ["1.0"])):
+        case, later = (drawn(normed(n), n), turned(n)), samples([5], n)[0][0]
+        want = as_in_the_probe(*case, modes, None, later)
+        t = labelled([5, 3], n, 10)
+        t[1][0][1] = 1e6
+        got = measured(evaluate, *case, t, n, "modes", modes, None, later)
+        assert_close(got, [True, *[name in modes for name in MODES]], name="an error, and the modes")
+        got = measured(evaluate, *case, t, n, "result", modes, None, later)
+        assert_close(got, want["result"], name="what the model gives for one batch more")
+        got = measured(evaluate, *case, t, n, "grads", modes, None, later)
+        assert_close(got, want["grads"], rtol=1e-4, atol=1e-4, name="the gradients, one batch later")
 with check("every .grad is as before", guard=True, hint="Which call of yours touches gradients?"):
-    for old in (None, 2.0):
-        want = [None if old is None else torch.full_like(p, old) for p in normed_net(3).parameters()]
-        assert_close(measured(evaluate, labelled([5], 3, 11), 3, [], old)["grads"], want, name="the gradients")
-with check("no graph is built", weight=1, observed=True, hint="Under which context does the forward pass run?"):
-    got = measured(evaluate, labelled([5, 2], 3, 9), 3)["recording"]
-    assert not any(got), "recording was on"
+    for n, old in ((3, None), (4, 2.0)):
+        case, later = (drawn(normed(n), n), turned(n)), samples([5], n)[0][0]
+        want = as_in_the_probe(*case, MODES, old, later)["grads"]
+        got = measured(evaluate, *case, labelled([5], n, 11), n, "grads", MODES, old, later)
+        assert_close(got, want, rtol=1e-4, atol=1e-4, name="the gradients, one batch later")
+with check("no graph is built", weight=1, hint="Under which context does the forward pass run?"):
+    for n in (2, 4):
+        recording = []
+
+        def noting(x, training):
+            recording.append(torch.is_grad_enabled())
+            return x * 3
+
+        measured(evaluate, drawn(normed(n), n), noting, labelled([5, n], n, 9), n, "loss")
+        assert recording == [False] * len(recording), "recording was on"
 ### END HIDDEN TESTS
 
 # %% [markdown]
@@ -1357,8 +1452,8 @@ def fit_best(
     An epoch: in training mode, one step of the optimizer for each batch, on the mean cross entropy of its samples; then
     one step of the scheduler; then, in evaluation mode and without a graph, the mean cross entropy over all held-out
     samples. Gradients from before do not count. Returns these means, one Python float for each epoch.
-    Afterwards the model has the parameters and buffers of the epoch with the lowest mean, the first of equal ones, and
-    is in evaluation mode.
+    Afterwards the model's state_dict is that of the epoch with the lowest mean, the first of equal ones. The model is in
+    evaluation mode, and its parameters are still those of the optimizer.
     """
     ### BEGIN SOLUTION
     best: dict[str, Tensor] = {}
@@ -1382,114 +1477,155 @@ def fit_best(
 
 
 # %% given
-def fresh_net(width):
-    """4 to width to 3, with a batch normalisation behind a note of modes. The same width gives the same weights."""
-    with torch.random.fork_rng(devices=[]):
-        torch.manual_seed(width)
-        return nn.Sequential(Watching(), nn.Linear(4, width), nn.BatchNorm1d(width), nn.Tanh(), nn.Linear(width, 3))
+torch.manual_seed(0)
+
+
+def fitted(width):
+    """The shapes of the weights of fitted_net."""
+    linear = {"1.weight": (width, 4), "1.bias": (width,), "4.weight": (3, width), "4.bias": (3,)}
+    return linear | {"2.weight": (width,), "2.bias": (width,), "2.running_mean": (width,)}
+
+
+def fitted_net(start, first, pace=0.1):
+    """4 to width to 3, with these weights. first: the first layer, as for Called. pace: of the running averages."""
+    width = len(start["1.bias"])
+    norm = nn.BatchNorm1d(width, momentum=pace)
+    net = nn.Sequential(Called(first), nn.Linear(4, width), norm, nn.Tanh(), nn.Linear(width, 3))
+    net.load_state_dict(start, strict=False)
+    return net
 
 
 @probes.probe
-def fit_run(fit, width, sizes, held_sizes, seed, lr, epochs, decay=0.5, momentum=0.0, still=False):
-    """What fit returns, and what it leaves: the model, its mode, the rate, and whether each forward pass recorded.
+def fit_run(fit, start, first, batches, held_out, lr, epochs, see, decay=0.5, momentum=0.0, pace=0.1, later=None):
+    """The losses that fit returns, or what it leaves: the state, the modes or the rate.
 
-    still: the running averages do not move, they only count batches.
+    later: a batch for one more step of the optimizer, in evaluation mode, before the state is looked at.
     """
-    model = fresh_net(width)
-    model[2].momentum = 0.0 if still else 0.1
+    model = fitted_net(start, first, pace)
     for parameter in model.parameters():
         parameter.grad = torch.full_like(parameter, 2.0)  # of somebody else
     sgd = torch.optim.SGD(model.parameters(), lr=lr, momentum=momentum)
     scheduler = torch.optim.lr_scheduler.StepLR(sgd, 1, decay)
-    returned = fit(model, samples(sizes, seed), samples(held_sizes, seed + 100), sgd, scheduler, epochs)
-    return {
-        "returned": returned,
-        "plain": all(type(loss) is float for loss in returned),
-        "state": probes.state_of(model),
-        "training": [module.training for module in model.modules()],
-        "rate": sgd.param_groups[0]["lr"],
-        "recording": model[0].notes,
-    }
-
-
-def fit_by_hand(width, sizes, held_sizes, seed, lr, epochs, decay=0.5, momentum=0.0):
-    """The losses of all epochs and the states after them."""
-    model, losses, states = fresh_net(width), [], []
-    batches, held_out = samples(sizes, seed), samples(held_sizes, seed + 100)
-    params = list(model.parameters())
-    momenta = [torch.zeros_like(p) for p in params]
-    xs, ys = torch.cat([x for x, _ in held_out]), torch.cat([y for _, y in held_out])
-    for epoch in range(epochs):
-        model.train()
-        for x, y in batches:
-            grads = torch.autograd.grad(F.cross_entropy(model(x), y), params)
-            momenta = [momentum * m + g for m, g in zip(momenta, grads, strict=True)]
-            with torch.no_grad():
-                for p, m in zip(params, momenta, strict=True):
-                    p -= lr * decay**epoch * m
-        model.eval()
-        with torch.no_grad():
-            losses.append(F.cross_entropy(model(xs), ys).item())
-        states.append(probes.state_of(model))
-    return losses, states
+    losses = fit(model, batches, held_out, sgd, scheduler, epochs)
+    if see == "losses":
+        return losses
+    if later is not None:
+        sgd.zero_grad()
+        model.eval()(later).square().sum().backward()
+        sgd.step()
+    modes, rate = [module.training for module in model.modules()], sgd.param_groups[0]["lr"]
+    return {"state": probes.state_of(model), "modes": modes, "rate": rate}[see]
 
 
 # %% check: fit_best points=4
 with check("one epoch of two equal batches: the loss and the model", weight=2, required=True):
-    t = (5, [4, 4], [6], 0, 0.1, 1)
-    want = fit_by_hand(*t)
-    got = fit_run(fit_best, *t)
-    assert_close(got["returned"], want[0])
-    assert_close(got["state"], want[1][0], name="the model")
+    t, held = samples([4, 4], 0), samples([6], 100)
+    start = drawn(fitted(5), 0)
+    net = fitted_net(start, lambda x, _: x * 2)
+    want = probes.trained(net, t, loss=F.cross_entropy, lr=0.1)["state"]
+    loss = F.cross_entropy(net.eval()(held[0][0]), held[0][1]).item()
+    case = (start, lambda x, _: x * 2, t, held, 0.1, 1)
+    assert_close(fit_run(fit_best, *case, "losses"), [loss])
+    assert_close(fit_run(fit_best, *case, "state"), want, name="the model")
 ### BEGIN HIDDEN TESTS
+
+
+def turning(seed):
+    """A first layer with weights of its own."""
+    w = drawn({"w": (4, 4)}, seed)["w"]
+    return lambda x, training: x @ w
+
+
+def output_of(weights, first, x, training, pace=0.1):
+    h = F.linear(first(x, training), weights["1.weight"], weights["1.bias"])
+    running, scale = (weights["2.running_mean"], weights["2.running_var"]), (weights["2.weight"], weights["2.bias"])
+    h = F.batch_norm(h, *running, *scale, training=training, momentum=pace)
+    return F.linear(h.tanh(), weights["4.weight"], weights["4.bias"])
+
+
+def stepped_by_hand(weights, loss, lr, momenta, momentum=0.0):
+    """One step of SGD on these weights, in place."""
+    params = {name: t for name, t in weights.items() if t.requires_grad}
+    for (name, p), g in zip(params.items(), torch.autograd.grad(loss, list(params.values())), strict=True):
+        momenta[name] = momentum * momenta.get(name, 0) + g
+        p.data -= lr * momenta[name]
+
+
+def fit_by_hand(start, first, batches, held_out, lr, epochs, decay=0.5, momentum=0.0, pace=0.1):
+    """The losses of all epochs and the states after them."""
+    weights = {name: t.clone().requires_grad_("running" not in name) for name, t in start.items()}
+    weights |= {"2.running_var": torch.ones(len(start["1.bias"])), "2.num_batches_tracked": torch.tensor(0)}
+    losses, states, momenta = [], [], {}
+    xs, ys = torch.cat([x for x, _ in held_out]), torch.cat([y for _, y in held_out])
+    for epoch in range(epochs):
+        for x, y in batches:
+            loss = F.cross_entropy(output_of(weights, first, x, True, pace), y)
+            stepped_by_hand(weights, loss, lr * decay**epoch, momenta, momentum)
+            weights["2.num_batches_tracked"] += 1
+        losses.append(F.cross_entropy(output_of(weights, first, xs, False), ys).item())
+        states.append({name: t.detach().clone() for name, t in weights.items()})
+    return losses, states
+
+
 with check(
     "the losses of several epochs",
     weight=4,
     required=True,
     hint="In which mode does the second epoch train? Where does the scheduler step, and what is in .grad?",
 ):
-    for t in ((5, [6, 3, 4], [7], 1, 0.2, 3, 0.5), (7, [5, 2], [9], 2, 0.05, 4, 0.9, 0.8)):
-        want = fit_by_hand(*t)[0]
-        assert_close(fit_run(fit_best, *t)["returned"], want, rtol=1e-4, atol=1e-5)
+    for n, sizes, lr, epochs, *rest in ((5, [6, 3, 4], 0.2, 3, 0.5), (7, [5, 2], 0.05, 4, 0.9, 0.8)):
+        t = (drawn(fitted(n), n), turning(n), samples(sizes, n), samples([n + 2], n + 100), lr, epochs)
+        want, _ = fit_by_hand(*t, *rest)
+        assert_close(fit_run(fit_best, *t, "losses", *rest), want, rtol=1e-4, atol=1e-5)
 with check("each held-out sample counts the same", weight=2, hint="What does a batch of one sample count for?"):
-    t = (6, [8, 5], [7, 1, 3], 3, 0.1, 2)
-    want, states = fit_by_hand(*t)
-    net = fresh_net(6)
-    net.load_state_dict(states[0])
-    with torch.no_grad():
-        each = [F.cross_entropy(net.eval()(x), y).item() for x, y in samples([7, 1, 3], 103)]
-    explain(
-        fit_run(fit_best, *t)["returned"][0],
-        want[0],
-        {"each batch counts the same here, whatever its size": sum(each) / 3},
-    )
+    for n in (5, 6):
+        held = samples([n + 1, 1, 3], 103)
+        t = (drawn(fitted(n), n), turning(n), samples([8, 5], 3), held, 0.1, 2)
+        want, states = fit_by_hand(*t)
+        wrong = [sum(F.cross_entropy(output_of(s, t[1], x, False), y).item() for x, y in held) / 3 for s in states]
+        explain(fit_run(fit_best, *t, "losses"), want, {"each batch counts the same here, whatever its size": wrong})
 with check("the model of the best epoch, with its buffers", weight=4, hint="What does state_dict() hand out?"):
-    for t in ((5, [6, 4], [8], 36, 1.0, 4, 0.9), (7, [5, 3, 2], [6, 2], 13, 1.0, 4, 0.9)):
-        by_epoch, states = fit_by_hand(*t)
-        best = by_epoch.index(min(by_epoch))
+    for n, sizes, held, seed in ((5, [6, 4], [8], 36), (7, [5, 3, 2], [4, 4], 13)):
+        t = (drawn(fitted(n), seed), turning(seed), samples(sizes, seed), samples(held, seed + 100), 1.0, 4)
+        want, states = fit_by_hand(*t, 0.9)
+        assert_close(fit_run(fit_best, *t, "losses", 0.9), want, rtol=1e-3, atol=1e-4)
         explain(
-            fit_run(fit_best, *t)["state"],
-            states[best],
+            fit_run(fit_best, *t, "state", 0.9),
+            states[want.index(min(want))],
             {"this is the model after the last epoch: what was kept has gone on changing": states[-1]},
             rtol=1e-3,
             atol=1e-4,
         )
 with check("of equal epochs, the first", weight=1, hint="Is an equal loss better?"):
     for n in (2, 3):
-        t = (6, [5, 3, 4][:n], [4], 5, 0.0, 4, 0.5, 0.0, True)
-        got = fit_run(fit_best, *t)
-        assert_close(len(got["returned"]), 4, name="the number of losses")
-        want = torch.tensor(n)
-        assert_close(got["state"]["2.num_batches_tracked"], want, name="the number of batches that the best has seen")
-with check("floats, and evaluation mode at the end", weight=2, hint="What holds on to a graph or a tensor here?"):
+        t = (drawn(fitted(6), n), turning(n), samples([5, 3, 4][:n], 5), samples([4], 105), 0.0, 4)
+        want, states = fit_by_hand(*t, 0.5, 0.0, 0.0)
+        assert_close(fit_run(fit_best, *t, "losses", 0.5, 0.0, 0.0), want)
+        assert_close(fit_run(fit_best, *t, "state", 0.5, 0.0, 0.0), states[0], name="the model")
+with check("evaluation mode at the end, and the rate", weight=2, hint="What does each epoch end with?"):
     for n in (1, 2):
-        got = fit_run(fit_best, 5, [4], [3, 2], 6, 0.1, n)
-        assert got["plain"], "a loss is not a Python float"
-        assert not any(got["training"]), "a module is in training mode"
-        assert_close(got["rate"], 0.1 * 0.5**n, name="the rate")
-with check("measuring builds no graph", weight=1, observed=True, hint="Under which context do you measure?"):
-    got = fit_run(fit_best, 5, [4, 4], [3, 2, 1], 7, 0.1, 2)["recording"]
-    assert_close(got, [True, True, False, False, False] * 2, name="whether recording was on")
+        t = (drawn(fitted(5), n), turning(n), samples([4], 6), samples([3, 2], 106), 0.1, n)
+        assert_close(fit_run(fit_best, *t, "modes"), [False] * 6, name="the modes")
+        assert_close(fit_run(fit_best, *t, "rate"), 0.1 * 0.5**n, name="the rate")
+with check("the optimizer still has the model's parameters", weight=1, hint="What does load_state_dict write into?"):
+    for n in (5, 6):
+        t = (drawn(fitted(n), n), turning(n), samples([6, 4], n), samples([8], n + 100), 0.2, 1)
+        later = samples([5], 3)[0][0]
+        _, (want,) = fit_by_hand(*t)
+        want = {name: p.requires_grad_(p.is_floating_point() and "running" not in name) for name, p in want.items()}
+        stepped_by_hand(want, output_of(want, t[1], later, False).square().sum(), 0.2, {})
+        got = fit_run(fit_best, *t, "state", decay=1.0, later=later)
+        assert_close(got, want, name="the model, one step later")
+with check("measuring builds no graph", weight=1, hint="Under which context do you measure?"):
+    for n in (1, 2):
+        noted = []
+
+        def noting(x, training):
+            noted.append(torch.is_grad_enabled())
+            return x * 3
+
+        fit_run(fit_best, drawn(fitted(5), n), noting, samples([4, 4], 7), samples([3, 2, 1], 107), 0.1, n, "losses")
+        assert noted.count(True) == 2 * n, f"{noted.count(True)} calls were recorded in {n} epochs of 2 batches"
 ### END HIDDEN TESTS
 
 # %% [markdown]
