@@ -1,0 +1,215 @@
+"""What a check believes of a value from a student's process before it compared the whole of it.
+
+Such a value may be anything: an empty list, over which a loop compares nothing; a list that is too long, of which an
+index sees one item; NaN, which `max` passes over; an object that says yes. Comparing all of it with all that is wanted,
+its length included, comes first.
+"""
+
+from __future__ import annotations
+
+import ast
+from collections.abc import Collection, Iterator
+from dataclasses import dataclass, field
+from enum import Enum
+
+COMPARISONS = {"assert_close", "explain"}
+PREDICATES = {"isinstance", "issubclass", "callable", "hasattr", "equal", "allclose", "isfinite", "is_tensor", "type"}
+SWALLOWING = {"all", "any", "zip", "min", "max", "sorted"}  # what says something of no items, or passes over some
+FUNCTIONS = (ast.FunctionDef, ast.Lambda, ast.ClassDef)
+
+
+class Trust(Enum):
+    """OWN: the course's. ITEMS: a list of the course's, of values that came. NONE: a value that came."""
+
+    OWN = 0
+    ITEMS = 1
+    NONE = 2
+
+
+def believed(check: ast.With, asked: Collection[str]) -> Iterator[tuple[int, str]]:
+    """(line, what) of each place where the check looks into a value before the whole of it was compared.
+
+    asked: names of what runs in the student's process, exercises and given probes.
+    """
+    reader = _Reader(frozenset(asked))
+    reader.block(check.body)
+    yield from reader.found
+
+
+@dataclass
+class _Reader:
+    asked: frozenset[str]
+    trust: dict[str, Trust] = field(default_factory=dict)
+    found: list[tuple[int, str]] = field(default_factory=list)
+
+    def block(self, body: list[ast.stmt]) -> None:
+        for statement in body:
+            self.statement(statement)
+
+    def statement(self, node: ast.stmt) -> None:
+        match node:
+            case ast.Assign(targets=targets, value=value):
+                trust = self.of(value)
+                for target in targets:
+                    self.bind(target, trust)
+            case ast.AnnAssign(target=target, value=ast.expr() as value):
+                self.bind(target, self.of(value))
+            case ast.AugAssign(target=target, value=value):
+                self.bind(target, max(self.of(target), self.of(value), key=lambda t: t.value))
+            case ast.For(target=target, iter=items, body=body):
+                self.bind(target, self.loop(items))
+                self.block(body)
+            case ast.If(test=test, body=body, orelse=other) | ast.While(test=test, body=body, orelse=other):
+                self.truth(test)
+                self.block([*body, *other])
+            case ast.With(items=items, body=body):
+                for item in items:
+                    trust = self.of(item.context_expr)
+                    if item.optional_vars is not None:
+                        self.bind(item.optional_vars, trust)
+                self.block(body)
+            case ast.Try(body=body, handlers=handlers, orelse=other, finalbody=last):
+                self.block([*body, *[s for h in handlers for s in h.body], *other, *last])
+            case ast.Assert(test=test):
+                self.truth(test)
+                self.compared(test)
+            case ast.Expr(value=value):
+                self.of(value)
+                self.compared(value)
+
+    def compared(self, node: ast.expr) -> None:
+        """After a comparison of the whole of a name with what is wanted, the name can be believed."""
+        match node:
+            case ast.Call(func=ast.Name(id=name), args=[got, _, *_]) if name in COMPARISONS:
+                self.believe(got)
+            case ast.Compare(left=left, ops=[ast.Eq()], comparators=[right]):
+                self.believe(left)
+                self.believe(right)
+            case ast.BoolOp(op=ast.And(), values=values):
+                for value in values:
+                    self.compared(value)
+
+    def believe(self, node: ast.expr) -> None:
+        if isinstance(node, ast.Name):
+            self.trust[node.id] = Trust.OWN
+        elif isinstance(node, ast.Tuple | ast.List):
+            for item in node.elts:
+                self.believe(item)
+
+    def bind(self, target: ast.expr, trust: Trust) -> None:
+        if isinstance(target, ast.Name):
+            self.trust[target.id] = trust
+        elif isinstance(target, ast.Tuple | ast.List):  # of another length, this raises
+            for item in target.elts:
+                self.bind(item.value if isinstance(item, ast.Starred) else item, trust)
+
+    def loop(self, items: ast.expr) -> Trust:
+        """The trust in what a loop over this binds."""
+        match items:
+            case ast.Call(func=ast.Name(id="zip" | "enumerate"), args=args):
+                return max((self.loop(arg) for arg in args), key=lambda t: t.value, default=Trust.OWN)
+        trust = self.of(items)
+        if trust is Trust.NONE:
+            self.refuse(items, "a loop over it")
+        return Trust.NONE if trust is Trust.ITEMS else trust
+
+    def truth(self, node: ast.expr) -> None:
+        """A condition. A comparison or a predicate says something of a value; the value itself would be believed."""
+        match node:
+            case ast.BoolOp(values=values):
+                for value in values:
+                    self.truth(value)
+            case ast.UnaryOp(op=ast.Not(), operand=operand):
+                self.truth(operand)
+                match operand:
+                    case ast.Compare(ops=[ast.Lt() | ast.LtE() | ast.Gt() | ast.GtE()]) if self.of(operand.left) is (
+                        Trust.NONE
+                    ):
+                        self.refuse(operand, "`not` before an inequality, which NaN passes")
+            case ast.Call(func=func, args=args, keywords=keywords) if _name(func) in PREDICATES:
+                for value in [*args, *[k.value for k in keywords]]:
+                    self.of(value)
+            case ast.Compare():
+                self.of(node)
+            case ast.Attribute(value=value, attr="requires_grad" | "is_leaf"):
+                self.of(value)
+            case _:
+                if self.of(node) is Trust.NONE:
+                    self.refuse(node, "a truth test of it")
+
+    def of(self, node: ast.expr) -> Trust:
+        """The trust in the value of an expression, whose parts are looked at."""
+        match node:
+            case ast.Name(id=name):
+                return self.trust.get(name, Trust.OWN)
+            case ast.Constant() | ast.Lambda():
+                return Trust.OWN
+            case ast.Call():
+                return self.call(node)
+            case ast.Compare(left=left, comparators=others):
+                for value in [left, *others]:
+                    self.of(value)
+                return Trust.OWN
+            case ast.Subscript(value=value, slice=index):
+                trust = self.of(value)
+                self.of(index)
+                by_name = isinstance(index, ast.Constant) and isinstance(index.value, str)
+                if trust is Trust.NONE and not by_name:
+                    self.refuse(node, "an index into it")
+                return Trust.NONE if trust is not Trust.OWN else trust
+            case ast.List(elts=items) | ast.Tuple(elts=items) | ast.Set(elts=items):
+                return self.items([self.of(item) for item in items])
+            case ast.Dict(values=values):
+                return self.items([self.of(value) for value in values])
+            case ast.ListComp() | ast.SetComp() | ast.GeneratorExp() | ast.DictComp():
+                return self.comprehension(node)
+            case ast.IfExp(test=test, body=body, orelse=other):
+                self.truth(test)
+                return max(self.of(body), self.of(other), key=lambda t: t.value)
+            case ast.BoolOp(values=values):
+                for value in values:
+                    self.truth(value)
+                return Trust.OWN
+        parts = [child for child in ast.iter_child_nodes(node) if isinstance(child, ast.expr)]
+        return max((self.of(part) for part in parts), key=lambda t: t.value, default=Trust.OWN)
+
+    def call(self, node: ast.Call) -> Trust:
+        name, values = _name(node.func), [*node.args, *[k.value for k in node.keywords]]
+        trusts = [self.of(value) for value in values if not isinstance(value, FUNCTIONS)]
+        if isinstance(node.func, ast.Name) and name in self.asked | {"probe"}:
+            return Trust.NONE
+        if ast.unparse(node.func) == "torch.autograd.grad":
+            return Trust.ITEMS
+        if isinstance(node.func, ast.Attribute):
+            if ast.unparse(node.func.value) == "probes" and name not in ("state_of", "gradients_of", "replay"):
+                return Trust.NONE
+            trusts.append(self.of(node.func.value))
+        if isinstance(node.func, ast.Name) and name in SWALLOWING:
+            if Trust.NONE in trusts or (name in ("min", "max", "sorted") and Trust.ITEMS in trusts):
+                self.refuse(node, f"{name}() over it")
+            return Trust.OWN
+        if name in COMPARISONS | PREDICATES | {"len"}:
+            return Trust.OWN
+        return max(trusts, key=lambda t: t.value, default=Trust.OWN)
+
+    def comprehension(self, node: ast.ListComp | ast.SetComp | ast.GeneratorExp | ast.DictComp) -> Trust:
+        before = dict(self.trust)
+        for part in node.generators:
+            self.bind(part.target, self.loop(part.iter))
+            for test in part.ifs:
+                self.truth(test)
+        trust = self.of(node.value if isinstance(node, ast.DictComp) else node.elt)
+        self.trust = before
+        return self.items([trust])
+
+    def items(self, trusts: list[Trust]) -> Trust:
+        return Trust.OWN if all(trust is Trust.OWN for trust in trusts) else Trust.ITEMS
+
+    def refuse(self, node: ast.expr, what: str) -> None:
+        self.found.append((node.lineno, f"{what}: {ast.unparse(node)[:80]}"))
+
+
+def _name(func: ast.expr) -> str:
+    if isinstance(func, ast.Attribute):
+        return func.attr
+    return func.id if isinstance(func, ast.Name) else ""
