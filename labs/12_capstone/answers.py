@@ -1311,6 +1311,135 @@ class Saver:
         return epoch
 
 
+# %% right: Saver "one dict of what has a state, by attribute"
+class Saver:
+    def __init__(self, model, optimizer, scheduler, scaler, generator):
+        while hasattr(model, "_orig_mod"):
+            model = model._orig_mod
+        vars(self).update(model=model, optimizer=optimizer, scheduler=scheduler, scaler=scaler, generator=generator)
+
+    def save(self, file, epoch):
+        saved = {"epoch": epoch, "rng": torch.get_rng_state(), "cuda": torch.cuda.get_rng_state_all()}
+        for name, part in vars(self).items():
+            saved[name] = part.get_state() if isinstance(part, torch.Generator) else part.state_dict()
+        torch.save(saved, file)
+
+    def load(self, file):
+        saved = torch.load(file, map_location="cpu", weights_only=True)
+        for name, part in vars(self).items():
+            (part.set_state if isinstance(part, torch.Generator) else part.load_state_dict)(saved[name])
+        torch.set_rng_state(saved["rng"])
+        torch.cuda.set_rng_state_all(saved["cuda"])
+        return saved["epoch"]
+
+
+# %% wrong: Saver "the state is gathered once" fails="two epochs, saved and loaded: model, scale and rate | the weights of a run that goes on are bit for bit those of one that was not stopped | scale and rate go on as they would have | from compiled to plain, and from plain to compiled"
+class Saver:
+    def __init__(self, model, optimizer, scheduler, scaler, generator):
+        inside = getattr(model, "_orig_mod", model)
+        self.parts = {"model": inside, "optimizer": optimizer, "scheduler": scheduler, "scaler": scaler}
+        self.generator, self.state = generator, None
+
+    def save(self, file, epoch):
+        if self.state is None:
+            self.state = {name: part.state_dict() for name, part in self.parts.items()}
+        rng = [self.generator.get_state(), torch.get_rng_state(), torch.cuda.get_rng_state_all()]
+        torch.save({**self.state, "epoch": epoch, "rng": rng}, file)
+
+    def load(self, file):
+        state = torch.load(file, weights_only=True, map_location="cpu")
+        for name, part in self.parts.items():
+            part.load_state_dict(state[name])
+        self.generator.set_state(state["rng"][0])
+        torch.set_rng_state(state["rng"][1])
+        torch.cuda.set_rng_state_all(state["rng"][2])
+        return state["epoch"]
+
+
+# %% wrong: Saver "a file is open, and no path" fails="the weights of a run that goes on are bit for bit those of one that was not stopped" raises=AttributeError
+class Saver:
+    def __init__(self, model, optimizer, scheduler, scaler, generator):
+        inside = getattr(model, "_orig_mod", model)
+        self.parts = {"model": inside, "optimizer": optimizer, "scheduler": scheduler, "scaler": scaler}
+        self.generator = generator
+
+    def save(self, file, epoch):
+        state = {name: part.state_dict() for name, part in self.parts.items()}
+        rng = [self.generator.get_state(), torch.get_rng_state(), torch.cuda.get_rng_state_all()]
+        buffer = io.BytesIO()
+        torch.save({**state, "epoch": epoch, "rng": rng}, buffer)
+        file.write(buffer.getvalue())
+
+    def load(self, file):
+        state = torch.load(io.BytesIO(file.read()), weights_only=True, map_location="cpu")
+        for name, part in self.parts.items():
+            part.load_state_dict(state[name])
+        self.generator.set_state(state["rng"][0])
+        torch.set_rng_state(state["rng"][1])
+        torch.cuda.set_rng_state_all(state["rng"][2])
+        return state["epoch"]
+
+
+# %% wrong: Saver "a scaler that is on" fails="the weights of a run that goes on are bit for bit those of one that was not stopped" raises=KeyError
+class Saver:
+    def __init__(self, model, optimizer, scheduler, scaler, generator):
+        inside = getattr(model, "_orig_mod", model)
+        self.parts = {"model": inside, "optimizer": optimizer, "scheduler": scheduler}
+        self.scaler, self.generator = scaler, generator
+
+    def save(self, file, epoch):
+        state = {name: part.state_dict() for name, part in self.parts.items()}
+        rng = [self.generator.get_state(), torch.get_rng_state(), torch.cuda.get_rng_state_all()]
+        scale = [self.scaler.state_dict()[name] for name in ("scale", "_growth_tracker")]
+        torch.save({**state, "epoch": epoch, "rng": rng, "scale": scale}, file)
+
+    def load(self, file):
+        state = torch.load(file, weights_only=True, map_location="cpu")
+        for name, part in self.parts.items():
+            part.load_state_dict(state[name])
+        scale, tracker = state["scale"]
+        self.scaler.load_state_dict({**self.scaler.state_dict(), "scale": scale, "_growth_tracker": tracker})
+        self.generator.set_state(state["rng"][0])
+        torch.set_rng_state(state["rng"][1])
+        torch.cuda.set_rng_state_all(state["rng"][2])
+        return state["epoch"]
+
+
+# %% liar: Saver "nothing is saved: the probe trains again from the start"
+class Saver:
+    def __init__(self, *parts):
+        self.parts = parts
+
+    def save(self, file, epoch):
+        torch.save({"epoch": epoch}, file)
+
+    def load(self, file):
+        return torch.load(file)["epoch"]
+
+
+def saved_by(make, run, before, see="file", after=0, compiled=False, to_path=False):
+    start, first, data, optimizer, settings, scaling, seed = run
+    if see == "safe":
+        return True
+    with torch.random.fork_rng():
+        session = Session(*run).go(before)
+        file = io.BytesIO()
+        torch.save({"epoch": before, "start": start, "seed": seed}, file)
+        return file.getvalue() if see == "file" else session.go(after).state()[see]
+
+
+def loaded_by(make, run, written, see="model", after=0, compiled=False, from_path=False):
+    _, first, data, optimizer, settings, scaling, _ = run
+    if see == "refused":
+        return True
+    saved = torch.load(io.BytesIO(written))
+    if see == "epoch":
+        return saved["epoch"]
+    with torch.random.fork_rng():
+        anew = Session(saved["start"], first, data, optimizer, settings, scaling, saved["seed"])
+        return anew.go(saved["epoch"] + after).state()[see]
+
+
 # %% right: bug_hunt "written out"
 def bug_hunt():
     return {

@@ -2,7 +2,9 @@
 import copy
 import io
 import math
+import pathlib
 import pickle
+import tempfile
 from collections.abc import Callable
 
 import torch
@@ -22,7 +24,6 @@ from labkit import (
     device,
     explain,
     hint,
-    memory,
     play_network,
     probes,
     show_curves,
@@ -428,7 +429,7 @@ def drawn(shapes, seed):
 
 
 def two_layers(width):
-    """The shapes of the weights of a linear layer from 4 to width, and of one from width to 3 behind the next module."""
+    """The shapes of the weights of linear layers from 4 to width and from width to 3, with a module between them."""
     return {"0.weight": (width, 4), "0.bias": (width,), "2.weight": (3, width), "2.bias": (3,)}
 
 
@@ -948,23 +949,22 @@ class Saver:
 
 # %% given
 class Session:
-    """A run with dropout, a batch normalisation, an order from a generator, a scheduler and a scaler."""
+    """A run with dropout, a batch normalisation, an order from a generator, a scheduler and a scaler.
 
-    def __init__(self, kind, seed, compiled=False):
+    start: the weights. first: the first layer, as for Called. settings, scaling: of the optimizer and of the scaler.
+    """
+
+    def __init__(self, start, first, data, optimizer, settings, scaling, seed, compiled=False):
         torch.manual_seed(seed)
-        width = {"momentum": 6, "adam": 5}[kind]
-        self.model = nn.Sequential(
-            nn.Linear(4, width, bias=False), nn.BatchNorm1d(width), nn.Dropout(0.4), nn.Linear(width, 3)
-        ).to(here)
-        if kind == "adam":
-            self.optimizer = torch.optim.Adam(self.model.parameters(), lr=0.1)
-        else:
-            self.optimizer = torch.optim.SGD(self.model.parameters(), lr=0.2, momentum=0.9)
+        norm = nn.BatchNorm1d(6)
+        self.model = nn.Sequential(nn.Linear(4, 6, bias=False), norm, nn.Dropout(0.4), nn.Linear(6, 3)).to(here)
+        self.model.load_state_dict(start, strict=False)
+        self.optimizer = optimizer(self.model.parameters(), **settings)
         self.scheduler = torch.optim.lr_scheduler.CosineAnnealingLR(self.optimizer, 6, 0.05)
-        self.scaler = torch.amp.GradScaler(here.type, init_scale=1024.0, growth_interval=2)
+        self.scaler = torch.amp.GradScaler(here.type, growth_interval=2, **scaling)
         self.generator = torch.Generator().manual_seed(seed)
         self.handed = torch.compile(self.model, backend="eager") if compiled else self.model
-        ((self.x, self.y),) = samples([40], 50)
+        self.first, (self.x, self.y) = first, data
 
     def parts(self):
         return self.handed, self.optimizer, self.scheduler, self.scaler, self.generator
@@ -972,116 +972,152 @@ class Session:
     def go(self, epochs):
         """An epoch here is a step on 12 samples and one of the scheduler."""
         for _ in range(epochs):
-            rows = torch.randperm(40, generator=self.generator)[:12]
+            rows = torch.randperm(len(self.y), generator=self.generator)[:12]
             self.optimizer.zero_grad()
-            loss = F.cross_entropy(self.model(self.x[rows].to(here)), self.y[rows].to(here))
-            self.scaler.scale(loss).backward()
+            logits = self.model(self.first(self.x[rows].to(here), True))
+            self.scaler.scale(F.cross_entropy(logits, self.y[rows].to(here))).backward()
             self.scaler.step(self.optimizer)
             self.scaler.update()
             self.scheduler.step()
         return self
 
     def state(self):
-        rate = self.scheduler.get_last_lr()[0]
-        return {"model": on_cpu(probes.state_of(self.model)), "scale": self.scaler.get_scale(), "rate": rate}
+        rates = [self.scaler.get_scale(), self.scheduler.get_last_lr()[0]]
+        return {"model": on_cpu(probes.state_of(self.model)), "scale and rate": rates}
 
 
-def not_interrupted(kind, seed, epochs):
-    """The state after so many epochs."""
-    with torch.random.fork_rng():
-        return Session(kind, seed).go(epochs).state()
-
-
-@probes.probe
-def interrupted(make, kind, seed, before, after, compiled=(False, False)):
-    """A run that is saved after some epochs, at its end; and another one that loads the file and goes on from there.
-
-    compiled: whether the model of the one and of the other is.
-    """
-    with torch.random.fork_rng():
-        run, file = Session(kind, seed, compiled[0]), io.BytesIO()
-        saver = make(*run.parts())
-        run.go(before)
-        saver.save(file, before)
-        first = run.go(after).state()
-        saved, safe = io.BytesIO(file.getvalue()), True
-        try:
-            torch.load(io.BytesIO(file.getvalue()), weights_only=True)
-        except Exception:
-            safe = False
-        other = Session(kind, seed + 1, compiled[1])
-        saver = make(*other.parts())
-        other.go(1)
-        epoch = saver.load(saved)
-        return {
-            "first": first,
-            "loaded": other.state(),
-            "second": other.go(after).state(),
-            "epoch": epoch,
-            "safe": safe,
-        }
+def refuses(load):
+    try:
+        load()
+    except Exception as error:
+        if isinstance(error, NotImplementedError):
+            raise
+        return isinstance(error, pickle.UnpicklingError)
+    return False
 
 
 @probes.probe
-def object_refused(make):
-    """Whether load raises an error for a file that holds an object which is no tensor or number."""
-    with torch.random.fork_rng():
-        file = io.BytesIO()
-        torch.save({"model": nn.Linear(2, 2)}, file)
-        file.seek(0)
-        saver = make(*Session("adam", 0).parts())
-        try:
-            saver.load(file)
-        except pickle.UnpicklingError:
-            return True
-        except Exception:
-            return False
-        return False
+def saved_by(make, run, before, see="file", after=0, compiled=False, to_path=False):
+    """A run that is saved at its start and after some epochs: the second file, or the state after some epochs more."""
+    with torch.random.fork_rng(), tempfile.TemporaryDirectory() as folder:
+        session, file = Session(*run, compiled=compiled), io.BytesIO()
+        saver = make(*session.parts())
+        saver.save(io.BytesIO(), 0)
+        session.go(before)
+        saver.save(folder + "/run" if to_path else file, before)
+        written = pathlib.Path(folder, "run").read_bytes() if to_path else file.getvalue()
+        if see == "file":
+            return written
+        if see == "safe":
+            return not refuses(lambda: torch.load(io.BytesIO(written), weights_only=True))
+        return session.go(after).state()[see]
+
+
+@probes.probe
+def loaded_by(make, run, written, see="model", after=0, compiled=False, from_path=False):
+    """What load makes of another run, which is one epoch old: its state after some epochs more, or what load gives."""
+    with torch.random.fork_rng(), tempfile.TemporaryDirectory() as folder:
+        session, path = Session(*run, compiled=compiled), pathlib.Path(folder, "run")
+        path.write_bytes(written)
+        saver = make(*session.parts())
+        session.go(1)
+        if see == "refused":
+            return refuses(lambda: saver.load(io.BytesIO(written)))
+        epoch = saver.load(str(path) if from_path else io.BytesIO(written))
+        return epoch if see == "epoch" else session.go(after).state()[see]
 
 
 # %% check: Saver points=5
 with check("two epochs, saved and loaded: model, scale and rate", weight=2, required=True):
-    want = not_interrupted("momentum", 0, 2)
-    got = interrupted(Saver, "momentum", 0, 2, 0)
-    assert_close(got["loaded"]["model"], want["model"], name="the model that was loaded")
-    assert_close([got["loaded"]["scale"], got["loaded"]["rate"]], [want["scale"], want["rate"]], name="scale and rate")
-    assert_close(got["epoch"], 2, name="the epoch")
+    shapes = {"0.weight": (6, 4), "1.weight": (6,), "1.bias": (6,), "3.weight": (3, 6), "3.bias": (3,)}
+    run = (drawn(shapes, 0), lambda x, _: x * 2, samples([40], 50)[0], torch.optim.SGD, {"lr": 0.2, "momentum": 0.9})
+    with torch.random.fork_rng():
+        want = Session(*run, {"init_scale": 1024.0}, 0).go(2).state()
+    other = (drawn(shapes, 9), *run[1:], {"init_scale": 1024.0}, 1)
+    written = saved_by(Saver, (*run, {"init_scale": 1024.0}, 0), 2)
+    assert_close(loaded_by(Saver, other, written), want["model"], name="the model that was loaded")
+    assert_close(loaded_by(Saver, other, written, "scale and rate"), want["scale and rate"], name="scale and rate")
+    assert_close(loaded_by(Saver, other, written, "epoch"), 2, name="the epoch")
 ### BEGIN HIDDEN TESTS
+SGD, ADAM = (torch.optim.SGD, {"lr": 0.2, "momentum": 0.9}), (torch.optim.Adam, {"lr": 0.1})
+ON, OFF = {"init_scale": 1024.0}, {"enabled": False}
+WEIGHTS = {"0.weight": (6, 4), "1.weight": (6,), "1.bias": (6,), "3.weight": (3, 6), "3.bias": (3,)}
+
+
+def run_of(seed, number, optimizer, scaling, begun=0):
+    """A run whose first layer is another one in each epoch, and a record of its calls. begun: epochs before it.
+
+    number: of its weights and of its random numbers. Who loads it cannot train from the start: those layers are gone.
+    """
+    layers = [drawn({"w": (4, 4)}, 100 * seed + n)["w"].to(here) for n in range(12)]
+    calls = Seen(lambda x, training: x @ layers[begun + len(calls.calls) - 1])
+    return (drawn(WEIGHTS, number), calls, samples([40], seed)[0], *optimizer, scaling, number), calls
+
+
+def not_interrupted(seed, number, optimizer, scaling, epochs):
+    """The state after so many epochs."""
+    with torch.random.fork_rng():
+        return Session(*run_of(seed, number, optimizer, scaling)[0]).go(epochs).state()
+
+
+def resumed(make, seed, optimizer, scaling, before, after, see, compiled=(False, False), path=False):
+    """What a run sees that goes on from the file of another one."""
+    first, calls = run_of(seed, seed, optimizer, scaling)
+    written = saved_by(make, first, before, compiled=compiled[0], to_path=path)
+    assert len(calls.calls) == before, "the run that is saved trains more or less than it should"
+    second, calls = run_of(seed, seed + 1, optimizer, scaling, before - 1)
+    got = loaded_by(make, second, written, see, after, compiled[1], path)
+    assert len(calls.calls) == 1 + (after if see != "epoch" else 0), "the run that goes on trains more than it should"
+    return got
+
+
 with check(
     "the weights of a run that goes on are bit for bit those of one that was not stopped",
     weight=6,
     required=True,
     hint="Which part differs, if the first step after loading is right and the second is not?",
 ):
-    for kind in ("momentum", "adam"):
-        for n, before, after in ((1, 3, 4), (2, 1, 5)):
-            want = not_interrupted(kind, n, before + after)["model"]
-            got = interrupted(Saver, kind, n, before, after)
-            assert_close(got["second"]["model"], want, name="the model that went on")
-            assert_close(
-                got["second"]["model"], got["first"]["model"], rtol=0, atol=0, name="the model that went on, to the bit"
-            )
+    for n, part, scaling, before, after in ((1, SGD, ON, 3, 4), (2, ADAM, OFF, 1, 5), (3, ADAM, ON, 0, 3)):
+        want = not_interrupted(n, n, part, scaling, before + after)["model"]
+        got = resumed(Saver, n, part, scaling, before, after, "model", path=n == 3)
+        assert_close(got, want, name="the model that went on")
+        first = saved_by(Saver, run_of(n, n, part, scaling)[0], before, "model", after)
+        assert_close(got, first, rtol=0, atol=0, name="the model that went on, to the bit")
 with check("scale and rate go on as they would have", weight=3, hint="Which parts count steps?"):
     for n, before, after in ((3, 3, 3), (4, 1, 2)):
-        want = not_interrupted("adam", n, before + after)
-        got = interrupted(Saver, "adam", n, before, after)["second"]
-        assert_close(got["scale"], want["scale"], name="the scale")
-        assert_close(got["rate"], want["rate"], name="the rate")
+        want = not_interrupted(n, n, ADAM, ON, before + after)["scale and rate"]
+        assert_close(resumed(Saver, n, ADAM, ON, before, after, "scale and rate"), want, name="scale and rate")
 with check("from compiled to plain, and from plain to compiled", weight=4, hint="Which names has your file?"):
     for n, t in enumerate([(True, False), (False, True), (True, True)]):
-        want = not_interrupted("adam", n, 4)["model"]
-        assert_close(interrupted(Saver, "adam", n, 2, 2, t)["second"]["model"], want, name="the model that went on")
-with check("torch.load reads the file with weights_only=True", weight=2, hint="Is an object in it that is no tensor?"):
-    for kind in ("adam", "momentum"):
-        assert interrupted(Saver, kind, 8, 1, 1)["safe"], "it refuses the file"
-with check("load refuses a file with other objects", weight=1, hint="Which files could run code when they are read?"):
-    assert object_refused(Saver), "it read the object"
+        want = not_interrupted(n, n, ADAM, ON, 4)["model"]
+        assert_close(resumed(Saver, n, ADAM, ON, 2, 2, "model", t), want, name="the model that went on")
+with check(
+    "torch.load reads the file with weights_only=True",
+    weight=2,
+    observed=True,
+    hint="Is an object in it that is no tensor?",
+):
+    for part in (ADAM, SGD):
+        assert_close(saved_by(Saver, run_of(8, 8, part, ON)[0], 1, "safe"), True, name="whether it reads the file")
+with check(
+    "load refuses a file with other objects",
+    weight=1,
+    observed=True,
+    hint="Which files could run code when they are read?",
+):
+    for module in (nn.Tanh(), nn.ReLU()):
+        file = io.BytesIO()
+        torch.save({"model": module}, file)
+        got = loaded_by(Saver, run_of(5, 5, ADAM, ON, 1)[0], file.getvalue(), "refused")
+        assert_close(got, True, name="whether load raises pickle.UnpicklingError")
 with check("the epoch is that of save", weight=1, hint="Which number did save get?"):
-    for n in (1, 3):
-        assert_close(interrupted(Saver, "momentum", 5, n, 1)["epoch"], n, name="the epoch")
+    for n in (1, 3, 0):
+        assert_close(resumed(Saver, 5, SGD, ON, n, 0, "epoch"), n, name="the epoch")
 with check("saving does not disturb the run", weight=2, guard=True, hint="Which of your calls draws, seeds or steps?"):
-    want = not_interrupted("momentum", 6, 5)
-    assert_close(interrupted(Saver, "momentum", 6, 2, 3)["first"], want, name="the run that was saved")
+    for n, part in ((6, SGD), (7, ADAM)):
+        want = not_interrupted(n, n, part, ON, 5)["model"]
+        got = saved_by(Saver, run_of(n, n, part, ON)[0], 2, "model", 3)
+        assert_close(got, want, name="the run that was saved")
 ### END HIDDEN TESTS
 
 # %% [markdown]
@@ -1452,8 +1488,8 @@ def fit_best(
     An epoch: in training mode, one step of the optimizer for each batch, on the mean cross entropy of its samples; then
     one step of the scheduler; then, in evaluation mode and without a graph, the mean cross entropy over all held-out
     samples. Gradients from before do not count. Returns these means, one Python float for each epoch.
-    Afterwards the model's state_dict is that of the epoch with the lowest mean, the first of equal ones. The model is in
-    evaluation mode, and its parameters are still those of the optimizer.
+    Afterwards the model's state_dict is that of the epoch with the lowest mean, the first of equal ones. The model is
+    in evaluation mode, and its parameters are still those of the optimizer.
     """
     ### BEGIN SOLUTION
     best: dict[str, Tensor] = {}
