@@ -3,9 +3,10 @@ import copy
 import math
 import random
 import threading
-from collections import deque
+from collections import Counter, deque
 from collections.abc import Callable
 from contextlib import nullcontext
+from itertools import chain
 
 import numpy as np
 import torch
@@ -387,12 +388,13 @@ with check("fewer numbers than ranks, or one rank", weight=2, hint="How many chu
         assert_close(on_ring(ring_all_reduce, t), want)
 
 
-def follow(log, xs):
-    """What each rank knows after these messages, and how many numbers each of its own had.
+def assert_ring(log, xs):
+    """Raise AssertionError unless these messages tell every rank the sum, and are no more and no larger than needed.
 
     A rank knows its own numbers, those that came, and the sums of one of these and one of its own. Whoever sends
     something else made it up.
     """
+    n, length = len(xs), len(xs[0])
     known, inbox, sizes = [{0, *x} for x in xs], [deque() for _ in xs], [[] for _ in xs]
     for rank, message in log:
         if message is None:
@@ -400,21 +402,21 @@ def follow(log, xs):
             known[rank] |= {*came, *(a + b for a in came for b in xs[rank])}
         else:
             assert known[rank] >= set(message.tolist()), "a rank sent a number that is no sum over ranks"
-            inbox[(rank + 1) % len(xs)].append(message.tolist())
+            inbox[(rank + 1) % n].append(message.tolist())
             sizes[rank].append(message.numel())
-    return known, sizes
+    total = {sum(column) for column in zip(*xs, strict=True)}
+    assert all(numbers >= total for numbers in known), "a rank cannot know the sum from what came"
+    assert max(map(len, sizes)) <= 2 * (n - 1), f"one rank sent {max(map(len, sizes))} messages"
+    largest = max(size for own in sizes for size in own)
+    assert largest <= math.ceil(length / n), f"one message had {largest} numbers"
 
 
 with check("no message is larger than a chunk, and there are no more than needed", weight=4, required=True):
     for n, length in ((4, 8), (3, 11), (5, 24)):
         generator = torch.Generator().manual_seed(n)
         t = torch.randint(2**20, (n, length), generator=generator).float()  # their sums are exact
-        want, own = set(t.sum(0).tolist()), t.tolist()
-        known, sizes = follow(log_of_ring(ring_all_reduce, list(t)), own)
-        assert all(numbers >= want for numbers in known), "a rank cannot know the sum from what came"
-        assert max(map(len, sizes)) <= 2 * (n - 1), f"one rank sent {max(map(len, sizes))} messages"
-        largest = max(size for own in sizes for size in own)
-        assert largest <= math.ceil(length / n), f"one message had {largest} numbers"
+        xs = t.tolist()
+        assert_ring(log_of_ring(ring_all_reduce, list(t)), xs)
 with check("x is not changed", guard=True):
     for n in (3, 1):
         t = [torch.linspace(1, 2, 7) + number for number in range(n)]
@@ -1269,15 +1271,16 @@ def seeded(function, seed, *args):
 with check("ten samples on four ranks: 3 each in training, 10 in all in evaluation", weight=2, required=True):
     got = [shard(10, rank, 4, 0, True) for rank in range(4)]
     assert_close([len(part) for part in got], [3, 3, 3, 3], name="the numbers of indices")
-    assert_close(sorted({index for part in got for index in part}), list(range(10)), name="the indices of all ranks")
+    assert_close(set(chain(*got)), set(range(10)), name="the indices of all ranks")
+    got = [shard(10, rank, 4, 0, False) for rank in range(4)]
     explain(
-        sorted(index for rank in range(4) for index in shard(10, rank, 4, 0, False)),
-        list(range(10)),
+        Counter(chain(*got)),
+        Counter(range(10)),
         {
-            "in evaluation, samples that come twice count double": [0, 0, 1, 1, *range(2, 10)],
-            "the last samples belong to no rank": list(range(8)),
+            "in evaluation, samples that come twice count double": Counter([0, 0, 1, 1, *range(2, 10)]),
+            "the last samples belong to no rank": Counter(range(8)),
         },
-        name="the indices of all ranks, in order",
+        name="how often each index comes",
     )
 
 
@@ -1286,17 +1289,26 @@ def assert_padded(got, n):
     """Equally many on each rank, and each index as often as any other, or once more."""
     each = -(-n // len(got))
     assert_close([len(part) for part in got], [each] * len(got), name="the numbers of indices")
-    counts = [sum(part.count(index) for part in got) for index in range(n)]
+    counts = Counter(chain(*got))
+    assert_close(set(counts), set(range(n)), name="the indices of all ranks")
     often, more = divmod(each * len(got), n)
-    assert_close(sorted(counts), [often] * (n - more) + [often + 1] * more, name="how often the indices come")
+    assert_close(sorted(counts.values()), [often] * (n - more) + [often + 1] * more, name="how often the indices come")
 
 
 def assert_divided(got, n):
     """Each index once, and equally many on each rank, or one more."""
-    assert_close(sorted(index for part in got for index in part), list(range(n)), name="the indices of all ranks")
+    assert_close(Counter(chain(*got)), Counter(range(n)), name="how often each index comes")
     few, more = divmod(n, len(got))
     sizes = [few] * (len(got) - more) + [few + 1] * more
     assert_close(sorted(len(part) for part in got), sizes, name="the numbers of indices")
+
+
+def assert_shuffled(epochs):
+    """The indices are not in order, and in no two epochs the same, on no rank."""
+    for number, got in enumerate(epochs):
+        assert sorted(got[0]) != got[0], "the indices are in order"
+        for other in epochs[:number]:
+            assert sorted(got[0]) != sorted(other[0]), "a rank has the same samples in two epochs"
 
 
 with check(
@@ -1317,13 +1329,9 @@ with check("each epoch has an order of its own, the same on every call", weight=
     t = [[shard(40, rank, 2, number, True) for rank in range(2)] for number in range(4)]
     for got in t:
         assert_padded(got, 40)
-        assert sorted(got[0]) != got[0], "the indices are in order"
     got = [shard(40, rank, 2, 2, True) for rank in range(2)]
     assert_close(got, t[2], name="the second call of an epoch")
-    for number in range(4):
-        for other in range(number):
-            assert t[number] != t[other], "two epochs have the same order"
-            assert sorted(t[number][0]) != sorted(t[other][0]), "a rank has the same samples in two epochs"
+    assert_shuffled(t)
 with check("the global random state is left alone", guard=True, hint="Which argument does randperm take?"):
     for number, train in ((0, True), (1, True), (2, False)):
         drawn_next = [
