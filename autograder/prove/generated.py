@@ -18,7 +18,7 @@ from torch.utils._pytree import tree_flatten, tree_map, tree_unflatten
 
 from autograder.prove.noted import Noted
 from autograder.prove.objects import Change, SaysTrue, is_object, repeats, says_true, with_methods
-from autograder.prove.ruined import RUINS, ruin
+from autograder.prove.ruined import RUINS, ruined_result
 
 HARD_CODED = "the results of the visible checks, hard-coded"
 METHODS: dict[str, Change] = {
@@ -76,7 +76,7 @@ def spoilers() -> dict[str, Spoiler]:
         "the result cast to float64": functools.partial(_mapped, _double),
         "the result with one dimension more": functools.partial(_mapped, _unsqueezed),
         **{label: _with_methods(change) for label, change in METHODS.items()},
-        **{f"its {how}, then the reference": functools.partial(_of_ruined, how) for how in RUINS},
+        **{f"its {how}, then the reference": functools.partial(ruined_result, how) for how in RUINS},
     }
 
 
@@ -84,10 +84,6 @@ def _hand_back(function: Function, args: tuple[Any, ...], kwargs: dict[str, Any]
     """The function is not called: what it would have done to its arguments does not happen either."""
     values = [*args, *kwargs.values()]
     return (values[0], True) if values else (function(), False)
-
-
-def _of_ruined(how: str, function: Function, args: tuple[Any, ...], kwargs: dict[str, Any]) -> tuple[Any, bool]:
-    return (function(*args, **kwargs), True) if ruin(how, args, kwargs) else (None, False)
 
 
 def _mapped(

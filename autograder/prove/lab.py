@@ -18,7 +18,7 @@ from autograder.prove.judge import (
     judge_reference,
 )
 from autograder.prove.mutate import mutants
-from autograder.prove.trial import Bench, benches, notebook_points
+from autograder.prove.trial import Bench, Trial, benches, notebook_points
 
 
 @dataclass
@@ -94,8 +94,10 @@ def _lies(lab: Lab, exercise: Exercise, bench: Bench, liars: list[Answer], proof
 
 def _mutate(lab: Lab, exercise: Exercise, bench: Bench, reasons: dict[tuple[str, str], str], proof: Proof) -> None:
     made = mutants(lab.cell(exercise.cell_id).source)
-    proof.mutants += len(made)
-    alive = [d for d, source in made.items() if _earns_all(bench, source)]
+    near = bench.try_near_misses()
+    proof.mutants += len(made) + len(near)
+    alive = [d for d, source in made.items() if _earns_all(bench.try_source(source))]
+    alive += [d for d, trial in near.items() if _earns_all(trial)]
     for description in alive:
         if (exercise.name, description) in reasons:
             proof.survivors.append((exercise.name, description))
@@ -112,6 +114,5 @@ def _mutate(lab: Lab, exercise: Exercise, bench: Bench, reasons: dict[tuple[str,
             )
 
 
-def _earns_all(bench: Bench, source: str) -> bool:
-    trial = bench.try_source(source)
+def _earns_all(trial: Trial) -> bool:
     return not trial.failure and not trial.failed

@@ -31,6 +31,11 @@ OPERATORS: dict[type[ast.AST], type[ast.AST]] = {
     ast.BitAnd: ast.BitOr,
     ast.BitOr: ast.BitAnd,
 }
+WAYS_OUT: dict[type[ast.stmt], tuple[type[ast.stmt], ...]] = {
+    ast.Continue: (ast.Break, ast.Return),
+    ast.Break: (ast.Continue,),
+    ast.Return: (ast.Continue, ast.Break),
+}
 Edit = tuple[str, Callable[[], object]]
 
 
@@ -60,6 +65,7 @@ def _described(what: str, before: str, after: str) -> str:
 def _edits(tree: ast.Module) -> Iterator[Edit]:
     for node in _code(tree):
         yield from _operator_edits(node)
+        yield from _loop_edits(node)
         if isinstance(node, ast.Constant):
             yield from _constant_edits(node)
         elif isinstance(node, ast.UnaryOp):
@@ -94,6 +100,22 @@ def _constant_edits(node: ast.Constant) -> Iterator[Edit]:
         yield f"text {value!r} changed", lambda: setattr(node, "value", value + "x")
 
 
+def _loop_edits(node: ast.AST) -> Iterator[Edit]:
+    """The ways out of a loop, each taken for another."""
+    if not isinstance(node, ast.For | ast.While):
+        return
+    for parent in ast.walk(node):
+        for body in (
+            b for b in (getattr(parent, "body", None), getattr(parent, "orelse", None)) if isinstance(b, list)
+        ):
+            for i, statement in enumerate(body):
+                for kind, others in WAYS_OUT.items():
+                    if isinstance(statement, kind):
+                        for other in others:
+                            what = f"{kind.__name__.lower()} for {other.__name__.lower()}"
+                            yield f"{what} changed", functools.partial(_replace, body, i, [other()])
+
+
 def _call_edits(call: ast.Call) -> Iterator[Edit]:
     for i, keyword in enumerate(call.keywords):
         yield f"argument {keyword.arg} dropped", functools.partial(call.keywords.pop, i)
@@ -111,6 +133,11 @@ def _statement_edits(body: list[ast.stmt]) -> Iterator[Edit]:
                 yield "statement left out", functools.partial(_replace, body, i, [ast.Pass()])
         if isinstance(statement, ast.With):
             yield "with taken away", functools.partial(_replace, body, i, statement.body)
+        if isinstance(statement, ast.Try) and statement.finalbody:
+            without = [*statement.body, *statement.finalbody]
+            yield "finally taken away", functools.partial(_replace, body, i, without)
+        if isinstance(statement, ast.For | ast.While):
+            yield "only the first turn of a loop", functools.partial(statement.body.append, ast.Break())
 
 
 def _replace(body: list[ast.stmt], i: int, new: list[ast.stmt]) -> None:

@@ -8,6 +8,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from autograder.prove.generated import HARD_CODED, METHODS, HardCoded, Spoiled, spoilers
+from autograder.prove.near import near_misses
 from autograder.prove.objects import with_methods
 from autograder.prove.watched import Watched
 
@@ -33,5 +34,8 @@ def replacement(reference: Callable[..., Any], how: str, args: Sequence[Any]) ->
     if inspect.isclass(reference):
         change = METHODS.get(how)
         return (with_methods(change, reference) if change else reference), Applied(change is not None)
-    made = HardCoded(reference, *args) if how == HARD_CODED else Spoiled(reference, spoilers()[how])
-    return made, made
+    if how == HARD_CODED:
+        hard_coded = HardCoded(reference, *args)
+        return hard_coded, hard_coded
+    spoiled = Spoiled(reference, (spoilers() | near_misses())[how])
+    return spoiled, spoiled

@@ -10,8 +10,34 @@ from typing import Any
 import numpy as np
 import torch
 from torch import Tensor
+from torch.utils._pytree import tree_leaves
 
+Function = Callable[..., Any]
+Args = Sequence[Any]
+Kwargs = Mapping[str, Any]
+VALUES = (bool, int, float, complex, str, bytes, type(None))
 MAX_DEPTH = 5
+
+
+def ruined_result(how: str, function: Function, args: Args, kwargs: Kwargs) -> tuple[Any, bool]:
+    """What the function gives of its arguments after their ruin, and True; None and False where that is no other."""
+    first = function(*args, **kwargs)
+    if not ruin(how, args, kwargs):
+        return None, False
+    second = function(*args, **kwargs)
+    return (None, False) if _same(first, second) else (second, True)
+
+
+def _same(first: Any, second: Any) -> bool:
+    """Whether these are equal values. Objects are taken for different."""
+    one, other = tree_leaves(first), tree_leaves(second)
+    return len(one) == len(other) and all(map(_equal, one, other))
+
+
+def _equal(first: Any, second: Any) -> bool:
+    if isinstance(first, Tensor) and isinstance(second, Tensor):
+        return first.shape == second.shape and first.dtype == second.dtype and torch.equal(first, second)
+    return isinstance(first, VALUES) and type(first) is type(second) and first == second
 
 
 def ruin(how: str, args: Sequence[Any], kwargs: Mapping[str, Any]) -> bool:

@@ -23,6 +23,7 @@ from autograder.prove.attempt import Attempt, Result, fresh_lines, in_one_proces
 from autograder.prove.forks import ForkFailed, in_fork
 from autograder.prove.generated import HARD_CODED, spoilers
 from autograder.prove.liars import IN_ITS_PLACE, lies
+from autograder.prove.near import near_misses
 from autograder.prove.replaced import WATCHED
 from autograder.prove.student import CellRaised, Root, Student
 from labkit.outcome import Outcome, earned
@@ -75,6 +76,11 @@ class Bench:
         if self.exercise.parameters:
             trials[HARD_CODED] = self._try(self._reference, (HARD_CODED, self._visible_calls()))
         return {label: trial for label, trial in trials.items() if trial.applied or trial.failure}
+
+    def try_near_misses(self) -> dict[str, Trial]:
+        """Description -> trial of each near miss of the reference that did something else than it."""
+        trials = {label: self._try(self._reference, (label,)) for label in near_misses()}
+        return {label: trial for label, trial in trials.items() if trial.applied}
 
     def try_liar(self, source: str) -> Trial:
         """Try a lying answer: its source runs in the exercise's place, and once more behind the given probes."""
