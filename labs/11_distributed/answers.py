@@ -615,7 +615,7 @@ def average_gradients(model):
         p.grad = g.view_as(p).to(p.dtype) if flag > 0 else None
 
 
-# %% wrong: average_gradients "it stops at the first one that nobody used" fails="three ranks, another model | a rank without any gradient"
+# %% wrong: average_gradients "it stops at the first one that nobody used" fails="three ranks, another model"
 def average_gradients(model):
     for p in model.parameters():
         used = torch.tensor(float(p.grad is not None))
