@@ -16,8 +16,8 @@ from torch import Tensor
 
 # (rtol, atol): wide enough for another order of summation, narrow enough that a wrong formula fails.
 TOLERANCES: dict[torch.dtype, tuple[float, float]] = {
-    torch.float64: (1e-7, 1e-8),
-    torch.complex128: (1e-7, 1e-8),
+    torch.float64: (1e-9, 1e-10),
+    torch.complex128: (1e-9, 1e-10),
     torch.float32: (2e-5, 1e-5),
     torch.complex64: (2e-5, 1e-5),
     torch.bfloat16: (2e-2, 1e-2),

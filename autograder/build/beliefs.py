@@ -146,9 +146,12 @@ class _Reader:
                 return Trust.OWN
             case ast.Call():
                 return self.call(node)
-            case ast.Compare(left=left, comparators=others):
+            case ast.Compare(left=left, ops=ops, comparators=others):
                 for value in [left, *others]:
-                    self.of(value)
+                    if isinstance(ops[0], ast.Eq) and isinstance(value, ast.Call) and _name(value.func) == "sorted":
+                        self.of(value.args[0])  # the whole is compared, in another order
+                    else:
+                        self.of(value)
                 return Trust.OWN
             case ast.Subscript(value=value, slice=index):
                 trust = self.of(value)

@@ -35,7 +35,7 @@ def grid_points(start, stop, n, endpoint):
     return torch.arange(start, end, step)[:n]
 
 
-# %% wrong: grid_points "endpoint makes no difference" fails="five points from 0 to 1, with and without the end | any start, stop and n gives evenly spaced points | twenty thousand points do not drift"
+# %% wrong: grid_points "endpoint makes no difference" fails="five points from 0 to 1, with and without the end | any start, stop and n gives evenly spaced points | n points for n between 2 and 60 | twenty thousand points do not drift"
 def grid_points(start, stop, n, endpoint):
     return torch.linspace(start, stop, n)
 
@@ -46,7 +46,7 @@ def grid_points(start, stop, n, endpoint):
     return points if endpoint else points[:-1]
 
 
-# %% wrong: grid_points "n points make n steps" fails="five points from 0 to 1, with and without the end | any start, stop and n gives evenly spaced points | twenty thousand points do not drift"
+# %% wrong: grid_points "n points make n steps" fails="five points from 0 to 1, with and without the end | any start, stop and n gives evenly spaced points | n points for n between 2 and 60 | twenty thousand points do not drift"
 def grid_points(start, stop, n, endpoint):
     return start + (stop - start) / max(n, 1) * torch.arange(n)
 
@@ -273,7 +273,7 @@ def slots(t):
     return [t.storage_offset() + i * a + j * b for i in range(n) for j in range(m)]
 
 
-# %% wrong: slots "strides are bytes, as in NumPy" fails="the slots of a matrix | the slots of its transpose | slices that start later and take steps | one, three, four and six dimensions | slots are counted in elements, whatever the dtype | a stride of 0 reads one slot again and again"
+# %% wrong: slots "strides are bytes, as in NumPy" fails="the result is a flat list of integers | the slots of a matrix | the slots of its transpose | slices that start later and take steps | one, three, four and six dimensions | slots are counted in elements, whatever the dtype | a stride of 0 reads one slot again and again"
 def slots(t):
     found = [t.storage_offset()]
     for size, stride in zip(t.shape, t.stride()):
@@ -851,3 +851,25 @@ def interview():
 # %% wrong: interview "a list of letters per question is missing" fails="q1 to q6 each have letters from a to e | q6: masks, sums and few bits"
 def interview():
     return {"q1": "ad", "q2": "ace", "q3": "ade", "q4": "be", "q5": "bd"}
+
+
+# %% wrong: mean_of_batches "a batch is counted in its own dtype" fails="a total beyond 65504 does not overflow"
+def mean_of_batches(batches):
+    total = sum(batch.sum(dtype=torch.float64).item() for batch in batches)
+    return total / sum(torch.ones_like(batch).sum().item() for batch in batches)
+
+
+# %% wrong: blank_padding_ "floats hold every integer" fails="integers, booleans and float64 keep their dtype"
+def blank_padding_(x, lengths):
+    keep = torch.arange(x.shape[1]) < lengths[:, None]
+    return x.copy_(torch.where(keep[..., None], x.float(), 0.0))
+
+
+# %% equivalent: mean_of_batches "float64 and int64 results through float32"
+# A relative precision of 1e-4 is promised, and float32 has 6e-8.
+
+# %% equivalent: mean_of_batches "empty tensors of a list left out"
+# They add nothing to the total and nothing to the count.
+
+# %% equivalent: blank_padding_ "called twice, where a call changes its arguments"
+# What is zero becomes zero again.
