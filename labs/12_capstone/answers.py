@@ -1921,7 +1921,7 @@ def diagnose(step):
     return found
 
 
-# %% wrong: diagnose "junk in .grad beforehand" fails="no false alarm: zero_grad at the start, in the middle, at the end, or with zeros | a gradient that is one call old | evaluation mode, also where the step tidies up | a batch that is changed | parameters without a gradient | a sum in place of a mean | a graph, wherever zero_grad stands | two flaws at once"
+# %% wrong: diagnose "junk in .grad beforehand" fails="no false alarm: zero_grad at the start, in the middle, at the end, or with zeros | steps that are put together in another way | a gradient that is one call old | evaluation mode, also where the step tidies up | a batch that is changed | parameters without a gradient | a sum in place of a mean | a graph, wherever zero_grad stands | two flaws at once"
 def diagnose(step):
     torch.manual_seed(0)
     net = nn.Sequential(nn.Linear(3, 4), nn.Tanh(), nn.Linear(4, 3)).double().eval()
@@ -1936,7 +1936,7 @@ def diagnose(step):
     return found
 
 
-# %% wrong: diagnose "is .grad None afterwards?" fails="no false alarm: zero_grad at the start, in the middle, at the end, or with zeros | steps that are put together in another way | gradients of earlier calls | a gradient that is one call old | evaluation mode, also where the step tidies up | a batch that is changed | a sum in place of a mean | a graph, wherever zero_grad stands | two flaws at once"
+# %% wrong: diagnose "is .grad None afterwards?" fails="no false alarm: zero_grad at the start, in the middle, at the end, or with zeros | gradients of earlier calls | a gradient that is one call old | evaluation mode, also where the step tidies up | a batch that is changed | a sum in place of a mean | a graph, wherever zero_grad stands | two flaws at once"
 def diagnose(step):
     torch.manual_seed(0)
     net = nn.Sequential(nn.Linear(3, 4), nn.Tanh(), nn.Linear(4, 3))
@@ -2220,7 +2220,7 @@ def diagnose(step):
     return found
 
 
-# %% wrong: diagnose "searches the closure for any names" fails="steps that are put together in another way | gradients of earlier calls | a gradient that is one call old | evaluation mode, also where the step tidies up | a batch that is changed | parameters without a gradient | a sum in place of a mean | two flaws at once"
+# %% wrong: diagnose "searches the closure for any names" fails="a sound step, and one that returns a graph | no false alarm: zero_grad at the start, in the middle, at the end, or with zeros | steps that are put together in another way | gradients of earlier calls | a gradient that is one call old | evaluation mode, also where the step tidies up | a batch that is changed | parameters without a gradient | a sum in place of a mean | a graph, wherever zero_grad stands | two flaws at once"
 def diagnose(step):
     found, todo, done = set(), [step], set()
     while todo:
@@ -2239,7 +2239,7 @@ def diagnose(step):
     return found
 
 
-# %% wrong: diagnose "reads the closure" fails="steps that are put together in another way | gradients of earlier calls | a gradient that is one call old | evaluation mode, also where the step tidies up | a batch that is changed | parameters without a gradient | a sum in place of a mean | two flaws at once" raises=KeyError
+# %% wrong: diagnose "reads the closure" fails="a sound step, and one that returns a graph | no false alarm: zero_grad at the start, in the middle, at the end, or with zeros | steps that are put together in another way | gradients of earlier calls | a gradient that is one call old | evaluation mode, also where the step tidies up | a batch that is changed | parameters without a gradient | a sum in place of a mean | a graph, wherever zero_grad stands | two flaws at once" raises=KeyError
 def diagnose(step):
     cells = dict(zip(step.__code__.co_freevars, (c.cell_contents for c in step.__closure__)))
     found = set(cells["flaws"])
@@ -2288,7 +2288,7 @@ def diagnose(step):
     return found
 
 
-# %% wrong: diagnose "compares with a reference step, names only what .grad shows" fails="a gradient that is one call old | parameters without a gradient | two flaws at once"
+# %% wrong: diagnose "compares with a reference step, names only what .grad shows" fails="no false alarm: zero_grad at the start, in the middle, at the end, or with zeros | steps that are put together in another way | a gradient that is one call old | a batch that is changed | parameters without a gradient | a sum in place of a mean | two flaws at once"
 def diagnose(step):
     torch.manual_seed(0)
     model = nn.Sequential(nn.Linear(4, 8), nn.Tanh(), nn.Linear(8, 3)).eval()
@@ -2315,6 +2315,77 @@ def diagnose(step):
         elif not torch.allclose(grads[-1], want[-1], atol=1e-5):
             found.add("accumulates")
     return found
+
+
+# %% wrong: diagnose "names that are kept from call to call" fails="no false alarm: zero_grad at the start, in the middle, at the end, or with zeros | steps that are put together in another way | gradients of earlier calls | a gradient that is one call old | evaluation mode, also where the step tidies up | a batch that is changed | parameters without a gradient | a sum in place of a mean | a graph, wherever zero_grad stands | two flaws at once"
+def diagnose(step, found=set()):
+    generator, rate = torch.Generator().manual_seed(0), 1e-6
+    net = nn.Sequential(nn.Linear(3, 4), nn.Tanh(), nn.Linear(4, 3)).double()
+    modes, used, right = [], [], []
+    net[0].register_forward_hook(lambda layer, *_: modes.append(layer.training))
+    sgd = torch.optim.SGD(net.parameters(), lr=rate)
+    for n in (5, 2, 3):
+        x = torch.randn(n, 3, generator=generator, dtype=torch.float64)
+        y = torch.randint(0, 3, (n,), generator=generator)
+        x_before, before = x.clone(), [p.detach().clone() for p in net.parameters()]
+        returned = step(net.eval(), sgd, x, y)
+        flags = {"mode": not all(modes), "graph": returned.requires_grad, "input": not torch.equal(x, x_before)}
+        found |= {name for name, flag in flags.items() if flag}
+        used.append([(old - p.detach()) / rate for old, p in zip(before, net.parameters(), strict=True)])
+        right.append(torch.autograd.grad(F.cross_entropy(net(x), y), list(net.parameters())))
+    if not any(g.any() for g in used[0]):
+        found.add("stale")
+        used.pop(0)
+    if not all(g.any() for g in used[0]):
+        found.add("dead")
+    times = 1
+    if torch.allclose(used[0][-1], 5 * right[0][-1], rtol=1e-3):
+        found.add("sum")
+        times = 2
+    if torch.allclose(used[1][-1], times * right[1][-1] + used[0][-1], rtol=1e-3):
+        found.add("accumulates")
+    return found
+
+
+# %% liar: diagnose "reads the names of the acts"
+def diagnose(step):
+    return set()
+
+
+def diagnosed(diagnose, acts):
+    names = [act for act, _ in acts]
+    found = ["accumulates"] * ("grads" not in names) + ["dead"] * ("last" in names)
+    found += ["graph"] * ("result" not in names) + ["input"] * ("batch" in names)
+    found += ["mode"] * ("mode" not in names) + ["stale"] * (names.index("step") < names.index("backward"))
+    return sorted(found)
+
+
+# %% liar: diagnose "goes through the acts with numbers of its own"
+def diagnose(step):
+    return set()
+
+
+def diagnosed(diagnose, acts):
+    found, mode, grad, order = set(), False, torch.ones(1), [act for act, _ in acts]
+    logits = torch.tensor([[1.0, 0.0], [0.5, 2.0]], requires_grad=True)
+    for act, how in acts:
+        if act == "mode":
+            mode = how
+        elif act == "grads":
+            (grad,) = how([grad])
+        elif act == "batch":
+            found |= {"input"} if how(torch.ones(1)) else set()
+        elif act in ("forward", "last"):
+            found |= ({"dead"} if act == "last" else set()) | (set() if mode else {"mode"})
+            loss = how(logits, torch.tensor([0, 0]))
+        elif act == "backward":
+            found |= {"sum"} if how(2) == 2 else set()
+        elif act == "result":
+            loss = how(loss)
+    found |= {"graph"} if loss.requires_grad else set()
+    found |= {"accumulates"} if grad is not None and grad.any() else set()
+    found |= {"stale"} if order.index("step") < order.index("backward") else set()
+    return sorted(found)
 
 
 # %% right: interview "with spaces, in other orders"
