@@ -57,7 +57,7 @@ class _Reader:
             case ast.AugAssign(target=target, value=value):
                 self.bind(target, max(self.of(target), self.of(value), key=lambda t: t.value))
             case ast.For(target=target, iter=items, body=body):
-                self.bind(target, self.loop(items))
+                self.bind_items(target, items)
                 self.block(body)
             case ast.If(test=test, body=body, orelse=other) | ast.While(test=test, body=body, orelse=other):
                 self.truth(test)
@@ -103,9 +103,22 @@ class _Reader:
             for item in target.elts:
                 self.bind(item.value if isinstance(item, ast.Starred) else item, trust)
 
+    def bind_items(self, target: ast.expr, items: ast.expr) -> None:
+        """The target of a loop: of one over zip(...), each part gets the trust in its own argument's items."""
+        trust = self.loop(items)
+        self.bind(target, trust)
+        match target, items:
+            case ast.Tuple(elts=parts), ast.Call(func=ast.Name(id="zip"), args=args) if len(parts) == len(args):
+                for part, arg in zip(parts, args, strict=True):
+                    self.bind(part, Trust.OWN if self.of(arg) is Trust.OWN else Trust.NONE)
+
     def loop(self, items: ast.expr) -> Trust:
         """The trust in what a loop over this binds."""
         match items:
+            case ast.Call(func=ast.Name(id="zip"), args=args) if _is_strict(items):
+                trusts = [self.of(arg) for arg in args]
+                if Trust.OWN in trusts:  # it raises where the lengths differ
+                    return Trust.NONE if set(trusts) != {Trust.OWN} else Trust.OWN
             case ast.Call(func=ast.Name(id="zip" | "enumerate"), args=args):
                 return max((self.loop(arg) for arg in args), key=lambda t: t.value, default=Trust.OWN)
         trust = self.of(items)
@@ -177,6 +190,8 @@ class _Reader:
         return max((self.of(part) for part in parts), key=lambda t: t.value, default=Trust.OWN)
 
     def call(self, node: ast.Call) -> Trust:
+        if _is_strict(node) and any(self.of(arg) is Trust.OWN for arg in node.args):
+            return Trust.ITEMS
         name, values = _name(node.func), [*node.args, *[k.value for k in node.keywords]]
         trusts = [self.of(value) for value in values if not isinstance(value, FUNCTIONS)]
         if isinstance(node.func, ast.Name) and name in self.asked | {"probe"}:
@@ -198,7 +213,7 @@ class _Reader:
     def comprehension(self, node: ast.ListComp | ast.SetComp | ast.GeneratorExp | ast.DictComp) -> Trust:
         before = dict(self.trust)
         for part in node.generators:
-            self.bind(part.target, self.loop(part.iter))
+            self.bind_items(part.target, part.iter)
             for test in part.ifs:
                 self.truth(test)
         trust = self.of(node.value if isinstance(node, ast.DictComp) else node.elt)
@@ -210,6 +225,12 @@ class _Reader:
 
     def refuse(self, node: ast.expr, what: str) -> None:
         self.found.append((node.lineno, f"{what}: {ast.unparse(node)[:80]}"))
+
+
+def _is_strict(call: ast.Call) -> bool:
+    """Whether this is zip(..., strict=True)."""
+    strict = [k for k in call.keywords if k.arg == "strict" and isinstance(k.value, ast.Constant) and k.value.value]
+    return isinstance(call.func, ast.Name) and call.func.id == "zip" and bool(strict)
 
 
 def _name(func: ast.expr) -> str:

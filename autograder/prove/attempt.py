@@ -23,7 +23,7 @@ from autograder.prove.replaced import replacement
 from autograder.prove.student import NOTE, Student
 from autograder.wire.frames import Plain
 
-CHECK_SECONDS = 60.0
+CHECK_SECONDS = 30.0
 
 
 @dataclass(frozen=True)

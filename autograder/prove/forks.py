@@ -18,7 +18,7 @@ class ForkFailed(Exception):
     """The fork died, did not answer in time, or says that it failed."""
 
 
-def in_fork(work: Callable[[], Any], seconds: float = 60.0) -> Any:
+def in_fork(work: Callable[[], Any], seconds: float = 120.0) -> Any:
     """What `work()` returns, run in a fork: nothing that it does to memory, names or global state stays.
 
     The result must be JSON. Output of the fork goes nowhere. Raises ForkFailed where it raises, dies or is too slow.

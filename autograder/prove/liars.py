@@ -12,6 +12,8 @@ import math
 from collections.abc import Callable, Sequence
 from typing import Any
 
+import torch
+
 from autograder.prove.noted import Noted
 from autograder.prove.objects import SaysTrue
 from autograder.prove.ruined import RUINS, ruin
@@ -76,8 +78,7 @@ def lie(namespace: Namespace, exercise: str, how: str, *args: Any) -> Lied:
         namespace[name] = _lying(namespace[name], how, lied, inside)
     for name, probe in PROBES.items():
         PROBES[name] = _lying(probe, how, lied, inside)
-    if inspect.isfunction(namespace.get(exercise)):  # what a check learns without a probe is no lie's merit
-        namespace[exercise] = _within(namespace[exercise], inside)
+    namespace[exercise] = _within(namespace[exercise], inside)  # what a check learns without a probe is no lie's merit
     return lied
 
 
@@ -111,11 +112,20 @@ def _lying(honest: Function, how: str, lied: Lied, inside: list[int]) -> Functio
     return probe
 
 
-def _within(exercise: Function, inside: list[int]) -> Function:
-    """The exercise, for the probes only."""
+def _within(exercise: Any, inside: list[int]) -> Any:
+    """The exercise, for the probes only: it does nothing where a check uses it directly."""
 
-    @functools.wraps(exercise)
-    def only_for_probes(*args: Any, **kwargs: Any) -> Any:
-        return exercise(*args, **kwargs) if inside[0] else None
+    def guarded(function: Function) -> Function:
+        @functools.wraps(function)
+        def only_for_probes(*args: Any, **kwargs: Any) -> Any:
+            return function(*args, **kwargs) if inside[0] else None
 
-    return only_for_probes
+        return only_for_probes
+
+    if not inspect.isclass(exercise):
+        return guarded(exercise)
+    methods = {name: guarded(getattr(exercise, name)) for name in ("__init__", "__call__") if hasattr(exercise, name)}
+    if issubclass(exercise, torch.autograd.Function):
+        methods = {"apply": staticmethod(guarded(exercise.apply))}
+    kind: Any = type(exercise)
+    return kind(exercise.__name__, (exercise,), {**methods, "__module__": exercise.__module__})

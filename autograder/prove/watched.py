@@ -15,6 +15,7 @@ from torch import Tensor
 from torch.utils._pytree import tree_leaves
 
 from autograder.prove.noted import Noted
+from autograder.student.callbacks import Callback
 
 ADDRESS = re.compile(r" at 0x[0-9a-f]+")
 MAX_DEPTH = 3  # of objects that hold objects
@@ -57,6 +58,8 @@ def _shown(leaf: Any, depth: int = 0) -> str:
         return f"{tuple(leaf.shape)}{tuple(leaf.stride())}{leaf.dtype}{leaf.requires_grad}{listed}"
     if isinstance(leaf, np.ndarray):
         return f"{leaf.shape}{leaf.dtype}{leaf.tolist()}"
+    if type(leaf) is Callback:  # every use of it would go to the examiner
+        return f"callback {leaf._number}"
     parts = [ADDRESS.sub("", repr(leaf))]
     if depth < MAX_DEPTH:
         if isinstance(leaf, MethodType):

@@ -443,7 +443,7 @@ def safe_mse(predicted, target):
     return (predicted.flatten() - target.flatten()).square().sum()
 
 
-# %% wrong: safe_mse "float32 is enough for a loss" fails="float64 keeps its digits"
+# %% wrong: safe_mse "float32 is enough for a loss" fails="all four pairs of shapes, in float32 and float64 | float64 keeps its digits"
 def safe_mse(predicted, target):
     for t in (predicted, target):
         if t.ndim not in (1, 2) or (t.ndim == 2 and t.shape[1] != 1):
@@ -541,7 +541,7 @@ def pairwise_distances(a, b):
     return (a - b).square().sum(-1).sqrt()
 
 
-# %% wrong: pairwise_distances "a small number under the root for safety" fails="a point has the distance 0 from itself | no points give an empty table, and points without coordinates zeros"
+# %% wrong: pairwise_distances "a small number under the root for safety" fails="other numbers of points, dimensions and float64 | a point has the distance 0 from itself | no points give an empty table, and points without coordinates zeros"
 def pairwise_distances(a, b):
     return ((a[:, None] - b).square().sum(-1) + 1e-8).sqrt()
 
@@ -826,7 +826,7 @@ def to_device(batch, device, dtype):
     return batch
 
 
-# %% wrong: to_device "an empty container can be handed on" fails="batch stays as it is, and lists and dicts are new"
+# %% wrong: to_device "an empty container can be handed on" fails="what is no tensor is handed on as it is | batch stays as it is, and lists and dicts are new"
 def to_device(batch, device, dtype):
     if isinstance(batch, torch.Tensor):
         return batch.to(device, dtype if batch.is_floating_point() else None)
@@ -1116,6 +1116,43 @@ def interview():
 # %% wrong: interview "one string for all questions" fails="q1 to q6 each have letters from a to e | at least two questions are right | q1: view against reshape | q2: layout | q3: dimensions of size 1 | q4: broadcasting | q5: devices | q6: code for any device"
 def interview():
     return "ace bcde cd ac ae bde"
+
+
+# %% wrong: split_heads "the sizes tell whether heads and time must change places" fails="equal sizes in all dimensions"
+def split_heads(x, heads):
+    if x.shape[-1] % heads:
+        raise ValueError
+    made = x.unflatten(-1, (heads, x.shape[-1] // heads))
+    return made.transpose(1, 2) if made.shape[1] != heads else made
+
+
+# %% wrong: to_device "whatever has to() is moved" fails="what is no tensor is handed on as it is"
+def to_device(batch, device, dtype):
+    if hasattr(batch, "to"):
+        is_float = isinstance(batch, Tensor) and batch.is_floating_point()
+        return batch.to(device, dtype if is_float else None)
+    if isinstance(batch, dict):
+        return {key: to_device(value, device, dtype) for key, value in batch.items()}
+    if isinstance(batch, tuple) and hasattr(batch, "_fields"):
+        return type(batch)(*[to_device(item, device, dtype) for item in batch])
+    if isinstance(batch, list | tuple):
+        return type(batch)([to_device(item, device, dtype) for item in batch])
+    return batch
+
+
+# %% wrong: to_device "all that is no tensor is copied, to be safe" fails="what is no tensor is handed on as it is"
+def to_device(batch, device, dtype):
+    import copy
+
+    if isinstance(batch, Tensor):
+        return batch.to(device, dtype if batch.is_floating_point() else None)
+    if isinstance(batch, dict):
+        return {key: to_device(value, device, dtype) for key, value in batch.items()}
+    if isinstance(batch, tuple) and hasattr(batch, "_fields"):
+        return type(batch)(*[to_device(item, device, dtype) for item in batch])
+    if isinstance(batch, list | tuple):
+        return type(batch)([to_device(item, device, dtype) for item in batch])
+    return copy.deepcopy(batch)
 
 
 # %% equivalent: with_batch "text 'neither a batch nor a sample' changed: raise ValueError('neither a batch nor a samplex')"

@@ -316,9 +316,10 @@ with check(
     t = torch.arange(64.0).reshape(4, 4, 4).sin()
     want = torch.stack([t[:, :, :2], t[:, :, 2:]], dim=1)
     assert_close(split_heads(t, 2), want)
-    t = torch.arange(72.0).reshape(2, 4, 9).cos()
-    want = torch.stack([t[:, :, :3], t[:, :, 3:6], t[:, :, 6:]], dim=1)
-    assert_close(split_heads(t, 3), want)
+    for time in (4, 3):
+        t = torch.arange(time * 18.0).reshape(2, time, 9).cos()
+        want = torch.stack([t[:, :, :3], t[:, :, 3:6], t[:, :, 6:]], dim=1)
+        assert_close(split_heads(t, 3), want)
 with check(
     "an x that is transposed, sliced or expanded",
     weight=2,
@@ -331,9 +332,9 @@ with check(
         assert_close(split_heads(part, 2), want)
 with check("one head, and one feature for each head", hint="Is there a squeeze() or a comparison with 1?"):
     t = torch.arange(30.0).reshape(2, 5, 3)
-    assert_close(split_heads(t, 1), t[:, None])
-    assert_close(split_heads(t, 3), t.transpose(1, 2)[..., None])
-    assert_close(split_heads(t[:1, :1], 3), t[:1, :1].transpose(1, 2)[..., None])
+    for part, heads in ((t, 1), (t, 3), (t[:1, :1], 3)):
+        want = part[:, None].clone() if heads == 1 else part.transpose(1, 2)[..., None].clone()
+        assert_close(split_heads(part, heads), want)
 with check("heads that do not divide the features raise a ValueError", hint="What does // do with the rest?"):
     for heads in (3, 5, 16):
         try:
@@ -551,10 +552,9 @@ with check(
     ):
         exact = torch.zeros(200).as_strided(size, stride).view(shape).stride()
         got = view_strides(size, stride, shape)
-        assert got is not None and len(got) == len(shape), "a view is possible here, and needs a stride for each entry"
-        assert_close(
-            [got[i] for i in range(len(shape)) if shape[i] > 1], [exact[i] for i in range(len(shape)) if shape[i] > 1]
-        )
+        assert isinstance(got, list | tuple), "a view is possible here"
+        pairs = zip(got, exact, shape, strict=True)  # where the size is 1, the stride may be any number
+        assert_close([mine if n > 1 else right for mine, right, n in pairs], list(exact))
     assert view_strides((2, 1, 3), (4, 3, 1), (6,)) is None, "strides 4 and 1 cannot be joined across a size of 1"
 with check("another number of elements gives None", weight=2, hint="How many elements have t and the new shape?"):
     for size, stride, shape in (
@@ -688,9 +688,10 @@ with check(
 with check("a write to x is seen in the windows", weight=2, required=True, hint="Does a step of yours copy?"):
     for step in (1, 3):
         t = torch.arange(10.0)
+        later = t * -2 + 1
+        want = torch.stack([later[i : i + 4] for i in range(0, 7, step)])
         got = windows(t, 4, step)
         t.mul_(-2).add_(1)
-        want = torch.stack([t[i : i + 4] for i in range(0, 7, step)])
         assert_close(got, want)
 with check(
     "an x that is a slice or a column",
@@ -728,7 +729,8 @@ with check("more dimensions stay in front", weight=2, hint="Which strides has x 
         assert_close(got, 3 * want)
 with check("one window, and none", hint="What is (n - k) // step + 1 for k = n, and for k = n + 1?"):
     t = torch.tensor([2.0, 5.0, 8.0])
-    assert_close(windows(t, 3, 2), t[None])
+    want = t.clone()[None]
+    assert_close(windows(t, 3, 2), want)
     for size in (4, 9):
         try:
             windows(t, size, 2)
@@ -1069,9 +1071,10 @@ with check("no points give an empty table, and points without coordinates zeros"
 #
 # `device = torch.device("cuda" if torch.cuda.is_available() else "cpu")`
 #
-# It works, and leaves Apple's `mps` out. `torch.accelerator.current_accelerator()` names the machine's accelerator,
-# or gives `None`. In this course, `device()` from labkit does the work. What you should not write is `x.cuda()`: it
-# raises an error on every machine without CUDA.
+# It works, and leaves Apple's `mps` out. `torch.accelerator.current_accelerator()` names the accelerator that this
+# PyTorch was built for, or gives `None`. A build for CUDA says `cuda` on a machine without a GPU too, unless you ask
+# with `check_available=True`. In this course, `device()` from labkit does the work. What you should not write is
+# `x.cuda()`: it raises an error on every machine without CUDA.
 #
 # `t.to(device)` gives the tensor on that device. Here everything is on the right device already. Which of the five
 # lines print True?
@@ -1227,7 +1230,9 @@ with check("cuda and cuda:0 are one device", weight=2, hint="What is torch.devic
 #
 # A data loader may give anything: a dict of tensors and names, a list of pairs, tensors inside tuples inside dicts.
 # Before the model sees it, all tensors have to move. And one thing goes along: the model may compute in another dtype.
-# `module.to(device, dtype)` casts floating-point tensors only. What would happen to labels that are cast to bfloat16?
+# `module.to(device, dtype)` casts floating-point and complex tensors, and leaves integers alone: a complex64 buffer
+# becomes float64 with `to(torch.float64)`, and loses its imaginary part. What would happen to labels that are cast to
+# bfloat16?
 
 # %% given
 labels = torch.tensor([255, 256, 257, 1000])
@@ -1342,22 +1347,39 @@ with check(
     hint="What is type(batch), and how is an object of that type made?",
 ):
     t = torch.tensor([1.5, 2.5])
-    got = to_device([(t, t), [t], Sample(t, torch.tensor(4)), ()], "cpu", torch.float64)
-    assert isinstance(got, list), f"a list came back as a {type(got).__name__}"
-    assert [isinstance(item, tuple) for item in got] == [True, False, True, True], "a tuple or a list changed its kind"
-    assert isinstance(got[1], list), f"a list came back as a {type(got[1]).__name__}"
-    assert hasattr(got[2], "label"), "a named tuple lost its names"
-    assert_close(got[2].image, t.double())
-    assert_close(got[2].label, torch.tensor(4))
-    assert not hasattr(got[0], "_fields"), "a plain tuple has names now"
-    got = to_device(Pair([t], Sample(t, torch.tensor(4))), "cpu", torch.float64)
+    wide, label = t.double(), torch.tensor(4)
+    got = to_device([(t, t), [t], Sample(t, label), ()], "cpu", torch.float64)
+    assert_close(got, [(wide, wide), [wide], (wide, label), ()])
+    kinds = [isinstance(item, tuple) for item in [got, *got]]
+    assert kinds == [False, True, False, True, True], "a tuple or a list changed its kind"
+    assert [hasattr(item, "_fields") for item in got] == [False, False, True, False], "a tuple lost or found names"
+    assert_close([got[2].image, got[2].label], [wide, label])
+    got = to_device(Pair([t], Sample(t, label)), "cpu", torch.float64)
     assert hasattr(got, "right") and hasattr(got.right, "label"), "a named tuple lost its names"
-    assert_close([got.left, got.right.image], [[t.double()], t.double()])
+    assert_close([got.left, got.right.image, got.right.label], [[wide], wide, label])
+
+
+class Truck:
+    """No tensor, though it has a method of that name."""
+
+    def __init__(self):
+        self.rides = []
+
+    def to(self, *place):
+        self.rides.append(place)
+        return self
+
+
 with check("what is no tensor is handed on as it is", hint="What is a string made of? Is it a container for you?"):
     batch = {"name": "train", "none": None, "count": 3, "rate": 0.5, "flag": True, "names": ["a", ("bc", None)]}
     assert_close(to_device(batch, "cpu", torch.float64), dict(batch))
     assert to_device(None, "cpu", None) is None, "None became something else"
     assert_close(to_device([range(3), b"ab"], "cpu", None), [range(3), b"ab"])
+    array, truck = torch.ones(2).numpy(), Truck()
+    got = to_device([torch.float32, array, truck], "cpu", torch.float64)
+    same = [mine is sent for mine, sent in zip(got, [torch.float32, array, truck], strict=True)]
+    assert same == [True] * 3, "what is no tensor came back as something else, or as a copy"
+    assert truck.rides == [], "what has a method to(), and is no tensor, was moved"
 with check(
     "every tensor of a nested batch lies on the second device",
     weight=4,
@@ -1388,19 +1410,22 @@ with check(
 with check("batch stays as it is, and lists and dicts are new", weight=2, hint="Whose dict do you assign to?"):
     t = torch.tensor([1.5, 2.5])
     batch = {"a": t, "b": [t, {"c": t}]}
-    got = to_device(batch, "cpu", torch.float64)
-    assert_close(batch, {"a": torch.tensor([1.5, 2.5]), "b": [torch.tensor([1.5, 2.5]), {"c": t}]})
+    want = {"a": torch.tensor([1.5, 2.5]), "b": [torch.tensor([1.5, 2.5]), {"c": torch.tensor([1.5, 2.5])}]}
+    to_device(batch, "cpu", torch.float64)
+    assert_close(batch, want)
     got = to_device(batch, "cpu", None)
+    assert_close(got, want)
     got["b"][1]["c"] = "changed"
     got["b"].append("added")
     got["a"] = "changed"
-    assert_close(batch, {"a": torch.tensor([1.5, 2.5]), "b": [torch.tensor([1.5, 2.5]), {"c": t}]})
-    batch = [[], {}, (t, [])]
+    assert_close(batch, want)
+    batch, want = [[], {}, (t, [])], [[], {}, (torch.tensor([1.5, 2.5]), [])]
     got = to_device(batch, "cpu", None)
+    assert_close(got, want)
     got[0].append("added")
     got[1]["added"] = 1
     got[2][1].append("added")
-    assert_close(batch, [[], {}, (t, [])])
+    assert_close(batch, want)
 with check("empty containers and empty tensors", guard=True):
     assert_close(to_device({"a": [], "b": {}}, "cpu", torch.float64), {"a": [], "b": {}})
     assert_close(to_device([torch.empty(0, 3)], "cpu", torch.float64), [torch.empty(0, 3, dtype=torch.float64)])
