@@ -2427,14 +2427,38 @@ def interview():
 # %% equivalent: train_window "call of to left out: loss = F.cross_entropy(model(x), y.to(where), reduction='sum') / count"
 # On a CPU nothing has to move. On a CUDA runner this raises an error in every check.
 
-# %% equivalent: evaluate "call of to left out: logits = model(x)"
+# %% equivalent: train_window "argument device dropped: count, total = (sum((len(y) for _, y in window)), torch.zeros(()))"
 # On a CPU nothing has to move. On a CUDA runner this raises an error in every check.
 
-# %% equivalent: evaluate "call of cpu left out: matrix += torch.bincount(y * classes + logits.argmax(1), minlength=classes * classes)"
+# %% equivalent: evaluate "argument device dropped: total = torch.zeros(())"
 # On a CPU nothing has to move. On a CUDA runner this raises an error in every check.
 
-# %% equivalent: evaluate "call of to left out: total += F.cross_entropy(logits, y, reduction='sum').item()"
+# %% equivalent: evaluate "argument device dropped: matrix = torch.zeros(classes * classes, dtype=torch.int64)"
 # On a CPU nothing has to move. On a CUDA runner this raises an error in every check.
+
+# %% equivalent: evaluate "call of cpu left out: return (total.item() / int(matrix.sum()), matrix.reshape(classes, classes))"
+# On a CPU nothing has to move. On a CUDA runner this raises an error in every check.
+
+# %% equivalent: evaluate "call of to left out: logits, labels = (model(x.to(where)), y)"
+# On a CPU nothing has to move. On a CUDA runner this raises an error in every check.
+
+# %% equivalent: evaluate "call of to left out: logits, labels = (model(x), y.to(where))"
+# On a CPU nothing has to move. On a CUDA runner this raises an error in every check.
+
+# %% equivalent: train_window "call of detach left out: total += loss"
+# Backward has freed what each graph kept: what hangs on to the sum are nodes without tensors.
+
+# %% equivalent: train_window "float64 and int64 results through float32"
+# The losses are float32.
+
+# %% equivalent: evaluate "float64 and int64 results through float32"
+# The losses are float32, and the counts are small numbers.
+
+# %% equivalent: evaluate "empty tensors of a list left out"
+# A batch without samples adds nothing.
+
+# %% equivalent: fit_best "float64 and int64 results through float32"
+# The losses are float32.
 
 # %% equivalent: Saver "argument weights_only dropped: state = torch.load(file, map_location='cpu')"
 # True is the default.
