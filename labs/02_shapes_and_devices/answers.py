@@ -826,7 +826,7 @@ def to_device(batch, device, dtype):
     return batch
 
 
-# %% wrong: to_device "an empty container can be handed on" fails="what is no tensor is handed on as it is | batch stays as it is, and lists and dicts are new"
+# %% wrong: to_device "an empty container can be handed on" fails="what is no tensor is handed on as it is | batch stays as it is, and lists and dicts are new" raises=ValueError
 def to_device(batch, device, dtype):
     if isinstance(batch, torch.Tensor):
         return batch.to(device, dtype if batch.is_floating_point() else None)
