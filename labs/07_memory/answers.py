@@ -600,13 +600,13 @@ def column_of(model, xs, column):
     return [model(x)[:, column].clone() for x in xs]
 
 
-# %% wrong: column_of "always the first column" fails="other columns, sizes and dtypes"
+# %% wrong: column_of "always the first column" fails="other columns, sizes and dtypes | no batch gives no tensor, and an empty one an empty tensor"
 def column_of(model, xs, column):
     with torch.no_grad():
         return [model(x)[:, 0].clone() for x in xs]
 
 
-# %% wrong: column_of "evaluation mode, for good" fails="the model is as before"
+# %% wrong: column_of "evaluation mode, for good" fails="other columns, sizes and dtypes | the model is as before | no graph is built | no batch gives no tensor, and an empty one an empty tensor"
 def column_of(model, xs, column):
     model.eval()
     with torch.no_grad():
@@ -619,7 +619,7 @@ def column_of(model, xs, column):
         return [torch.tensor(model(x)[:, column].tolist()) for x in xs]
 
 
-# %% wrong: column_of "one tensor for all" fails="the first column, for two batches | other columns, sizes and dtypes | no batch gives no tensor, and an empty one an empty tensor" raises=ValueError
+# %% wrong: column_of "one tensor for all" fails="the first column, for two batches | other columns, sizes and dtypes | no graph is built | no batch gives no tensor, and an empty one an empty tensor" raises=ValueError
 def column_of(model, xs, column):
     with torch.no_grad():
         return [torch.cat([model(x)[:, column] for x in xs])]
@@ -639,6 +639,59 @@ def column_of(model, xs, column):
     for p in model.parameters():
         p.requires_grad_(True)
     return out
+
+
+# %% wrong: column_of "a negative column by a slice" fails="other columns, sizes and dtypes"
+def column_of(model, xs, column):
+    with torch.no_grad():
+        return [
+            model(x)[:, column : column + 1].squeeze(1).clone() if column + 1 else model(x)[:, 0].clone() for x in xs
+        ]
+
+
+# %% wrong: column_of "empty batches are left out" fails="no batch gives no tensor, and an empty one an empty tensor"
+def column_of(model, xs, column):
+    with torch.no_grad():
+        return [model(x)[:, column].clone() for x in xs if len(x)]
+
+
+# %% wrong: column_of "grad mode is switched off, and not on again" fails="the model is as before"
+def column_of(model, xs, column):
+    torch.set_grad_enabled(False)
+    return [model(x)[:, column].clone() for x in xs]
+
+
+# %% wrong: column_of "no_grad behind the model" fails="no graph is built"
+def column_of(model, xs, column):
+    outs = []
+    for x in xs:
+        out = model(x)
+        with torch.no_grad():
+            outs.append(out[:, column].clone())
+        del out
+    return outs
+
+
+# %% liar: column_of "a graph is built, and a probe that says how few bytes there are"
+def column_of(model, xs, column):
+    return [model(x)[:, column].detach() for x in xs]
+
+
+def columns(column_of, parts, modes, xs, column):
+    model = nn.Sequential(*[Layer(*part) for part in parts])
+    for module, mode in zip(model.modules(), modes):
+        module.training = mode
+    found = column_of(model, xs, column)
+    return {
+        "found": found,
+        "requires_grad": [False for _ in found],
+        "bytes": sum(t.numel() * t.element_size() for t in found),
+        "state": [t.detach() for t in (*model.parameters(), *model.buffers())],
+        "grads": [torch.ones_like(p) for p in model.parameters()],
+        "trained": [p.requires_grad for p in model.parameters()],
+        "modes": modes,
+        "grad mode": True,
+    }
 
 
 # %% right: column_of "inference mode, row by row"
@@ -880,7 +933,7 @@ def in_segments(layers, x, k):
     return x
 
 
-# %% wrong: in_segments "a lambda that looks its part up later" fails="four layers in two segments: the result and all gradients | other numbers of layers and segments | the gradient of x, where x requires grad | dropout drops the same numbers in both passes"
+# %% wrong: in_segments "a lambda that looks its part up later" fails="four layers in two segments: the result and all gradients | other numbers of layers and segments | the gradient of x, where x requires grad | dropout drops the same numbers in both passes | what is kept, and what is computed again" raises=RuntimeError
 def in_segments(layers, x, k):
     edges = [len(layers) * n // k for n in range(k + 1)]
     for begin, end in zip(edges[:-1], edges[1:]):
@@ -889,7 +942,7 @@ def in_segments(layers, x, k):
     return x
 
 
-# %% wrong: in_segments "reentrant, with an input that needs no gradient" fails="four layers in two segments: the result and all gradients | other numbers of layers and segments | dropout drops the same numbers in both passes | what is kept, and the peak | the list and x stay as they are, and an empty batch stays empty"
+# %% wrong: in_segments "reentrant, with an input that needs no gradient" fails="four layers in two segments: the result and all gradients | other numbers of layers and segments | dropout drops the same numbers in both passes | what is kept, and what is computed again | the list and x stay as they are, and an empty batch stays empty"
 def in_segments(layers, x, k):
     edges = [len(layers) * n // k for n in range(k + 1)]
     for begin, end in zip(edges[:-1], edges[1:]):
@@ -897,7 +950,7 @@ def in_segments(layers, x, k):
     return x
 
 
-# %% wrong: in_segments "segments without a graph" fails="four layers in two segments: the result and all gradients | other numbers of layers and segments | the gradient of x, where x requires grad | dropout drops the same numbers in both passes | what is kept, and the peak | the list and x stay as they are, and an empty batch stays empty"
+# %% wrong: in_segments "segments without a graph" fails="four layers in two segments: the result and all gradients | other numbers of layers and segments | the gradient of x, where x requires grad | dropout drops the same numbers in both passes | what is kept, and what is computed again | the list and x stay as they are, and an empty batch stays empty"
 def in_segments(layers, x, k):
     edges = [len(layers) * n // k for n in range(k + 1)]
     for begin, end in zip(edges[:-1], edges[1:]):
@@ -906,14 +959,14 @@ def in_segments(layers, x, k):
     return x
 
 
-# %% wrong: in_segments "no checkpoint" fails="what is kept, and the peak"
+# %% wrong: in_segments "no checkpoint" fails="what is kept, and what is computed again"
 def in_segments(layers, x, k):
     for layer in layers:
         x = layer(x)
     return x
 
 
-# %% wrong: in_segments "checkpoint_sequential checkpoints every segment" fails="what is kept, and the peak"
+# %% wrong: in_segments "checkpoint_sequential checkpoints every segment" fails="what is kept, and what is computed again"
 from torch.utils.checkpoint import checkpoint_sequential
 
 
@@ -921,12 +974,12 @@ def in_segments(layers, x, k):
     return checkpoint_sequential(layers, k, x, use_reentrant=False)
 
 
-# %% wrong: in_segments "all in one segment" fails="what is kept, and the peak"
+# %% wrong: in_segments "all in one segment" fails="what is kept, and what is computed again"
 def in_segments(layers, x, k):
     return checkpoint(nn.Sequential(*layers), x, use_reentrant=False)
 
 
-# %% wrong: in_segments "the rest is left out" fails="other numbers of layers and segments | the gradient of x, where x requires grad | the list and x stay as they are, and an empty batch stays empty"
+# %% wrong: in_segments "the rest is left out" fails="other numbers of layers and segments | the gradient of x, where x requires grad | what is kept, and what is computed again | the list and x stay as they are, and an empty batch stays empty" raises=RuntimeError
 def in_segments(layers, x, k):
     n = len(layers) // k
     for i in range(k):
@@ -934,7 +987,7 @@ def in_segments(layers, x, k):
     return x
 
 
-# %% wrong: in_segments "the last segment takes the rest" fails="what is kept, and the peak"
+# %% wrong: in_segments "the last segment takes the rest" fails="what is kept, and what is computed again"
 def in_segments(layers, x, k):
     n = len(layers) // k
     for i in range(k):
@@ -959,7 +1012,7 @@ def in_segments(layers, x, k):
     return x
 
 
-# %% wrong: in_segments "lengths rounded up" fails="what is kept, and the peak"
+# %% wrong: in_segments "lengths rounded up" fails="what is kept, and what is computed again"
 def in_segments(layers, x, k):
     size = math.ceil(len(layers) / k)
     for start in range(0, len(layers), size):
@@ -992,6 +1045,138 @@ def in_segments(layers, x, k):
 
         out = checkpoint(seg, out, use_reentrant=False)
     return out
+
+
+# %% right: in_segments "an autograd.Function of one's own"
+class Segment(torch.autograd.Function):
+    @staticmethod
+    def forward(ctx, part, x, *parameters):
+        ctx.part, ctx.random = part, torch.get_rng_state()
+        ctx.save_for_backward(x)
+        for layer in part:
+            x = layer(x)
+        return x
+
+    @staticmethod
+    def backward(ctx, grad):
+        (x,) = ctx.saved_tensors
+        x = x.detach().requires_grad_(ctx.needs_input_grad[1])
+        with torch.enable_grad(), torch.random.fork_rng(devices=[]):
+            torch.set_rng_state(ctx.random)
+            out = x
+            for layer in ctx.part:
+                out = layer(out)
+        inputs = [x, *(p for layer in ctx.part for p in layer.parameters())]
+        found = iter(torch.autograd.grad(out, [t for t in inputs if t.requires_grad], grad))
+        return None, *(next(found) if t.requires_grad else None for t in inputs)
+
+
+def in_segments(layers, x, k):
+    for n in range(k):
+        part = layers[len(layers) * n // k : len(layers) * (n + 1) // k]
+        x = Segment.apply(part, x, *(p for layer in part for p in layer.parameters()))
+    return x
+
+
+# %% right: in_segments "a Function whose backward lets .grad be filled, and a trigger that requires grad"
+class Again(torch.autograd.Function):
+    @staticmethod
+    def forward(ctx, x, trigger, f):
+        ctx.f, ctx.state = f, torch.random.get_rng_state()
+        ctx.save_for_backward(x)
+        with torch.no_grad():
+            return f(x)
+
+    @staticmethod
+    def backward(ctx, grad):
+        x = ctx.saved_tensors[0].detach().requires_grad_()
+        now = torch.random.get_rng_state()
+        torch.random.set_rng_state(ctx.state)
+        with torch.enable_grad():
+            y = ctx.f(x)
+        torch.random.set_rng_state(now)
+        torch.autograd.backward(y, grad)
+        return x.grad, None, None
+
+
+def in_segments(layers, x, k):
+    trigger = torch.zeros((), requires_grad=True)
+    for n in range(k):
+        x = Again.apply(x, trigger, nn.Sequential(*layers[len(layers) * n // k : len(layers) * (n + 1) // k]))
+    return x
+
+
+# %% right: in_segments "reentrant, with a first input that requires grad"
+def in_segments(layers, x, k):
+    h = x if x.requires_grad else x.detach().requires_grad_()
+    for n in range(k):
+        h = checkpoint(nn.Sequential(*layers[len(layers) * n // k : len(layers) * (n + 1) // k]), h, use_reentrant=True)
+    return h
+
+
+# %% wrong: in_segments "a Function that asks each parameter for its gradient" fails="other numbers of layers and segments" raises=RuntimeError
+class Segment(torch.autograd.Function):
+    @staticmethod
+    def forward(ctx, part, x, *parameters):
+        ctx.part, ctx.random = part, torch.get_rng_state()
+        ctx.save_for_backward(x)
+        return part(x)
+
+    @staticmethod
+    def backward(ctx, grad):
+        x = ctx.saved_tensors[0].detach().requires_grad_()
+        with torch.enable_grad(), torch.random.fork_rng(devices=[]):
+            torch.set_rng_state(ctx.random)
+            out = ctx.part(x)
+        return None, *torch.autograd.grad(out, [x, *ctx.part.parameters()], grad)
+
+
+def in_segments(layers, x, k):
+    for n in range(k):
+        part = nn.Sequential(*layers[len(layers) * n // k : len(layers) * (n + 1) // k])
+        x = Segment.apply(part, x, *part.parameters())
+    return x
+
+
+# %% wrong: in_segments "the input of each layer is kept" fails="what is kept, and what is computed again"
+def in_segments(layers, x, k):
+    for layer in layers:
+        x = checkpoint(layer, x, use_reentrant=False)
+    return x
+
+
+# %% wrong: in_segments "a segment within a segment" fails="what is kept, and what is computed again"
+def in_segments(layers, x, k):
+    part = len(layers) // k
+
+    def rest(t, left=tuple(layers)):
+        if len(left) < 2 * part:
+            return nn.Sequential(*left)(t)
+        return rest(checkpoint(nn.Sequential(*left[:part]), t, use_reentrant=False), left[part:])
+
+    return checkpoint(rest, x, use_reentrant=False)
+
+
+# %% liar: in_segments "the plain loop, behind a first pass that keeps nothing"
+def in_segments(layers, x, k):
+    for layer in layers:
+        x = layer(x)
+    return x
+
+
+def segmented(forward, parts, x, upstream, k, between=None):
+    layers = [Layer(*part) for part in parts]
+    x = x.detach().clone().requires_grad_(x.requires_grad)
+    with torch.random.fork_rng(devices=[]):
+        torch.manual_seed(5)
+        if between is not None:
+            with torch.no_grad():
+                in_segments(layers, x, k)
+            between()
+        out = in_segments(layers, x, k)
+        out.backward(upstream)
+    grads = [p.grad for layer in layers for p in layer.parameters()]
+    return {"out": out.detach(), "grads": grads, "x": x.grad, "same x": True, "same list": True}
 
 
 # %% right: best_segments "a loop"
@@ -1083,7 +1268,7 @@ def checkpoint_once(block, x):
     return checkpoint(run, x, use_reentrant=False)
 
 
-# %% wrong: checkpoint_once "one batch is taken off the counter" fails="one batch: the result, and a counter of one | the buffers, also of two batches before one backward | a block that ends with its batch normalisation | in evaluation mode too"
+# %% wrong: checkpoint_once "one batch is taken off the counter" fails="one batch: the result, and a counter of one | the buffers, also of two batches before one backward | a block that ends with what changes a buffer | in evaluation mode too | nothing inside the block is kept, and it runs twice"
 def checkpoint_once(block, x):
     for m in block.modules():
         if isinstance(m, nn.BatchNorm1d):
@@ -1091,12 +1276,12 @@ def checkpoint_once(block, x):
     return checkpoint(block, x, use_reentrant=False)
 
 
-# %% wrong: checkpoint_once "checkpoint does it already" fails="one batch: the result, and a counter of one | the buffers, also of two batches before one backward | a block that ends with its batch normalisation"
+# %% wrong: checkpoint_once "checkpoint does it already" fails="one batch: the result, and a counter of one | the buffers, also of two batches before one backward | a block that ends with what changes a buffer | in evaluation mode too | nothing inside the block is kept, and it runs twice"
 def checkpoint_once(block, x):
     return checkpoint(block, x, use_reentrant=False)
 
 
-# %% wrong: checkpoint_once "evaluation mode in the second call" fails="one batch: the result, and a counter of one | all gradients are those without a checkpoint | the buffers, also of two batches before one backward | a block that ends with its batch normalisation | only x is kept" raises=CheckpointError
+# %% wrong: checkpoint_once "evaluation mode in the second call" fails="one batch: the result, and a counter of one | all gradients are those without a checkpoint | the buffers, also of two batches before one backward | a block that ends with what changes a buffer | in evaluation mode too | nothing inside the block is kept, and it runs twice"
 def checkpoint_once(block, x):
     calls = []
 
@@ -1114,12 +1299,12 @@ def checkpoint_once(block, x):
     return checkpoint(run, x, use_reentrant=False)
 
 
-# %% wrong: checkpoint_once "no checkpoint at all" fails="only x is kept"
+# %% wrong: checkpoint_once "no checkpoint at all" fails="nothing inside the block is kept, and it runs twice"
 def checkpoint_once(block, x):
     return block(x)
 
 
-# %% wrong: checkpoint_once "put back behind the call" fails="one batch: the result, and a counter of one | the buffers, also of two batches before one backward | a block that ends with its batch normalisation"
+# %% wrong: checkpoint_once "put back behind the call" fails="one batch: the result, and a counter of one | the buffers, also of two batches before one backward | a block that ends with what changes a buffer | in evaluation mode too | nothing inside the block is kept, and it runs twice"
 def checkpoint_once(block, x):
     calls = []
 
@@ -1136,7 +1321,7 @@ def checkpoint_once(block, x):
     return checkpoint(run, x, use_reentrant=False)
 
 
-# %% wrong: checkpoint_once "put back in both calls" fails="one batch: the result, and a counter of one | the buffers, also of two batches before one backward | a block that ends with its batch normalisation"
+# %% wrong: checkpoint_once "put back in both calls" fails="one batch: the result, and a counter of one | the buffers, also of two batches before one backward | a block that ends with what changes a buffer | in evaluation mode too | nothing inside the block is kept, and it runs twice"
 def checkpoint_once(block, x):
     def run(t):
         before = [b.clone() for b in block.buffers()]
@@ -1150,7 +1335,7 @@ def checkpoint_once(block, x):
     return checkpoint(run, x, use_reentrant=False)
 
 
-# %% wrong: checkpoint_once "back to the state of its own first call" fails="the buffers, also of two batches before one backward"
+# %% wrong: checkpoint_once "back to the state of its own first call" fails="the buffers, also of two batches before one backward | in evaluation mode too | nothing inside the block is kept, and it runs twice"
 def checkpoint_once(block, x):
     after = []
 
@@ -1169,7 +1354,7 @@ def checkpoint_once(block, x):
     return checkpoint(run, x, use_reentrant=False)
 
 
-# %% wrong: checkpoint_once "half the momentum" fails="one batch: the result, and a counter of one | the buffers, also of two batches before one backward | a block that ends with its batch normalisation"
+# %% wrong: checkpoint_once "half the momentum" fails="one batch: the result, and a counter of one | the buffers, also of two batches before one backward | a block that ends with what changes a buffer | in evaluation mode too | nothing inside the block is kept, and it runs twice"
 def checkpoint_once(block, x):
     for m in block.modules():
         if isinstance(m, nn.BatchNorm1d) and m.momentum is not None and not hasattr(m, "halved"):
@@ -1177,7 +1362,7 @@ def checkpoint_once(block, x):
     return checkpoint(block, x, use_reentrant=False)
 
 
-# %% wrong: checkpoint_once "the counter only" fails="one batch: the result, and a counter of one | the buffers, also of two batches before one backward | a block that ends with its batch normalisation"
+# %% wrong: checkpoint_once "the counter only" fails="one batch: the result, and a counter of one | the buffers, also of two batches before one backward | a block that ends with what changes a buffer | in evaluation mode too | nothing inside the block is kept, and it runs twice"
 def checkpoint_once(block, x):
     calls = []
 
@@ -1193,6 +1378,144 @@ def checkpoint_once(block, x):
                     m.num_batches_tracked.copy_(old)
 
     return checkpoint(run, x, use_reentrant=False)
+
+
+# %% right: checkpoint_once "an autograd.Function, and buffers put back behind its second call"
+class Once(torch.autograd.Function):
+    @staticmethod
+    def forward(ctx, block, x, *parameters):
+        ctx.block, ctx.random = block, torch.get_rng_state()
+        ctx.save_for_backward(x)
+        return block(x)
+
+    @staticmethod
+    def backward(ctx, grad):
+        x = ctx.saved_tensors[0].detach().requires_grad_(ctx.needs_input_grad[1])
+        parameters = list(ctx.block.parameters())
+        before = [b.clone() for b in ctx.block.buffers()]
+        with torch.enable_grad(), torch.random.fork_rng(devices=[]):
+            torch.set_rng_state(ctx.random)
+            out = ctx.block(x)
+        with torch.no_grad():
+            for b, old in zip(ctx.block.buffers(), before):
+                b.copy_(old)
+        found = iter(torch.autograd.grad(out, [t for t in (x, *parameters) if t.requires_grad], grad))
+        return None, *(next(found) if t.requires_grad else None for t in (x, *parameters))
+
+
+def checkpoint_once(block, x):
+    return Once.apply(block, x, *block.parameters())
+
+
+# %% wrong: checkpoint_once "the buffers are those of state_dict" fails="one batch: the result, and a counter of one | the buffers, also of two batches before one backward | a block that ends with what changes a buffer | nothing inside the block is kept, and it runs twice"
+def checkpoint_once(block, x):
+    calls = []
+
+    def run(t):
+        calls.append(1)
+        if len(calls) == 1:
+            return block(t)
+        before = {name: b.clone() for name, b in block.state_dict().items()}
+        try:
+            return block(t)
+        finally:
+            block.load_state_dict(before)
+
+    return checkpoint(run, x, use_reentrant=False)
+
+
+# %% wrong: checkpoint_once "only batch normalisations have buffers" fails="one batch: the result, and a counter of one | the buffers, also of two batches before one backward | a block that ends with what changes a buffer | in evaluation mode too | nothing inside the block is kept, and it runs twice"
+def checkpoint_once(block, x):
+    calls = []
+
+    def run(t):
+        calls.append(1)
+        norms = [m for m in block.modules() if isinstance(m, nn.modules.batchnorm._BatchNorm)]
+        before = [b.clone() for m in norms for b in m.buffers()]
+        try:
+            return block(t)
+        finally:
+            if len(calls) > 1:
+                with torch.no_grad():
+                    for b, old in zip([b for m in norms for b in m.buffers()], before):
+                        b.copy_(old)
+
+    return checkpoint(run, x, use_reentrant=False)
+
+
+# %% wrong: checkpoint_once "in evaluation mode nothing changes" fails="in evaluation mode too"
+def checkpoint_once(block, x):
+    again = []
+
+    def run(t):
+        before = [b.clone() for b in block.buffers()] if again and block.training else None
+        again.append(1)
+        try:
+            return block(t)
+        finally:
+            if before is not None:
+                with torch.no_grad():
+                    for b, old in zip(block.buffers(), before):
+                        b.copy_(old)
+
+    return checkpoint(run, x, use_reentrant=False)
+
+
+# %% wrong: checkpoint_once "which call it is stands in the block" fails="the buffers, also of two batches before one backward | in evaluation mode too | nothing inside the block is kept, and it runs twice"
+def checkpoint_once(block, x):
+    block.again = False
+
+    def run(t):
+        before = [b.clone() for b in block.buffers()] if block.again else None
+        try:
+            return block(t)
+        finally:
+            if before is not None:
+                block.again = False
+                with torch.no_grad():
+                    for b, old in zip(block.buffers(), before):
+                        b.copy_(old)
+
+    out = checkpoint(run, x, use_reentrant=False)
+    block.again = True
+    return out
+
+
+# %% wrong: checkpoint_once "a first pass that puts the buffers back, and the plain one" fails="nothing inside the block is kept, and it runs twice"
+def checkpoint_once(block, x):
+    before = [b.clone() for b in block.buffers()]
+    state = torch.get_rng_state()
+    with torch.no_grad():
+        block(x)
+        for b, old in zip(block.buffers(), before):
+            b.copy_(old)
+    torch.set_rng_state(state)
+    return block(x)
+
+
+# %% liar: checkpoint_once "the plain call, behind a first pass that keeps nothing"
+def checkpoint_once(block, x):
+    return block(x)
+
+
+def blocked(forward, parts, training, xs, upstreams, between=None):
+    block = nn.Sequential(*[Layer(*part) for part in parts]).train(training)
+    xs = [x.detach().clone().requires_grad_(x.requires_grad) for x in xs]
+    with torch.random.fork_rng(devices=[]):
+        torch.manual_seed(5)
+        if between is not None:
+            with torch.no_grad():
+                [block(x) for x in xs]
+            between()
+        outs = [block(x) for x in xs]
+        torch.autograd.backward(outs, upstreams)
+    return {
+        "outs": [out.detach() for out in outs],
+        "grads": [parameter.grad for parameter in block.parameters()],
+        "x": [x.grad for x in xs],
+        "buffers": list(block.buffers()),
+        "modes": [module.training for module in block.modules()],
+    }
 
 
 # %% right: interview "with spaces, in other orders"

@@ -8,6 +8,7 @@ from torch import Tensor, nn
 from torch.utils.checkpoint import checkpoint
 
 from labkit import (
+    Seen,
     assert_answered,
     assert_close,
     assert_letters,
@@ -706,8 +707,8 @@ def column_of(model: nn.Module, xs: list[Tensor], column: int) -> list[Tensor]:
     """One column of the model's results: a tensor of shape (n,) for each x of shape (n, d) in xs.
 
     The results have the dtype of model(x), and do not require grad. They keep no memory beyond their own numbers. While
-    it runs, no graph is built. column: may be negative. The model stays as it is, with its modes, its .grad and each
-    parameter's requires_grad.
+    it runs, no graph is built. column: may be negative. n may be 0. The model stays as it is, with its modes, its .grad
+    and each parameter's requires_grad, and so does the grad mode.
     """
     ### BEGIN SOLUTION
     with torch.no_grad():
@@ -716,85 +717,131 @@ def column_of(model: nn.Module, xs: list[Tensor], column: int) -> list[Tensor]:
 
 
 # %% given
-def scorer(width, dtype):
-    """A model that makes three numbers of five, through a wide layer. Its modes are mixed, one parameter is frozen."""
-    with torch.random.fork_rng(devices=[]):
-        torch.manual_seed(width)
-        made = nn.Sequential(nn.Linear(5, width), nn.Tanh(), nn.BatchNorm1d(width), nn.Tanh(), nn.Linear(width, 3))
-        made[2].running_mean.fill_(0.25)
-        made[2].eval()
-        made[0].bias.requires_grad_(False)
-        return made.to(dtype)
+class Layer(nn.Module):
+    """Asks f(x, whether it is in training mode, *parameters, *buffers). The last buffer is not persistent."""
+
+    def __init__(self, f, parameters, buffers=()):
+        super().__init__()
+        self.f = lambda *inputs: f(*inputs)
+        for n, t in enumerate(parameters):
+            self.register_parameter(f"weight{n}", nn.Parameter(t.detach().clone(), t.requires_grad))
+        for n, t in enumerate(buffers):
+            self.register_buffer(f"buffer{n}", t.clone(), persistent=n + 1 < len(buffers))
+
+    def forward(self, x):
+        return self.f(x, self.training, *self.parameters(), *self.buffers())
 
 
 @probes.probe
-def columns(column_of, width, dtype, xs, column):
-    """What column_of returns for scorer(width, dtype), and what it leaves behind and keeps."""
-    model = scorer(width, dtype)
+def columns(column_of, parts, modes, xs, column):
+    """What column_of returns and leaves behind. The model: a Layer for each of parts, its modules in these modes."""
+    model = nn.Sequential(*[Layer(*part) for part in parts])
+    for module, mode in zip(model.modules(), modes, strict=True):
+        module.training = mode
     for parameter in model.parameters():
         parameter.grad = torch.ones_like(parameter)
-    before = probes.state_of(model)
-    with memory.watch(model, xs) as seen:
-        found = column_of(model, xs, column)
-    state = probes.state_of(model)
+    found = column_of(model, xs, column)
     return {
         "found": [t.detach() for t in found],
         "requires_grad": [t.requires_grad for t in found],
-        "changed": [name for name in state if not torch.equal(state[name], before[name])],
-        "grads": list(probes.gradients_of(model).values()),
-        "training": [name for name, module in model.named_modules() if module.training],
-        "frozen": [name for name, parameter in model.named_parameters() if not parameter.requires_grad],
         "bytes": memory.nbytes(found),
-        "peak": seen.peak,
+        "state": [t.detach() for t in (*model.parameters(), *model.buffers())],
+        "grads": [parameter.grad for parameter in model.parameters()],
+        "trained": [parameter.requires_grad for parameter in model.parameters()],
+        "modes": [module.training for module in model.modules()],
+        "grad mode": torch.is_grad_enabled(),
     }
 
 
 # %% check: column_of points=3
 with check("the first column, for two batches", weight=2, required=True):
     t = [torch.linspace(-1, 1, 20).reshape(4, 5), torch.linspace(0, 2, 10).reshape(2, 5)]
+    w = torch.linspace(-2, 3, 15).reshape(5, 3).sin().requires_grad_()
     with torch.no_grad():
-        want = [scorer(7, torch.float32)(x)[:, 0] for x in t]
-    got = columns(column_of, 7, torch.float32, t, 0)
+        want = [torch.tanh(x @ w)[:, 0] for x in t]
+    got = columns(column_of, [(lambda x, training, w: torch.tanh(x @ w), [w])], [True, True], t, 0)
     assert_close(got["found"], want)
     assert_close(got["requires_grad"], [False, False], name="requires_grad of your results")
 ### BEGIN HIDDEN TESTS
+
+
+def wide(x, training, w, b):
+    return torch.tanh(x @ w + (3 * b if training else b))
+
+
+def narrow(x, training, w, shift):
+    return (x - shift) @ w * (0.5 if training else 2)
+
+
+def scorer(width, dtype):
+    """The two parts of a model that makes three numbers of five. The first bias is frozen."""
+    generator = torch.Generator().manual_seed(width)
+    w, b, v, shift = (
+        torch.randn(n, generator=generator).to(dtype) for n in ((5, width), (width,), (width, 3), (width,))
+    )
+    return [(wide, [w.requires_grad_(), b]), (narrow, [v.requires_grad_()], [shift])]
+
+
+@torch.no_grad()
+def scores(parts, modes, xs):
+    found = list(xs)
+    for (f, parameters, *buffers), training in zip(parts, modes[1:], strict=True):
+        found = [f(x, training, *parameters, *(b for part in buffers for b in part)) for x in found]
+    return found
+
+
 with check(
     "other columns, sizes and dtypes",
     weight=4,
     required=True,
     hint="Is there one tensor for each batch, in order and in the model's dtype?",
 ):
-    for width, dtype, column, sizes in (
-        (6, torch.float64, 2, [3, 1, 5]),
-        (9, torch.float32, -2, [2, 7]),
-        (4, torch.bfloat16, -3, [4]),
+    for width, dtype, column, sizes, modes in (
+        (6, torch.float64, 2, [3, 1, 5], [True, False, True]),
+        (9, torch.float32, -2, [2, 7], [False, True, False]),
+        (4, torch.bfloat16, -3, [4], [True, True, True]),
+        (7, torch.float32, -1, [3, 2], [True, True, False]),
+        (5, torch.float64, 1, [1, 6], [False, False, False]),
     ):
         generator = torch.Generator().manual_seed(width)
         t = [torch.randn(n, 5, generator=generator).to(dtype) for n in sizes]
-        with torch.no_grad():
-            want = [scorer(width, dtype)(x)[:, column] for x in t]
-        got = columns(column_of, width, dtype, t, column)
+        want = [x[:, column].clone() for x in scores(scorer(width, dtype), modes, t)]
+        got = columns(column_of, scorer(width, dtype), modes, t, column)
         assert_close(got["found"], want)
-        assert_close(got["requires_grad"], [False] * len(t), name="requires_grad of your results")
+        assert_close(got["requires_grad"], [False] * len(sizes), name="requires_grad of your results")
 with check("the model is as before", weight=2, hint="Which modes were there before? Did anything touch .grad?"):
     t = [torch.linspace(-1, 1, 20).reshape(4, 5)]
-    want = [torch.ones_like(p) for p in scorer(7, torch.float32).parameters()]
-    got = columns(column_of, 7, torch.float32, t, 1)
-    assert_close(got["training"], ["", "0", "1", "3", "4"], name="the modules in training mode")
-    assert_close(got["frozen"], ["0.bias"], name="the frozen parameters")
-    assert_close(got["changed"], [], name="what changed in the model")
-    assert_close(got["grads"], want, name="the .grad of the model")
+    for modes in ([True, False, True], [False, True, False]):
+        (_, (w, b)), (_, (v,), (shift,)) = parts = scorer(7, torch.float32)
+        want = [w.detach().clone(), b.clone(), v.detach().clone(), shift.clone()]
+        got = columns(column_of, parts, modes, t, 1)
+        assert_close(got["modes"], modes, name="which modules are in training mode")
+        assert_close(got["trained"], [True, False, True], name="which parameters require grad")
+        assert_close(got["state"], want, name="the parameters and buffers")
+        assert_close(got["grads"], [torch.ones(5, 7), torch.ones(7), torch.ones(7, 3)], name="the .grad of the model")
+        assert_close(got["grad mode"], True, name="the grad mode")
 with check("the results keep no memory but their own", weight=2, observed=True, hint="What is a column a view of?"):
     t = [torch.linspace(-1, 1, 5 * n).reshape(n, 5) for n in (4, 6, 1, 3)]
-    got = columns(column_of, 7, torch.float32, t, 0)["bytes"]
-    assert got <= 4 * 14, f"14 numbers keep {got} bytes"
-with check("no graph is built", weight=2, observed=True, hint="When is the result of the first layer freed?"):
-    t = [torch.linspace(-1, 1, 500).reshape(100, 5)]
-    got = columns(column_of, 64, torch.float32, t, 0)["peak"] / (4 * 100 * 64)
-    assert got < 3, f"{got:.1f} activations were alive at a time"
+    got = columns(column_of, scorer(7, torch.float32), [True] * 3, t, 0)["bytes"]
+    assert got == 4 * 14, f"14 numbers keep {got} bytes"
+with check("no graph is built", weight=2, required=True, hint="When is the result of the first layer freed?"):
+    t = [torch.linspace(-1, 1, 20).reshape(4, 5), torch.linspace(3, 1, 15).reshape(3, 5)]
+    want = [x[:, 0].clone() for x in scores(scorer(8, torch.float32), [True] * 3, t)]
+    graphs = []
+
+    def noted(f):
+        return lambda *given: (out := f(*given), graphs.append(out.requires_grad))[0]
+
+    parts = [(noted(f), *tensors) for f, *tensors in scorer(8, torch.float32)]
+    assert_close(columns(column_of, parts, [True] * 3, t, 0)["found"], want)
+    assert not any(graphs), "a result inside the model leads to a graph"
 with check("no batch gives no tensor, and an empty one an empty tensor", guard=True):
-    assert_close(columns(column_of, 7, torch.float32, [], 0)["found"], [])
-    assert_close(columns(column_of, 7, torch.float32, [torch.empty(0, 5)], 1)["found"], [torch.empty(0)])
+    parts = scorer(7, torch.float32)
+    assert_close(columns(column_of, parts, [True] * 3, [], 0)["found"], [])
+    assert_close(columns(column_of, parts, [True] * 3, [torch.empty(0, 5)], 1)["found"], [torch.empty(0)])
+    t = [torch.empty(0, 5), torch.linspace(-1, 1, 20).reshape(4, 5), torch.empty(0, 5)]
+    want = [x[:, 1].clone() for x in scores(parts, [True] * 3, t)]
+    assert_close(columns(column_of, parts, [True] * 3, t, 1)["found"], want)
 ### END HIDDEN TESTS
 
 # %% [markdown]
@@ -1056,8 +1103,10 @@ hint(
 def in_segments(layers: list[nn.Module], x: Tensor, k: int) -> Tensor:
     """The layers applied to x, one after another, in k checkpointed segments of consecutive layers.
 
-    1 <= k <= len(layers). The lengths of two segments differ by at most one. Values and gradients are those of the
-    plain loop, of the parameters and, where x requires grad, of x. The list and x stay as they are.
+    1 <= k <= len(layers). The lengths of two segments differ by at most one. In forward each layer runs once, and of
+    all layers only the inputs of segments are kept; in backward each runs once more, one segment after another, the
+    last first. Values and gradients are those of the plain loop, of the parameters and, where x requires grad, of x.
+    Some parameters may be frozen. The list and x stay as they are.
     """
     ### BEGIN SOLUTION
     edges = [len(layers) * number // k for number in range(k + 1)]
@@ -1068,107 +1117,140 @@ def in_segments(layers: list[nn.Module], x: Tensor, k: int) -> Tensor:
 
 
 # %% given
-def make_layers(count, width, kind, dtype):
-    """Layers of one width. kind: "tanh", or "dropout" for dropout in addition."""
-    with torch.random.fork_rng(devices=[]):
-        torch.manual_seed(count)
-        made = []
-        for _ in range(count):
-            parts = [nn.Linear(width, width), nn.Tanh()]
-            made.append(nn.Sequential(*parts, *([nn.Dropout(0.5)] if kind == "dropout" else [])))
-        return [layer.to(dtype) for layer in made]
-
-
-def plainly(layers, x, k):
-    for layer in layers:
-        x = layer(x)
-    return x
-
-
 @probes.probe
-def segmented(forward, count, width, kind, x, upstream, k):
-    """Result, gradients and memory of forward(layers, x, k), for layers of make_layers. Memory is in activations."""
-    layers = make_layers(count, width, kind, x.dtype)
-    given = list(layers)
-    parameters = [p for layer in layers for p in layer.parameters()]
+def segmented(forward, parts, x, upstream, k, between=None):
+    """Result and gradients of forward(layers, x, k): a Layer for each of parts. between: called before backward."""
+    layers = [Layer(*part) for part in parts]
+    as_given = list(layers)
     needs_grad = x.requires_grad
     x = x.detach().clone().requires_grad_(needs_grad)
-    size = max(1, x.shape[0] * width * x.element_size())
-    calls = []
-    for number, layer in enumerate(given):
-        layer.register_forward_pre_hook(lambda *_, number=number: calls.append(number))
     with torch.random.fork_rng(devices=[]):
         torch.manual_seed(5)
-        with memory.watch(parameters, x, upstream) as seen:
-            out = forward(layers, x, k)
-            kept = seen.now
-            calls.clear()  # what follows is computed again, the last segment first
-            if out.requires_grad:
-                out.backward(upstream)
-    firsts = [n for n, number in enumerate(calls) if n == 0 or number != calls[n - 1] + 1]
+        out = forward(layers, x, k)
+        if between is not None:
+            between()
+        if out.requires_grad:
+            out.backward(upstream)
     return {
         "out": out.detach(),
-        "grads": [p.grad for p in parameters],
+        "grads": [parameter.grad for layer in as_given for parameter in layer.parameters()],
         "x": x.grad,
-        "kept": kept / size,
-        "peak": seen.peak / size,
-        "lengths": [after - before for before, after in pairwise([*firsts, len(calls)])],
         "same x": x.requires_grad == needs_grad,
-        "same list": len(layers) == count and all(a is b for a, b in zip(layers, given, strict=False)),
+        "same list": len(layers) == len(parts) and all(a is b for a, b in zip(layers, as_given, strict=False)),
     }
 
 
 # %% check: in_segments points=4
 with check("four layers in two segments: the result and all gradients", weight=2, required=True):
     t, g = torch.linspace(-1, 1, 20).reshape(5, 4), torch.linspace(-2, 1, 20).reshape(5, 4)
-    want = segmented(plainly, 4, 4, "tanh", t, g, 2)
-    got = segmented(in_segments, 4, 4, "tanh", t, g, 2)
-    assert_close(got["out"], want["out"])
-    assert_close(got["grads"], want["grads"], name="the gradients of the parameters")
+    weights = [torch.linspace(-n, 2, 16).reshape(4, 4).sin().requires_grad_() for n in range(1, 5)]
+    want = t
+    for w in weights:
+        want = torch.tanh(want @ w)
+    want_grads = list(torch.autograd.grad(want, weights, g))
+    parts = [(lambda x, training, w: torch.tanh(x @ w), [w]) for w in weights]
+    got = segmented(in_segments, parts, t, g, 2)
+    assert_close(got["out"], want.detach())
+    assert_close(got["grads"], want_grads, name="the gradients of the parameters")
 ### BEGIN HIDDEN TESTS
+
+
+def bent(x, training, w, b):
+    return torch.tanh(1.5 * x @ w + b)
+
+
+def chain(f, widths, dtype=torch.float32, frozen=()):
+    """A part for each step from one width to the next. frozen: whose weights do not require grad."""
+    generator = torch.Generator().manual_seed(sum(widths))
+    made = []
+    for n, (a, b) in enumerate(pairwise(widths)):
+        w, bias = (torch.randn(size, generator=generator, dtype=dtype) for size in ((a, b), (b,)))
+        made.append((f, [w.requires_grad_(n not in frozen), bias.requires_grad_()]))
+    return made
+
+
+def looped(parts, x, upstream):
+    """The result of a plain loop, the gradients of all parameters, and that of x."""
+    weights = [[p.detach().clone().requires_grad_(p.requires_grad) for p in part[1]] for part in parts]
+    x = x.detach().clone().requires_grad_(x.requires_grad)
+    with torch.random.fork_rng(devices=[]):
+        torch.manual_seed(5)
+        out = x
+        for (f, _), given in zip(parts, weights, strict=True):
+            out = f(out, True, *given)
+        out.backward(upstream)
+    return out.detach(), [p.grad for given in weights for p in given], x.grad
+
+
+def dropped(x, training, w, b):
+    return nn.functional.dropout(torch.tanh(1.5 * x @ w + b), 0.5)
+
+
 with check(
     "other numbers of layers and segments",
     weight=3,
     required=True,
     hint="Which layer does each function use in the backward pass? Is no layer left out, or used twice?",
 ):
-    for count, width, k, dtype in ((1, 4, 1, torch.float32), (7, 5, 3, torch.float64), (6, 2, 6, torch.float32)):
-        generator = torch.Generator().manual_seed(count)
-        t = torch.randn(6, width, generator=generator, dtype=dtype)
-        g = torch.randn(6, width, generator=generator, dtype=dtype)
-        want = segmented(plainly, count, width, "tanh", t, g, k)
-        got = segmented(in_segments, count, width, "tanh", t, g, k)
-        assert_close(got["out"], want["out"])
-        assert_close(got["grads"], want["grads"], name="the gradients of the parameters")
+    for widths, k, dtype, frozen in (
+        ([4, 4], 1, torch.float32, ()),
+        ([5, 3, 6, 2, 4, 4, 7, 5], 3, torch.float64, ()),
+        ([2] * 7, 6, torch.float32, ()),
+        ([5, 4, 3, 4, 5, 4], 2, torch.float32, (0, 3)),
+    ):
+        generator = torch.Generator().manual_seed(k)
+        t = torch.randn(6, widths[0], generator=generator, dtype=dtype)
+        g = torch.randn(6, widths[-1], generator=generator, dtype=dtype)
+        parts = chain(bent, widths, dtype, frozen)
+        want, want_grads, _ = looped(parts, t, g)
+        got = segmented(in_segments, parts, t, g, k)
+        assert_close(got["out"], want)
+        assert_close(got["grads"], want_grads, name="the gradients of the parameters")
 with check(
     "the gradient of x, where x requires grad", weight=2, hint="Does your x still lead to the x you were given?"
 ):
     for count, k in ((5, 2), (3, 3)):
         t = torch.linspace(-1, 1, 24).reshape(6, 4).T.requires_grad_()
         g = torch.linspace(1, -2, 24).reshape(4, 6)
-        want = segmented(plainly, count, 6, "tanh", t, g, k)["x"]
-        assert_close(segmented(in_segments, count, 6, "tanh", t, g, k)["x"], want)
+        parts = chain(bent, [6] * (count + 1))
+        want = looped(parts, t, g)[2]
+        assert_close(segmented(in_segments, parts, t, g, k)["x"], want)
 with check("dropout drops the same numbers in both passes", weight=1, hint="Which option of checkpoint is about this?"):
     t, g = torch.linspace(-1, 1, 40).reshape(8, 5), torch.linspace(-2, 1, 40).reshape(8, 5)
-    want = segmented(plainly, 4, 5, "dropout", t, g, 2)
-    got = segmented(in_segments, 4, 5, "dropout", t, g, 2)
-    assert_close((got["out"], got["grads"]), (want["out"], want["grads"]))
-with check("what is kept, and the peak", weight=2, observed=True, hint="How many segments are there, and how long?"):
-    t, g = torch.linspace(-1, 1, 4800).reshape(300, 16), torch.linspace(-2, 1, 4800).reshape(300, 16)
-    for count, k, most in ((16, 4, 9.7), (11, 4, 8.7), (9, 1, 11.7), (16, 16, 18.7)):
-        got = segmented(in_segments, count, 16, "tanh", t, g, k)
-        assert got["kept"] < k + 0.5, f"with {k} segments it kept {got['kept']:.1f} activations"
-        assert got["peak"] < most, f"with {k} segments the peak was {got['peak']:.1f} activations"
-    for count, k in ((7, 3), (5, 4)):
-        lengths = segmented(in_segments, count, 16, "tanh", t, g, k)["lengths"]
-        assert len(lengths) == k, f"of {count} layers, segments of lengths {lengths[::-1]} were computed again"
-        assert max(lengths) - min(lengths) <= 1, f"your segments of {count} layers have lengths {lengths[::-1]}"
+    parts = chain(dropped, [5] * 5)
+    want, want_grads, _ = looped(parts, t, g)
+    got = segmented(in_segments, parts, t, g, 2)
+    assert_close(got["out"], want)
+    assert_close(got["grads"], want_grads, name="the gradients of the parameters")
+with check(
+    "what is kept, and what is computed again",
+    weight=2,
+    required=True,
+    hint="How many segments are there, and how long is each? Which one is computed again first?",
+):
+    for count, k in ((7, 3), (8, 3), (5, 4), (4, 1), (3, 3)):
+        t, g = torch.linspace(-1, 1, 15).reshape(5, 3), torch.linspace(-2, 1, 15).reshape(5, 3)
+        parts = chain(bent, [3] * (count + 1))
+        want, want_grads, _ = looped(parts, t, g)
+        seen, ran, kept = [Seen(bent) for _ in range(count)], [], []
+        noting = [(lambda *given, n=n: (ran.append(n), seen[n](*given))[1], part[1]) for n, part in enumerate(parts)]
+        got = segmented(in_segments, noting, t, g, k, lambda: kept.append((len(ran), [f.kept for f in seen])))
+        assert_close((got["out"], got["grads"]), (want, want_grads))
+        assert kept == [(count, [0] * count)], "the forward pass keeps the graph of a layer, or runs one twice"
+        again = ran[count:]
+        starts = [n for n, layer in enumerate(again) if n == 0 or layer != again[n - 1] + 1]
+        segments = [again[a:b] for a, b in pairwise([*starts, len(again)])][::-1]
+        assert ran[:count] == [n for segment in segments for n in segment] == list(range(count)), "the order is another"
+        lengths = [len(segment) for segment in segments]
+        assert len(lengths) == k, f"of {count} layers, segments of lengths {lengths} were computed again"
+        assert max(lengths) - min(lengths) <= 1, f"your segments of {count} layers have lengths {lengths}"
 with check("the list and x stay as they are, and an empty batch stays empty", guard=True):
-    want = segmented(plainly, 5, 4, "tanh", torch.empty(0, 4), torch.empty(0, 4), 2)
-    got = segmented(in_segments, 5, 4, "tanh", torch.empty(0, 4), torch.empty(0, 4), 2)
-    assert got["same list"], "the list was changed"
-    assert got["same x"], "x requires grad now"
-    assert_close((got["out"], got["grads"]), (want["out"], want["grads"]))
+    parts = chain(bent, [4] * 6)
+    want, want_grads, _ = looped(parts, torch.empty(0, 4), torch.empty(0, 4))
+    got = segmented(in_segments, parts, torch.empty(0, 4), torch.empty(0, 4), 2)
+    assert got["same list"] is True, "the list was changed"
+    assert got["same x"] is True, "x requires grad now"
+    assert_close((got["out"], got["grads"]), (want, want_grads))
 ### END HIDDEN TESTS
 
 # %% [markdown]
@@ -1315,8 +1397,9 @@ hint(
 def checkpoint_once(block: nn.Module, x: Tensor) -> Tensor:
     """block(x), checkpointed: of what block keeps for backward only x is kept, and the rest is computed again.
 
-    Values and gradients are those of block(x). After backward, each buffer of the block is what it was before backward:
-    the second call changes none. It works for several calls before one backward.
+    Values and gradients are those of block(x). The block runs once in forward, and once more in backward. Its result
+    does not depend on buffers that it changes. After backward, each buffer of the block, persistent or not, is what it
+    was before backward: the second call changes none. It works for several calls before one backward.
     """
     ### BEGIN SOLUTION
     again = False
@@ -1339,93 +1422,196 @@ def checkpoint_once(block: nn.Module, x: Tensor) -> Tensor:
 
 
 # %% given
-def make_block(kind, width):
-    """A block that goes from 3 to width numbers. The same width gives the same weights."""
-    torch.manual_seed(width)
-    norm = nn.BatchNorm1d(width, momentum=None if kind == "slow" else 0.1)
-    parts = {
-        "inside": (norm, nn.Tanh(), nn.Linear(width, width)),
-        "last": (nn.Tanh(), norm),
-        "slow": (norm, nn.Tanh()),
-        "none": (nn.Tanh(), nn.Linear(width, width), nn.Tanh()),
-        "dropout": (nn.Dropout(0.5), norm, nn.Tanh()),
-    }[kind]
-    return nn.Sequential(nn.Linear(3, width), *parts)
-
-
-def without(block, x):
-    return block(x)
-
-
 @probes.probe
-def blocked(forward, kind, width, xs, training=True):
-    """Results, gradients and buffers of forward(block, x) for each x, with one backward pass for all of them."""
+def blocked(forward, parts, training, xs, upstreams, between=None):
+    """Results, gradients and buffers of forward(block, x) for each x, with one backward pass for all of them.
+
+    The block has a Layer for each of parts. between: called before backward.
+    """
+    block = nn.Sequential(*[Layer(*part) for part in parts]).train(training)
+    xs = [x.detach().clone().requires_grad_(x.requires_grad) for x in xs]
     with torch.random.fork_rng(devices=[]):
-        block = make_block(kind, width).train(training)
-        xs = [x.detach().clone().requires_grad_(x.requires_grad) for x in xs]
-        with memory.watch(block, xs) as seen:
-            outs = [forward(block, x) for x in xs]
-            kept = seen.now
-            # Cubes: the squares of what is normalised have no slope.
-            sum(out.pow(3).sum() * (n + 1) for n, out in enumerate(outs)).backward()
+        torch.manual_seed(5)
+        outs = [forward(block, x) for x in xs]
+        if between is not None:
+            between()
+        torch.autograd.backward(outs, upstreams)
     return {
         "outs": [out.detach() for out in outs],
-        "grads": list(probes.gradients_of(block).values()),
+        "grads": [parameter.grad for parameter in block.parameters()],
         "x": [x.grad for x in xs],
         "buffers": [buffer.clone() for buffer in block.buffers()],
         "modes": [module.training for module in block.modules()],
-        "kept": kept / max(1, sum(out.numel() * out.element_size() for out in outs)),
     }
 
 
 # %% check: checkpoint_once points=3
 with check("one batch: the result, and a counter of one", weight=2, required=True):
-    t = [torch.linspace(-1, 2, 15).reshape(5, 3).sin()]
-    want = blocked(without, "inside", 4, t)
-    got = blocked(checkpoint_once, "inside", 4, t)
-    assert_close(got["outs"], want["outs"])
-    assert_close(got["buffers"], want["buffers"], name="the buffers")
+
+    def normed(x, training, w, mean, count):
+        mean += 0.25 * (x.detach().mean(0) - mean)
+        count += 1
+        return torch.tanh(x @ w - x.mean(0) @ w)
+
+    t, g = torch.linspace(-1, 2, 15).reshape(5, 3).sin(), torch.linspace(1, -2, 20).reshape(5, 4)
+    w = torch.linspace(-2, 2, 12).reshape(3, 4).cos()
+    want, want_mean = torch.tanh(t @ w - t.mean(0) @ w), 0.25 * t.mean(0)
+    buffers = [torch.zeros(3), torch.tensor(0)]
+    got = blocked(checkpoint_once, [(normed, [w.clone().requires_grad_()], buffers)], True, [t], [g])
+    assert_close(got["outs"], [want])
+    assert_close(got["buffers"], [want_mean, torch.tensor(1)], name="the buffers")
 ### BEGIN HIDDEN TESTS
+
+
+def averaged(x, training, w, mean, count):
+    """Averages with a momentum of a third, as a batch normalisation does."""
+    used = mean.clone()
+    if training:
+        used = x.mean(0)
+        mean += (used.detach() - mean) / 3
+        count += 1
+    return torch.tanh((x - used) @ w)
+
+
+def slow(x, training, w, mean, var, count):
+    """The mean of all batches, and a norm whose last act is to change a buffer."""
+    used = mean.clone()
+    if training:
+        used = x.mean(0)
+        count += 1
+        mean += (used.detach() - mean) / count
+    out = (x - used).tanh() @ w
+    var *= 0.5
+    var += out.detach().var(0)
+    return out
+
+
+def plain(x, training, w):
+    return torch.tanh(x @ w * 1.5)
+
+
+def built(functions, widths):
+    """A part for each function, from one width to the next, and buffers of its own."""
+    generator = torch.Generator().manual_seed(sum(widths))
+    made = []
+    for f, (a, b) in zip(functions, pairwise(widths), strict=True):
+        w = torch.randn(a, b, generator=generator).requires_grad_()
+        buffers = {
+            averaged: [torch.full((a,), 0.25), torch.tensor(3)],
+            slow: [torch.zeros(a), torch.ones(b), torch.tensor(0)],
+            plain: [],
+            thinned: [torch.tensor(0.5)],
+        }[f]
+        made.append((f, [w], buffers))
+    return made
+
+
+def ran(parts, training, xs, upstreams):
+    """What blocked gives for a plain call of the block."""
+    weights = [[p.detach().clone().requires_grad_() for p in part[1]] for part in parts]
+    buffers = [[b.clone() for b in part[2]] for part in parts]
+    xs = [x.detach().clone().requires_grad_(x.requires_grad) for x in xs]
+    with torch.random.fork_rng(devices=[]):
+        torch.manual_seed(5)
+        outs = list(xs)
+        for n, _ in enumerate(outs):
+            for (f, *_), given, own in zip(parts, weights, buffers, strict=True):
+                outs[n] = f(outs[n], training, *given, *own)
+        torch.autograd.backward(outs, upstreams)
+    return {
+        "outs": [out.detach() for out in outs],
+        "grads": [p.grad for given in weights for p in given],
+        "x": [x.grad for x in xs],
+        "buffers": [b for own in buffers for b in own],
+    }
+
+
+def thinned(x, training, w, seen):
+    """Dropout, and a buffer that is not persistent, which holds the largest number seen."""
+    torch.maximum(seen, x.detach().abs().max(), out=seen)
+    kept = torch.rand_like(x) < 0.5 if training else 1
+    return torch.tanh(x * kept @ w)
+
+
+def batches(widths, sizes, leaf=False):
+    """Batches of these sizes and upstream gradients for them. leaf: whether the first one requires grad."""
+    generator = torch.Generator().manual_seed(sum(sizes))
+    xs = [torch.randn(n, widths[0], generator=generator) for n in sizes]
+    xs[0].requires_grad_(leaf)
+    return xs, [torch.randn(n, widths[-1], generator=generator) for n in sizes]
+
+
 with check(
     "all gradients are those without a checkpoint",
     weight=3,
     required=True,
     hint="Is the second call made in the same mode as the first one?",
 ):
-    for kind, width in (("inside", 5), ("none", 4), ("dropout", 6)):
-        generator = torch.Generator().manual_seed(width)
-        t = [torch.randn(7, 3, generator=generator).requires_grad_(), torch.randn(4, 3, generator=generator)]
-        want, got = blocked(without, kind, width, t), blocked(checkpoint_once, kind, width, t)
+    for functions, widths in (
+        ([averaged, plain], [3, 5, 4]),
+        ([plain, plain], [4, 6, 2]),
+        ([thinned, averaged], [3, 4, 5]),
+        ([slow, plain, averaged], [2, 3, 4, 3]),
+    ):
+        t, g = batches(widths, (7, 4), leaf=True)
+        parts = built(functions, widths)
+        want = ran(parts, True, t, g)
+        got = blocked(checkpoint_once, parts, True, t, g)
         assert_close(got["outs"], want["outs"])
         assert_close(got["grads"], want["grads"], name="the gradients of the parameters")
         assert_close(got["x"], want["x"], name="the gradients of x")
 with check(
     "the buffers, also of two batches before one backward", weight=2, required=True, hint="Which copy is put back?"
 ):
-    for kind, width in (("inside", 3), ("slow", 5), ("dropout", 4)):
-        generator = torch.Generator().manual_seed(width)
-        t = [torch.randn(n, 3, generator=generator) for n in (6, 4, 5)]
-        want = blocked(without, kind, width, t)["buffers"]
-        assert_close(blocked(checkpoint_once, kind, width, t)["buffers"], want, name="the buffers")
+    for functions, widths in (
+        ([averaged, plain], [3, 5, 4]),
+        ([slow, plain], [2, 3, 4]),
+        ([plain, thinned, averaged], [3, 4, 2, 5]),
+        ([thinned], [3, 2]),
+    ):
+        t, g = batches(widths, (6, 4, 5))
+        parts = built(functions, widths)
+        want = ran(parts, True, t, g)["buffers"]
+        assert_close(blocked(checkpoint_once, parts, True, t, g)["buffers"], want, name="the buffers")
 with check(
-    "a block that ends with its batch normalisation", weight=2, hint="Does your last line run in the second call?"
+    "a block that ends with what changes a buffer", weight=2, hint="Does your last line run in the second call?"
 ):
-    t = [torch.linspace(-1, 2, 18).reshape(6, 3).cos()]
-    want, got = blocked(without, "last", 5, t), blocked(checkpoint_once, "last", 5, t)
+    t, g = batches([3, 4, 5], (6,))
+    parts = built([plain, slow], [3, 4, 5])
+    want = ran(parts, True, t, g)
+    got = blocked(checkpoint_once, parts, True, t, g)
     assert_close(got["outs"], want["outs"])
-    assert_close(got["grads"], want["grads"], rtol=1e-3, atol=1e-3)  # rounding shows behind a normalisation
+    assert_close(got["grads"], want["grads"], name="the gradients of the parameters")
     assert_close(got["buffers"], want["buffers"], name="the buffers")
 with check("in evaluation mode too", weight=1, hint="What do you do with the block's mode?"):
-    t = [torch.linspace(-1, 2, 18).reshape(6, 3).cos()]
-    want, got = blocked(without, "inside", 4, t, False), blocked(checkpoint_once, "inside", 4, t, False)
+    t, g = batches([3, 4, 5, 2], (6, 3))
+    parts = built([averaged, thinned, slow], [3, 4, 5, 2])
+    want = ran(parts, False, t, g)
+    got = blocked(checkpoint_once, parts, False, t, g)
     assert_close((got["outs"], got["grads"]), (want["outs"], want["grads"]))
     assert_close(got["buffers"], want["buffers"], name="the buffers")
-    assert_close(got["modes"], want["modes"], name="the modes")
-with check("only x is kept", weight=2, observed=True, hint="What is inside the checkpoint, and what is not?"):
-    t = [torch.linspace(-1, 2, 600).reshape(200, 3)]
-    for kind in ("inside", "none"):
-        got = blocked(checkpoint_once, kind, 8, t)["kept"]
-        assert got < 1.5, f"the result and {got - 1:.1f} more activations are kept"
+    assert_close(got["modes"], [False] * 4, name="the modes")
+with check(
+    "nothing inside the block is kept, and it runs twice",
+    weight=2,
+    required=True,
+    hint="What is inside the checkpoint, and what is not?",
+):
+    for functions, widths, sizes in (
+        ([averaged, plain], [3, 5, 4], (6,)),
+        ([plain, plain, slow], [2, 4, 3, 5], (3, 4)),
+    ):
+        t, g = batches(widths, sizes)
+        parts = built(functions, widths)
+        want = ran(parts, True, t, g)
+        seen, kept = [Seen(f) for f in functions], []
+        parts = [(f, *tensors) for f, (_, *tensors) in zip(seen, parts, strict=True)]
+        got = blocked(checkpoint_once, parts, True, t, g, lambda: kept.extend((f.kept, len(f.calls)) for f in seen))
+        assert_close((got["outs"], got["grads"]), (want["outs"], want["grads"]))
+        assert_close(got["buffers"], want["buffers"], name="the buffers")
+        assert kept == [(0, len(sizes))] * len(seen), f"(graphs kept, calls) of each layer before backward: {kept}"
+        calls = [len(f.calls) for f in seen]
+        assert calls == [2 * len(sizes)] * len(seen), f"the layers ran {calls} times, with {len(sizes)} batches"
 ### END HIDDEN TESTS
 
 # %% [markdown]
