@@ -890,7 +890,7 @@ def scale_by_average(x, average, rate):
     return x * factor
 
 
-# %% wrong: scale_by_average "statistics are float32" fails="in float64, all of its digits"
+# %% wrong: scale_by_average "statistics are float32" fails="other rates and sizes, and float64 | in float64, all of its digits | two calls before backward give both gradients"
 def scale_by_average(x, average, rate):
     mean = x.detach().abs().float().mean(0)
     average.copy_((1 - rate) * average.float() + rate * mean)
@@ -1331,7 +1331,7 @@ def sgd_step_(params, buffers, lr, momentum, weight_decay):
             p.sub_(d, alpha=lr)
 
 
-# %% wrong: sgd_step_ "zeros have the dtype that is needed" fails="there is a buffer for momentum 0 too, and it has the parameter's dtype"
+# %% wrong: sgd_step_ "zeros have the dtype that is needed" fails="five steps equal torch.optim.SGD, with and without momentum and weight decay | there is a buffer for momentum 0 too, and it has the parameter's dtype"
 def sgd_step_(params, buffers, lr, momentum, weight_decay):
     with torch.no_grad():
         for i, p in enumerate(params):
