@@ -1181,9 +1181,9 @@ show_curves(curves)
 
 # %% [markdown]
 # Three curves are equal to the last digit: with and without checkpoints, and compiled. With `bfloat16` the losses
-# differ in the fourth decimal from the start, and the mean of the last sixteen is 0.071 in place of 0.070. On the
-# held-out digits the accuracy is 0.952 after four epochs. No pair of digits is mixed up more than twice. (On a GPU,
-# curves that agree here may differ in their last digits.)
+# differ in the fourth decimal from the start, and the mean of the last sixteen was 0.071 on one processor and 0.073 on
+# another, in place of 0.070. On the held-out digits the accuracy is 0.952 after four epochs. No pair of digits is mixed
+# up more than twice. (On a GPU, curves that agree here may differ in their last digits.)
 #
 # That is what it means to know a script: you can say which of its settings may change a number, and by how much.
 #
@@ -2020,7 +2020,7 @@ with check("two flaws at once", weight=4, hint="Does one flaw hide another one f
 # **q4. Memory**
 # - a. Checkpointing trades work for memory, and pays where activations are large.
 # - b. `losses.append(loss)` with the loss of a validation batch that recorded keeps its activations.
-# - c. `empty_cache()` helps a process that has run out of memory to continue.
+# - c. `empty_cache()` gives back the memory of tensors that are still in use.
 # - d. Adam's states are made in the first step.
 # - e. Half the batch size halves what the weights need.
 #
