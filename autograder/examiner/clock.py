@@ -21,10 +21,11 @@ class Patience:
 
 
 class Limit(NamedTuple):
-    """Seconds that something may take, and what to say when they are over."""
+    """Seconds that something may take, what to say when they are over, and seconds by the clock for everything."""
 
     seconds: float
     words: str
+    most: float
 
 
 class Clock:
@@ -41,18 +42,19 @@ class Clock:
         self._whole = f"the time limit of {self.patience.submission:g} s for a submission was reached"
 
     def cell(self) -> Limit:
-        left, seconds = self._left(), self.patience.cell
+        left, seconds = self.left(), self.patience.cell
         if left < seconds:
-            return Limit(left, self._whole)
-        return Limit(seconds, f"the time limit of {seconds:g} s for a cell was reached")
+            return Limit(left, self._whole, left)
+        return Limit(seconds, f"the time limit of {seconds:g} s for a cell was reached", left)
 
     def check(self) -> float:
-        return min(self.patience.check, self._left())
+        return min(self.patience.check, self.left())
 
     def has_time(self) -> bool:
         return self._end > time.monotonic()
 
-    def _left(self) -> float:
+    def left(self) -> float:
+        """Seconds by the clock. Raises Stopped."""
         left = self._end - time.monotonic()
         if left <= 0:
             raise Stopped(self._whole)

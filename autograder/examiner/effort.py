@@ -6,6 +6,7 @@ is not charged.
 
 from __future__ import annotations
 
+import math
 import select
 import socket
 import time
@@ -15,7 +16,7 @@ from typing import NamedTuple
 from autograder.wire.frames import WireTimeout
 
 LOOK_SECONDS = 1.0  # between two looks, each of which reads /proc
-WALL = 5.0  # times the seconds, by the clock
+WALL = 3.0  # times the seconds, by the clock
 PARALLEL = 2.0  # times the seconds, by the processor time of all its processes
 
 
@@ -31,10 +32,13 @@ Meter = Callable[[], list[Used]]
 
 
 class Effort:
-    """Begins now. meter: what the processes have used so far; without one, the clock alone counts."""
+    """Begins now. meter: what the processes have used so far; without one, the clock alone counts.
 
-    def __init__(self, seconds: float, meter: Meter | None = None) -> None:
-        self.seconds, self._meter = seconds, meter
+    most: seconds by the clock that are left for everything.
+    """
+
+    def __init__(self, seconds: float, meter: Meter | None = None, most: float = math.inf) -> None:
+        self.seconds, self._meter, self._most = seconds, meter, min(WALL * seconds, most)
         self._begun = time.monotonic()
         self._at_first: dict[int, Used] | None = None
 
@@ -48,7 +52,7 @@ class Effort:
 
     def wall(self) -> float:
         """Seconds by the clock that are left at most, for a message that has begun to come."""
-        return max(self._begun + WALL * self.seconds - time.monotonic(), 0.001)
+        return max(self._begun + self._most - time.monotonic(), 0.001)
 
     def is_over(self) -> bool:
         return self._left() <= 0
@@ -62,7 +66,7 @@ class Effort:
         if self._meter is None or elapsed < min(LOOK_SECONDS, self.seconds):
             return self.seconds - elapsed
         waited, ran = self._spent(self._meter())
-        return min(self.seconds - (elapsed - waited), PARALLEL * self.seconds - ran, WALL * self.seconds - elapsed)
+        return min(self.seconds - (elapsed - waited), PARALLEL * self.seconds - ran, self._most - elapsed)
 
     def _own(self) -> float:
         """Seconds by the clock without those that it waited for a processor."""

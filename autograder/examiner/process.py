@@ -46,7 +46,7 @@ class StudentProcess:
         Raises Stopped where it took too long or ended the process.
         """
         try:
-            effort = self.effort(limit.seconds)
+            effort = self.effort(limit.seconds, limit.most)
             self._ask(["run", source, number, list(keep)], effort.wall())
             effort.wait(self.control)
             outputs = receive(self.control, effort.wall(), MAX_OUTPUTS)
@@ -66,9 +66,9 @@ class StudentProcess:
         names = found if isinstance(found, list) else []
         return [name for name in names[:MAX_NAMES] if isinstance(name, str) and NAME.fullmatch(name)]
 
-    def effort(self, seconds: float) -> Effort:
-        """A bound from now on for what the process, or a fork of it, is asked to do."""
-        return Effort(seconds, lambda: self.keeper.used(self.pid))
+    def effort(self, seconds: float, most: float) -> Effort:
+        """A bound from now on for what the process, or a fork of it, is asked to do. most: seconds by the clock."""
+        return Effort(seconds, lambda: self.keeper.used(self.pid), most)
 
     def fork(self, group: str, seconds: float) -> Link:
         """A line to a fork of the process as it is now, in this group of its processes. Raises Stopped.

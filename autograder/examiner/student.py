@@ -142,7 +142,7 @@ class Student:
 
     def effort(self, seconds: float) -> Effort:
         """A bound from now on for what the process of the last line is asked to do."""
-        return self._last.effort(seconds)
+        return self._last.effort(seconds, self._clock.left())
 
     def why(self) -> str:
         """The limit that the process of the last line hit, or how it ended; empty where all is well."""
