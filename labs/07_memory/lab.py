@@ -1198,6 +1198,16 @@ def bent(x, training, w, b):
     return torch.tanh(1.5 * x @ w + b)
 
 
+def noted(n, ran, f):
+    """f, which adds n to the list ran when it runs."""
+
+    def run(*given):
+        ran.append(n)
+        return f(*given)
+
+    return run
+
+
 def chain(f, widths, dtype=torch.float32, frozen=()):
     """A part for each step from one width to the next. frozen: whose weights do not require grad."""
     generator = torch.Generator().manual_seed(sum(widths))
@@ -1272,8 +1282,8 @@ with check(
         parts = chain(bent, [3] * (count + 1))
         want, want_grads, _ = looped(parts, t, g)
         seen, ran, kept = [Seen(bent) for _ in range(count)], [], []
-        noting = [(lambda *given, n=n: (ran.append(n), seen[n](*given))[1], part[1]) for n, part in enumerate(parts)]
-        got = segmented(in_segments, noting, t, g, k, lambda: kept.append((len(ran), [f.kept for f in seen])))
+        parts = [(noted(n, ran, f), part[1]) for n, (f, part) in enumerate(zip(seen, parts, strict=True))]
+        got = segmented(in_segments, parts, t, g, k, lambda: kept.append((len(ran), [f.kept for f in seen])))
         assert_close((got["out"], got["grads"]), (want, want_grads))
         assert kept == [(count, [0] * count)], "the forward pass keeps the graph of a layer, or runs one twice"
         again = ran[count:]
@@ -1643,7 +1653,7 @@ with check(
         t, g = batches(widths, sizes)
         parts = built(functions, widths)
         want = ran(parts, True, t, g)
-        seen, kept = [Seen(f) for f in functions], []
+        seen, kept = [Seen(part[0]) for part in parts], []
         parts = [(f, *tensors) for f, (_, *tensors) in zip(seen, parts, strict=True)]
         got = blocked(checkpoint_once, parts, True, t, g, lambda: kept.extend((f.kept, len(f.calls)) for f in seen))
         assert_close((got["outs"], got["grads"]), (want["outs"], want["grads"]))
