@@ -1198,7 +1198,7 @@ def bent(x, training, w, b):
     return torch.tanh(1.5 * x @ w + b)
 
 
-def noted(n, ran, f):
+def numbered(n, ran, f):
     """f, which adds n to the list ran when it runs."""
 
     def run(*given):
@@ -1282,7 +1282,7 @@ with check(
         parts = chain(bent, [3] * (count + 1))
         want, want_grads, _ = looped(parts, t, g)
         seen, ran, kept = [Seen(bent) for _ in range(count)], [], []
-        parts = [(noted(n, ran, f), part[1]) for n, (f, part) in enumerate(zip(seen, parts, strict=True))]
+        parts = [(numbered(n, ran, f), part[1]) for n, (f, part) in enumerate(zip(seen, parts, strict=True))]
         got = segmented(in_segments, parts, t, g, k, lambda: kept.append((len(ran), [f.kept for f in seen])))
         assert_close((got["out"], got["grads"]), (want, want_grads))
         assert kept == [(count, [0] * count)], "the forward pass keeps the graph of a layer, or runs one twice"
