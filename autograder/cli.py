@@ -76,7 +76,8 @@ def prove(
             line += f", {proof.mutants} mutants ({len(proof.survivors)} equivalent)"
         line += (
             f"; {proof.lies} lies earn {sum(proof.lied.values()):g} points outside observed checks, "
-            f"false claims of a technique {sum(proof.claimed.values()):g} of {lab.points:g}"
+            f"false claims of a technique {sum(proof.claimed.values()):g} of {lab.points:g}; "
+            f"{_count(proof.beliefs, 'look')} into a value before the whole was compared"
         )
         out.print(f"{line}, {_count(len(proof.problems), 'problem')}")
         for problem in proof.problems:

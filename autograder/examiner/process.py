@@ -56,13 +56,13 @@ class StudentProcess:
             raise self._stop(self._how_it_ended()) from None
         return read_outputs(outputs)
 
-    def changed(self) -> list[str]:
-        """Names of the course's that the cells bound anew or patched, as the process says."""
+    def changed(self, seconds: float) -> list[str]:
+        """Names of the course's that the cells bound anew or patched, as the process says. Raises Stopped."""
         try:
-            self._ask(["changed"], ENDING_SECONDS)
-            found = receive(self.control, ENDING_SECONDS)
-        except (WireError, Stopped):
-            return []
+            self._ask(["changed"], seconds)
+            found = receive(self.control, seconds)
+        except (WireError, OSError):  # an answer that comes later would be taken for that to the next question
+            raise self._stop(self._how_it_ended()) from None
         names = found if isinstance(found, list) else []
         return [name for name in names[:MAX_NAMES] if isinstance(name, str) and NAME.fullmatch(name)]
 

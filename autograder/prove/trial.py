@@ -13,6 +13,7 @@ from typing import Any
 import numpy as np
 import torch
 
+from autograder.build.beliefs import believed
 from autograder.build.checks import is_check
 from autograder.build.regions import HIDDEN, find_regions, stubbed
 from autograder.course import Cell, Exercise, Kind, Lab
@@ -98,6 +99,15 @@ class Bench:
             if count == parameters:
                 trials[f"{name} in the exercise's place"] = self._lie(self._blank, (IN_ITS_PLACE, name))
         return {label: trial for label, trial in trials.items() if trial.applied}
+
+    def beliefs(self) -> list[tuple[int, str]]:
+        """(line of lab.py, what) of each place where a check looks into a value before it compared the whole of it."""
+        probes, _ = self._given()
+        asked = {*probes, *(e.name for e in self.lab.exercises)}
+        checks = [
+            node for node in ast.parse(self.check_cell.source).body if isinstance(node, ast.With) and is_check(node)
+        ]
+        return [(self.check_cell.line + line, what) for check in checks for line, what in believed(check, asked)]
 
     def _lie(self, source: str, lie: tuple[Any, ...]) -> Trial:
         checks = self.check_cell.source

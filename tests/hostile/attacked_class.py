@@ -39,7 +39,7 @@ with check("the sum is doubled too"):
 with check("and each row"):
     assert_close(torch.stack(list(double(torch.ones(2, 3)))), torch.full((2, 3), 2.0))
 """
-SUBMISSION_SECONDS = 20
+SUBMISSION_SECONDS = 40
 LIMITS = f"""
 c.Examine.cell_seconds = 4
 c.Examine.check_seconds = 3
