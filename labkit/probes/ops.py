@@ -100,7 +100,9 @@ def _is(value: Any, declared: str) -> bool:
     if value is None:
         return optional is not None
     if several is None or (kind in ("int", "float") and not isinstance(value, list | tuple)):
-        return isinstance(value, Tensor) if kind == "Tensor" else type(value) in TYPES[kind]
+        if kind in ("Tensor", "str"):
+            return isinstance(value, TYPES[kind])
+        return type(value) in TYPES[kind]  # True is no int here
     if not isinstance(value, list | tuple):
         return False
     return all((v is None and optional_items is not None) or _is(v, kind) for v in value)
