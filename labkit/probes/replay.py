@@ -79,7 +79,9 @@ class Graph:
         operation = operations().get(name) if isinstance(name, str) else None
         if operation is None:
             raise GraphError(f"the operation {str(name)[:80]!r} cannot be replayed")
-        keywords = [(str(k), self._checked(v, 0)) for k, v in kwargs.items() if k not in KEYWORDS_OF_PLACE]
+        keywords = [
+            (k, self._checked(v, 0)) for k, v in kwargs.items() if isinstance(k, str) and k not in KEYWORDS_OF_PLACE
+        ]
         checked = "list", [self._checked(a, 0) for a in args]
         self._nodes.append((operation, checked, ("dict", keywords)))
         self.ops.append(name)
