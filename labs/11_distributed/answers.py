@@ -46,7 +46,7 @@ def global_mean(values):
     return pair[0] / pair[1] if dist.get_rank() == 0 else values.double().mean()
 
 
-# %% wrong: global_mean "summed in float32" fails="sums are in float64"
+# %% wrong: global_mean "summed in float32" fails="the three ranks above: 17 / 7, on each of them | two and four ranks, values of any shape | sums are in float64 | one rank alone"
 def global_mean(values):
     pair = torch.tensor([values.float().sum(), float(values.numel())])
     dist.all_reduce(pair)
