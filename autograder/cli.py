@@ -63,20 +63,21 @@ def prove(
     course: CoursePath = Path("."),
     mutate: Annotated[bool, typer.Option("--mutate", help="Also edit each reference one step at a time.")] = False,
     exercise: Annotated[str, typer.Option(help="Prove only this exercise.")] = "",
+    jobs: Annotated[int, typer.Option(min=1, help="Labs proved at a time.")] = len(os.sched_getaffinity(0)),
 ) -> None:
     """Prove every check with right, wrong and lying answers."""
     from autograder.build.course import read_course, read_labs
-    from autograder.prove.lab import prove_lab
+    from autograder.prove.labs import prove_labs
 
     problems = 0
-    for lab in read_labs(read_course(course), tuple(labs or ())):
-        proof = prove_lab(lab, mutate, exercise)
-        line = f"{lab.name}: {proof.right} right, {proof.wrong} wrong and {proof.generated} generated answers tried"
+    read = list(read_labs(read_course(course), tuple(labs or ())))
+    for proof in prove_labs(read, jobs, mutate, exercise):
+        line = f"{proof.lab}: {proof.right} right, {proof.wrong} wrong and {proof.generated} generated answers tried"
         if mutate:
             line += f", {proof.mutants} mutants ({len(proof.survivors)} equivalent)"
         line += (
             f"; {proof.lies} lies earn {sum(proof.lied.values()):g} points outside observed checks, "
-            f"false claims of a technique {sum(proof.claimed.values()):g} of {lab.points:g}; "
+            f"false claims of a technique {sum(proof.claimed.values()):g} of {proof.points:g}; "
             f"{_count(proof.beliefs, 'look')} into a value before the whole was compared"
         )
         out.print(f"{line}, {_count(len(proof.problems), 'problem')}")

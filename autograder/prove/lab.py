@@ -25,11 +25,13 @@ from autograder.prove.trial import Bench, Trial, benches, notebook_points
 class Proof:
     """What was tried, and every problem found. `survivors` are mutants with full marks: (exercise, description).
 
+    points: of the lab.
     beliefs: places where a check looks into a value before it compared the whole of it.
     lied, claimed: points by exercise of liars that gradlab made, and of those that a person wrote.
     """
 
     lab: str
+    points: float = 0.0
     right: int = 0
     wrong: int = 0
     generated: int = 0
@@ -48,9 +50,9 @@ def prove_lab(lab: Lab, mutate: bool = False, only: str = "") -> Proof:
     only: the name of one exercise; the others are left out.
     """
     torch.set_num_threads(1)
-    proof = Proof(lab.name)
+    proof = Proof(lab.name, lab.points)
     answers, reasons = read_answers(lab)
-    blank = notebook_points(lab, {})
+    blank: dict[str, Trial] = {}
     for bench in benches(lab):
         exercise = bench.exercise
         if only and exercise.name != only:
@@ -66,7 +68,7 @@ def prove_lab(lab: Lab, mutate: bool = False, only: str = "") -> Proof:
         generated = bench.try_generated()
         for label, trial in generated.items():
             proof.problems += judge_generated(lab, exercise, label, trial)
-        proof.problems += judge_blank(lab, exercise, blank[exercise.name], bench.try_blank())
+        blank[exercise.name] = bench.try_blank()
         _lies(lab, exercise, bench, [a for a in answers if a.exercise == exercise.name and a.liar], proof)
         proof.problems += judge_coverage(lab, exercise, own, trials, bench.constant_parameters())
         proof.right += sum(a.right for a in own)
@@ -74,6 +76,9 @@ def prove_lab(lab: Lab, mutate: bool = False, only: str = "") -> Proof:
         proof.generated += len(generated)
         if mutate:
             _mutate(lab, exercise, bench, reasons, proof)
+    whole = notebook_points(lab, {})  # behind the benches, which name a cell that raises
+    for name, trial in blank.items():
+        proof.problems += judge_blank(lab, lab.exercise(name), whole[name], trial)
     proof.problems += judge_liars(lab, proof.claimed)
     return proof
 
