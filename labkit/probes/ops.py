@@ -74,8 +74,8 @@ def operations() -> dict[str, Any]:
             types = [str(a.real_type) for a in schema.arguments]
             if schema.is_mutable or any(a.is_out for a in schema.arguments):
                 continue
-            if all(_last(t) in TYPES for t in types) and (name in creation or any("Tensor" in t for t in types[:1])):
-                found[f"aten.{name}.{overload}"] = operation
+            if all(_last(t) in TYPES for t in types) and (name in creation or any("Tensor" in t for t in types[:2])):
+                found[f"aten.{name}.{overload}"] = operation  # the second of aten.pow.Scalar(2, x)
     return found
 
 
@@ -86,9 +86,11 @@ def conforms(operation: Any, args: list[Any], kwargs: dict[str, Any]) -> bool:
     if len(args) > len(declared) or not set(kwargs) <= set(by_name):
         return False
     pairs = [*zip(declared, args, strict=False), *[(by_name[k], v) for k, v in kwargs.items()]]
+    # A number passes for one of two tensors, as in aten.add.Tensor(x, 1) and aten.div.Tensor(1, x).
+    beside = any(isinstance(value, Tensor) for value in args[:2])
     return all(
-        _is(value, str(a.real_type)) or (n > 0 and str(a.real_type) == "Tensor" and type(value) in TYPES["number"])
-        for n, (a, value) in enumerate(pairs)  # a number passes for a second tensor, as in aten.add.Tensor(x, 1)
+        _is(value, str(a.real_type)) or (beside and str(a.real_type) == "Tensor" and type(value) in TYPES["number"])
+        for a, value in pairs
     )
 
 

@@ -149,6 +149,23 @@ def test_a_captured_graph_computes_what_the_function_does(f: Any, how: str) -> N
         assert torch.allclose(graph(x), f(x), atol=1e-6)
 
 
+@pytest.mark.parametrize(
+    "f", [lambda x: 2.5 / x, lambda x: 1 - x.sin(), lambda x: (2.5 / x).masked_fill(x < 0, 1), lambda x: 0.9**x]
+)
+def test_a_number_stands_before_a_tensor(f: Any) -> None:
+    graph = probes.Graph(probes.captured(f, X))
+    for x in (X, X.flip(0) * 3):
+        assert torch.equal(graph(x), f(x))
+
+
+@pytest.mark.parametrize("name", ["aten.mul.Tensor", "aten.mm.default", "aten.sin.default", "aten.pow.Scalar"])
+def test_a_number_stands_for_no_only_tensor(name: str) -> None:
+    numbers = [("value", 2.0), ("value", 3.0)][: 1 if "sin" in name else 2]
+    data = {"inputs": [], "constants": [], "nodes": [(name, numbers, {})], "output": ("node", 0)}
+    with pytest.raises(probes.GraphError, match="other types"):
+        probes.replay(data)
+
+
 def test_an_input_of_another_shape_does_not_fit_a_graph() -> None:
     data = probes.captured(torch.sin, X)
     with pytest.raises(probes.GraphError, match="was captured for"):
