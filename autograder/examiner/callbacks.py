@@ -14,13 +14,14 @@ import torch
 from torch import Tensor
 from torch.autograd.graph import get_gradient_edge
 
-from autograder.examiner.link import CALLBACK, Stopped, expect, number, numbers
+from autograder.examiner.link import Stopped, expect, number, numbers
+from autograder.student import operations
 from autograder.student.graph import Node, Pass, vector_jacobian_product
-from autograder.wire import names
 from autograder.wire.ambient import apply_flags, inference, read_flags, torch_state
-from autograder.wire.exchange import SIMPLE, Exchange
-from autograder.wire.frames import Plain, WireError
-from autograder.wire.tensors import as_leaf
+from autograder.wire.exchange import Exchange
+from autograder.wire.frames import CALLBACK, Plain, WireError
+from autograder.wire.raised import pack_exception
+from autograder.wire.tensors import as_leaf, differentiable, from_packed
 from autograder.wire.told import as_sent
 from labkit.probes import ProbeError
 from labkit.seen import Seen
@@ -29,13 +30,8 @@ MAX_USES = 20_000  # in one check cell
 MAX_NODES = 2_000  # histories kept at a time
 FUNCTIONS = (types.FunctionType, types.MethodType, types.BuiltinMethodType, functools.partial, Seen)
 OPERATIONS: dict[str, Callable[..., Any]] = {
-    "call": lambda value, *args, **kwargs: value(*args, **kwargs),
-    "iter": iter,
-    "next": next,
-    "len": len,
-    "getitem": lambda value, key: value[key],
-    "enter": lambda value: value.__enter__(),
-    "leave": lambda value, kind: _leave(value, kind),
+    **{name: operations.OPERATIONS[name] for name in ("call", "iter", "next", "len", "getitem", "enter")},
+    "leave": lambda value, kind: operations.leave(value, kind and as_sent(kind)),
     "getattr": lambda value, name: _public(value, name),
 }
 
@@ -82,7 +78,7 @@ class Callbacks:
         try:
             with torch.inference_mode(False), torch.inference_mode(inference(flags)):
                 apply_flags(flags)
-                torch.set_rng_state(torch.frombuffer(bytearray(state), dtype=torch.uint8))
+                torch.set_rng_state(from_packed(state))
                 serve: Any = {"use": self._use, "vjp": self._product}[kind]
                 return [*serve(*rest), torch_state()]
         except (WireError, Stopped, ProbeError):
@@ -100,17 +96,17 @@ class Callbacks:
         exchange = self._exchange()
         args, kwargs = exchange.unpack(message)
         blocks, count = len(exchange.blocks), len(exchange.objects)
-        edges = [n for n, arrived in enumerate(exchange.objects) if _requires_grad(arrived)]
+        edges = [n for n, arrived in enumerate(exchange.objects) if differentiable(arrived)]
         inputs = [get_gradient_edge(exchange.objects[n]) for n in edges]
         try:
             result = operate(value, *args, **kwargs)
         except (Stopped, ProbeError):
             raise
         except Exception as error:
-            return [_raised(error), exchange.pack(None), exchange.changed_blocks(blocks), None, [], []]
+            return [pack_exception(error), exchange.pack(None), exchange.changed_blocks(blocks), None, [], []]
         packed = exchange.pack(result)
         found = exchange.objects[count:]
-        made = [count + n for n, t in enumerate(found) if _requires_grad(t) and not t.is_leaf]
+        made = [count + n for n, t in enumerate(found) if differentiable(t) and not t.is_leaf]
         node = self._keep(inputs, [exchange.objects[n] for n in made])
         return [None, packed, exchange.changed_blocks(blocks), node, edges, made]
 
@@ -120,7 +116,7 @@ class Callbacks:
         node = self._nodes[number(place)]
         exchange = self._exchange()
         grads = exchange.unpack(message)
-        edges = [n for n, grad in enumerate(exchange.objects) if _requires_grad(grad)]
+        edges = [n for n, grad in enumerate(exchange.objects) if differentiable(grad)]
         incoming = [get_gradient_edge(exchange.objects[n]) for n in edges]
         wanted = [number(n, len(node.inputs)) for n in needed]
         how = Pass(number(task), keep is True, create is True, accumulate is True)
@@ -130,8 +126,8 @@ class Callbacks:
         except (Stopped, ProbeError):
             raise
         except Exception as error:
-            return [_raised(error), exchange.pack([]), [], None, [], []]
-        made = [n for n, grad in enumerate(found) if how.create and _requires_grad(grad)]
+            return [pack_exception(error), exchange.pack([]), [], None, [], []]
+        made = [n for n, grad in enumerate(found) if how.create and differentiable(grad)]
         new = self._keep([*node.inputs, *incoming], [found[n] for n in made], shared=True)
         return [None, exchange.pack(found), [], new, edges, made]
 
@@ -176,19 +172,3 @@ def _public(value: Any, name: Any) -> Any:
     if not isinstance(name, str) or name.startswith("_") or not _is_course(type(value)):
         raise AttributeError(name)
     return getattr(value, name)
-
-
-def _leave(value: Any, kind: Any) -> Any:
-    if kind is None:
-        return value.__exit__(None, None, None)
-    error = names.exception_type([as_sent(kind)], {})
-    return value.__exit__(error, error(), None)
-
-
-def _requires_grad(value: Any) -> bool:
-    return isinstance(value, Tensor) and value.requires_grad and not value.is_inference()
-
-
-def _raised(error: Exception) -> Plain:
-    args = [a for a in error.args[:10] if type(a) in SIMPLE or (type(a) is int and abs(a) < 2**63)]
-    return [names.type_names(type(error)), args if len(args) == len(error.args) else [str(error)]]

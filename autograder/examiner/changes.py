@@ -10,7 +10,7 @@ from torch import Tensor
 
 from autograder.wire.exchange import refuse_colliding
 from autograder.wire.frames import WireError
-from autograder.wire.tensors import raise_version, version
+from autograder.wire.tensors import from_packed, raise_version, version
 
 
 def versions(objects: list[Any]) -> list[int]:
@@ -89,7 +89,7 @@ def _replace_content(value: Any, content: Any) -> None:
         members = set(content)
         value.clear()
         value.update(members)
-    elif isinstance(value, torch.Generator) and isinstance(content, bytes):
-        value.set_state(torch.frombuffer(bytearray(content), dtype=torch.uint8))
+    elif isinstance(value, torch.Generator):
+        value.set_state(from_packed(content))
     else:
         raise WireError("a change that does not fit its object")

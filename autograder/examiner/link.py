@@ -8,6 +8,7 @@ from typing import Any, Protocol
 from autograder.examiner.effort import Effort
 from autograder.wire.ambient import Ambient
 from autograder.wire.frames import (
+    CALLBACK,
     Plain,
     WireClosed,
     WireError,
@@ -19,7 +20,6 @@ from autograder.wire.frames import (
 )
 
 PING_SECONDS = 2.0
-CALLBACK = "callback"  # the first item of a frame that asks for something, and is no reply
 ENDED = "the Python process ended during this check"
 TIMED_OUT = "the time limit of {:g} s for a check was reached"
 STARVED = "the machine was too busy for this check"

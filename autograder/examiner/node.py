@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import astuple, dataclass, field
 from typing import Any, Protocol
 
 import torch
@@ -12,6 +12,7 @@ from torch.autograd.graph import get_gradient_edge
 
 from autograder.examiner.link import Dropped, expect, no_answer, number, numbers
 from autograder.examiner.raised import exception
+from autograder.student.graph import Pass, this_pass
 from autograder.wire.exchange import Exchange
 from autograder.wire.frames import Plain, WireError
 from autograder.wire.tensors import Role, as_leaf
@@ -66,12 +67,7 @@ class RemoteNode(torch.autograd.Function):
     @staticmethod
     def backward(ctx: Any, *grads: Tensor | None) -> Any:
         needed = [i for i, wanted in enumerate(ctx.needs_input_grad[2:]) if wanted]
-        # Only a pass that fills .grad of every leaf reaches the anchor: then the student's leaves get theirs too.
-        accumulate = torch._C._will_engine_execute_node(ctx.anchor)  # type: ignore[attr-defined]
-        keep = torch._C._autograd._get_current_graph_task_keep_graph()  # type: ignore[attr-defined]
-        create = torch.is_grad_enabled()
-        task = torch._C._current_graph_task_id()
-        found = _product(ctx.reply, list(grads), ctx.inputs, needed, [task, keep, create, accumulate])
+        found = _product(ctx.reply, list(grads), ctx.inputs, needed, this_pass(ctx.anchor))
         result: list[Tensor | None] = [None] * len(ctx.inputs)
         for i, grad in zip(needed, found, strict=True):
             result[i] = grad
@@ -119,12 +115,12 @@ class Entered:
 
 
 def _product(
-    reply: Reply, grads: list[Tensor | None], inputs: tuple[Tensor, ...], needed: list[int], how: list[Any]
+    reply: Reply, grads: list[Tensor | None], inputs: tuple[Tensor, ...], needed: list[int], how: Pass
 ) -> list[Tensor | None]:
     exchange = Exchange(enter=Entered().enter)
     message = exchange.pack(grads)
     blocks = len(exchange.blocks)
-    answer = reply.world.ask("vjp", reply.node, message, needed, *how)
+    answer = reply.world.ask("vjp", reply.node, message, needed, *astuple(how))
     try:
         raised, packed, changed, node, history = expect(answer, 5)
         if raised is None:

@@ -12,12 +12,12 @@ from torch import Tensor
 from autograder.examiner.callbacks import Callbacks
 from autograder.examiner.changes import Changes, versions
 from autograder.examiner.handles import Remote
-from autograder.examiner.link import CALLBACK, Dropped, Line, expect, no_answer, number, numbers
+from autograder.examiner.link import Dropped, Line, expect, no_answer, number, numbers
 from autograder.examiner.node import Entered, RemoteNode, Reply, as_it_is
 from autograder.examiner.raised import exception
 from autograder.wire import names
 from autograder.wire.exchange import Exchange
-from autograder.wire.frames import Plain, WireError
+from autograder.wire.frames import CALLBACK, Plain, WireError
 from labkit.probes import ProbeError
 
 

@@ -13,7 +13,7 @@ from autograder.errors import GradlabError
 from autograder.results.recording import opened
 from autograder.results.schema import CheckResult, ExerciseResult, SubmissionResult
 from autograder.results.store import load_result
-from autograder.results.told import checks_as_told
+from autograder.results.student_view import student_view
 
 
 def read_results(db_url: str, course: Path, lab: str) -> list[SubmissionResult]:
@@ -45,7 +45,7 @@ def _result(submission: Any, course: Path, lab: str) -> SubmissionResult:
     student = submission.student_id
     penalty = submission.late_submission_penalty or 0.0
     document = load_result(course, lab, student)
-    checks = checks_as_told(document.cells) if document else {}
+    checks = student_view(document.cells) if document else {}
     grades = [grade for submitted in submission.notebooks for grade in submitted.grades]
     comments = {c.name: c.comment or "" for submitted in submission.notebooks for c in submitted.comments}
     exercises = [_exercise(g, checks.get(g.name, ()), comments.get(g.name, "")) for g in grades]

@@ -10,21 +10,22 @@ from __future__ import annotations
 import os
 import socket
 import weakref
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
+from dataclasses import astuple
 from typing import Any
 
 import torch
 from torch import Tensor
 from torch.autograd.graph import get_gradient_edge
 
+from autograder.student.graph import this_pass
 from autograder.wire import names
 from autograder.wire.ambient import read_flags, torch_state
 from autograder.wire.exchange import Exchange
-from autograder.wire.frames import Plain, receive, send
-from autograder.wire.tensors import Role, as_leaf
-
-CALLBACK = "callback"  # the first item of a frame that is a use, and no reply
+from autograder.wire.frames import CALLBACK, Plain, receive, send
+from autograder.wire.raised import unpack_exception
+from autograder.wire.tensors import Role, as_leaf, from_packed
 
 
 class Callbacks:
@@ -62,7 +63,7 @@ class Callbacks:
         result = exchange.unpack(packed)
         exchange.write_blocks(changed, blocks)
         if raised is not None:
-            raise _exception(raised, self._namespace)
+            raise unpack_exception(raised, self._namespace)
         if node is not None:
             inputs = [exchange.objects[n] for n in edges]
             outputs = [exchange.objects[n] for n in made if n >= count]
@@ -77,7 +78,7 @@ class Callbacks:
         found: list[Any] = exchange.unpack(packed)
         exchange.write_blocks(changed, 0)
         if raised is not None:
-            raise _exception(raised, self._namespace)
+            raise unpack_exception(raised, self._namespace)
         if new is not None:
             incoming = [exchange.objects[n] for n in edges]
             self._connect(new, [*inputs, *incoming], [found[n] for n in made])
@@ -96,7 +97,7 @@ class Callbacks:
         with self._my_turn():
             send(self._channel, [CALLBACK, [*request, read_flags(), torch_state(), self.dropped()]])
             *reply, state = receive(self._channel)
-        torch.set_rng_state(torch.frombuffer(bytearray(state), dtype=torch.uint8))
+        torch.set_rng_state(from_packed(state))
         return reply
 
     @contextmanager
@@ -185,11 +186,7 @@ class _Use(torch.autograd.Function):
     def backward(ctx: Any, *grads: Tensor | None) -> Any:
         ticket, *inputs = ctx.saved_tensors
         needed = [n for n, wanted in enumerate(ctx.needs_input_grad[4:]) if wanted]
-        accumulate = torch._C._will_engine_execute_node(ctx.anchor)  # type: ignore[attr-defined]
-        keep = torch._C._autograd._get_current_graph_task_keep_graph()  # type: ignore[attr-defined]
-        task = torch._C._current_graph_task_id()
-        how = [needed, task, keep, torch.is_grad_enabled(), accumulate]
-        found = ctx.callbacks.product(int(ticket), inputs, list(grads), how)
+        found = ctx.callbacks.product(int(ticket), inputs, list(grads), [needed, *astuple(this_pass(ctx.anchor))])
         result: list[Tensor | None] = [None] * len(inputs)
         for n, grad in zip(needed, found, strict=True):
             result[n] = grad
@@ -199,12 +196,3 @@ class _Use(torch.autograd.Function):
 def _enter(t: Tensor, role: Role) -> Tensor:
     """What has a history for the examiner gets one here, by _connect."""
     return as_leaf(t, role) if role.is_leaf else t
-
-
-def _exception(raised: Plain, given: Mapping[str, Any]) -> Exception:
-    kinds, args = raised
-    kind: Callable[..., Exception] = names.exception_type(kinds, given)
-    try:
-        return kind(*args)
-    except Exception:
-        return RuntimeError(*args)

@@ -12,19 +12,18 @@ from collections.abc import Iterable, Iterator
 from typing import Any
 
 import torch
-from torch import Tensor
 from torch.autograd.graph import get_gradient_edge
 
-from autograder.student.callbacks import CALLBACK, Callback, Callbacks
+from autograder.student.callbacks import Callback, Callbacks
 from autograder.student.changes import TensorBefore, before
 from autograder.student.graph import Node, Pass, layers, vector_jacobian_product
 from autograder.student.operations import OPERATIONS
 from autograder.student.shadows import Shadows
 from autograder.wire import ambient, names
-from autograder.wire.exchange import SIMPLE, Exchange
-from autograder.wire.frames import Plain, WireError
-
-MAX_TEXT = 2_000  # characters of an exception's message
+from autograder.wire.exchange import Exchange
+from autograder.wire.frames import CALLBACK, Plain, WireError
+from autograder.wire.raised import pack_exception
+from autograder.wire.tensors import differentiable
 
 
 class Calls:
@@ -78,22 +77,22 @@ class Calls:
             args, kwargs = exchange.unpack(message)
         except NameError as error:  # a function of the student's, passed to another, that was never defined
             self._ambient.apply(state)
-            return [[_raised(error), exchange.pack(None), None, [], [], [], []], self._ambient.read()]
+            return [[pack_exception(error), exchange.pack(None), None, [], [], [], []], self._ambient.read()]
         blocks, count = len(exchange.blocks), len(exchange.objects)
         notes = [before(value) for value in exchange.objects]
-        edges = {n: get_gradient_edge(v) for n, v in enumerate(exchange.objects) if _differentiable(v)}
+        edges = {n: get_gradient_edge(v) for n, v in enumerate(exchange.objects) if differentiable(v)}
         with torch.inference_mode(ambient.inference(state)):
             self._ambient.apply(state)
             try:
                 result, raised = operate(self._target(target), *args, **kwargs), None
             except BaseException as error:
-                result, raised = None, _raised(error)
+                result, raised = None, pack_exception(error)
             if torch.is_autocast_enabled("cpu") or torch.is_autocast_enabled("cuda"):
                 torch.clear_autocast_cache()  # what leaving the caller's block would do
             state = self._ambient.read()
         tensors = {n: note for n, note in enumerate(notes) if isinstance(note, TensorBefore)}
         for n, note in tensors.items():
-            if n not in edges and note.value.is_leaf and _differentiable(note.value):
+            if n not in edges and note.value.is_leaf and differentiable(note.value):
                 edges[n] = get_gradient_edge(note.value)  # requires_grad_() inside
         dirty = [n for n, note in tensors.items() if note.was_recorded()]
         packed, raised = self._pack(exchange, result, raised)
@@ -128,8 +127,8 @@ class Calls:
         try:
             return exchange.pack(result), raised
         except Exception as error:  # a sparse tensor, an object array, too many bytes, an object that lies
-            failure = TypeError(f"a check cannot look at this result: {str(error)[:MAX_TEXT]}")
-            return exchange.pack(None), _raised(failure)
+            failure = TypeError(f"a check cannot look at this result: {error}")
+            return exchange.pack(None), pack_exception(failure)
 
     def _vjp(
         self,
@@ -150,10 +149,10 @@ class Calls:
         try:
             found = vector_jacobian_product(node, grads, needed, Pass(task, keep, create, accumulate))
         except Exception as error:
-            return [[_raised(error), exchange.pack([]), [], None, []], self._ambient.read()]
+            return [[pack_exception(error), exchange.pack([]), [], None, []], self._ambient.read()]
         packed = exchange.pack(found)
         history = [i for i, g in enumerate(found) if create and g is not None and g.requires_grad]
-        incoming = [get_gradient_edge(g) for g in grads if _differentiable(g)]
+        incoming = [get_gradient_edge(g) for g in grads if differentiable(g)]
         new = None
         if history:
             made = [get_gradient_edge(g) for i, g in enumerate(found) if g is not None and i in history]
@@ -216,23 +215,8 @@ class Calls:
             self.origins.pop(number, None)
 
 
-def _differentiable(value: Any) -> bool:
-    return isinstance(value, Tensor) and value.requires_grad and not value.is_inference()
-
-
 def _has_history(value: Any) -> bool:
-    return _differentiable(value) and not value.is_leaf
-
-
-def _raised(error: BaseException) -> Plain:
-    """[type names, arguments]. Arguments that are no simple values become the exception's text."""
-    try:
-        args = list(error.args[:10])
-        if not all(type(a) in SIMPLE or (type(a) is int and abs(a) < 2**63) for a in args):
-            args = [str(error)]
-    except Exception:
-        args = []
-    return [names.type_names(type(error)), [a[:MAX_TEXT] if isinstance(a, str | bytes) else a for a in args]]
+    return differentiable(value) and not value.is_leaf
 
 
 class _Nowhere(io.TextIOBase):

@@ -43,6 +43,16 @@ class Pass:
     accumulate: bool
 
 
+def this_pass(anchor: Any) -> Pass:
+    """The pass in which this is called. anchor: the node of a leaf that only a pass which fills every .grad reaches."""
+    return Pass(
+        torch._C._current_graph_task_id(),
+        torch._C._autograd._get_current_graph_task_keep_graph(),  # type: ignore[attr-defined]
+        torch.is_grad_enabled(),
+        torch._C._will_engine_execute_node(anchor),  # type: ignore[attr-defined]
+    )
+
+
 def vector_jacobian_product(
     node: Node, grads: list[Tensor | None], needed: list[int], how: Pass
 ) -> list[Tensor | None]:

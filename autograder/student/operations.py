@@ -8,7 +8,7 @@ from typing import Any
 from autograder.wire import names
 
 
-def _leave(value: Any, error: str | None) -> Any:
+def leave(value: Any, error: str | None) -> Any:
     """End a with block, in which an exception of this type was raised."""
     if error is None:
         return value.__exit__(None, None, None)
@@ -36,7 +36,7 @@ OPERATIONS: dict[str, Callable[..., Any]] = {
     "contains": lambda value, item: item in value,
     "isinstance": lambda value, other: isinstance(value, other),
     "enter": lambda value: value.__enter__(),
-    "leave": _leave,
+    "leave": leave,
     "kinds": lambda value: names.type_names(type(value)),
     "bases": _bases,
 }

@@ -12,7 +12,7 @@ import numpy.random  # else the first look at its state imports it, in each fork
 import torch
 
 from autograder.wire.frames import Plain, WireError
-from autograder.wire.tensors import DTYPES
+from autograder.wire.tensors import DTYPES, from_packed
 
 DEVICES = ("cpu", "cuda")
 NUMPY_END = struct.Struct("<iid")
@@ -109,7 +109,7 @@ def torch_state() -> bytes:
 
 
 def _set_torch_state(packed: bytes) -> None:
-    torch.set_rng_state(torch.frombuffer(bytearray(packed), dtype=torch.uint8))
+    torch.set_rng_state(from_packed(packed))
 
 
 class _PythonState:

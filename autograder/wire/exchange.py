@@ -18,7 +18,7 @@ from autograder.wire import blocks, values
 from autograder.wire.arrays import array_geometry, rebuild_array
 from autograder.wire.blocks import Block
 from autograder.wire.frames import MAX_DEPTH, MAX_ITEMS, Plain, WireError
-from autograder.wire.tensors import Enter, as_leaf, base, geometry, gradient, rebuild
+from autograder.wire.tensors import Enter, as_leaf, base, from_packed, geometry, gradient, rebuild
 from autograder.wire.told import Told, as_sent
 
 MAX_COMPOSITE = 1_000
@@ -255,7 +255,7 @@ class Exchange:
                 return self._unpack_into(table, lambda: self._fill(table, rest, depth))
             case "generator":
                 generator = torch.Generator(str(rest[0]))
-                generator.set_state(torch.frombuffer(bytearray(rest[1]), dtype=torch.uint8))
+                generator.set_state(from_packed(rest[1]))
                 self._register(generator)
                 return generator
             case "named":

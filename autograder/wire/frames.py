@@ -15,6 +15,7 @@ MAX_LIST = 2**17  # items of one list; a tensor is one item, whatever its size
 MAX_ITEMS = 2**20  # items of all lists of a message together: one byte of msgpack can become 64 bytes of Python
 MAX_DEPTH = 200
 HEADER = struct.Struct(">Q")
+CALLBACK = "callback"  # the first item of a frame that uses an object of the other side's, and of such an object
 Plain = Any  # None, bool, int, float, str, bytes, and lists of these
 
 

@@ -131,6 +131,18 @@ def as_leaf(t: Tensor, role: Role) -> Tensor:
     return t.requires_grad_() if role.requires_grad else t
 
 
+def from_packed(packed: Plain) -> Tensor:
+    """A generator's state (n,), uint8. Raises WireError where it is no bytes: of a number, bytearray makes as many."""
+    if not isinstance(packed, bytes):
+        raise WireError("malformed state of a generator")
+    return torch.frombuffer(bytearray(packed), dtype=torch.uint8)
+
+
+def differentiable(value: Any) -> bool:
+    """Whether this is a tensor that a gradient can go to."""
+    return isinstance(value, Tensor) and value.requires_grad and not value.is_inference()
+
+
 def _set(block: Block, dtype: torch.dtype, offset: int, size: Any, stride: Any) -> Tensor:
     t = torch.empty(0, dtype=dtype, device=block.device)
     t.set_(block.as_storage(), offset, size, stride)  # type: ignore[call-overload]

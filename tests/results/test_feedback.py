@@ -18,7 +18,7 @@ from autograder.prove.trial import benches
 from autograder.result import CheckOutcome, GradedCell
 from autograder.results.feedback import own_cells, write_feedback
 from autograder.results.schema import CheckResult, ExerciseResult, SubmissionResult
-from autograder.results.told import check_as_told, checks_as_told
+from autograder.results.student_view import check_for_student, student_view
 from autograder.submission.repair import as_released
 from tests.build.test_notebooks import secret_lines
 from tests.conftest import NIGHTLY
@@ -36,7 +36,7 @@ def test_from_the_first_hidden_check_on_only_the_type_of_an_exception_is_told() 
     """In visible checks too: what a student's code keeps of a hidden check, it could say in a later one."""
     visible, hidden = CheckOutcome(hidden=False, **RAISED), CheckOutcome(hidden=True, **RAISED)
     cells = [GradedCell(id=name, points=0, worth=1, checks=(visible, hidden, visible)) for name in ("first", "second")]
-    told = checks_as_told(cells)
+    told = student_view(cells)
     first, second, third = (check.seen for check in told["first"])
     assert first == "raised ValueError: secret 7"
     assert second == "your code raised ValueError"
@@ -47,15 +47,15 @@ def test_from_the_first_hidden_check_on_only_the_type_of_an_exception_is_told() 
 def test_an_exercise_that_is_not_written_is_called_so() -> None:
     unwritten = {"error": "NotImplementedError", "seen": "This exercise is not written yet.", "blame": "student"}
     check = CheckOutcome(hidden=True, **{**RAISED, **unwritten})
-    assert check_as_told(check, after_hidden=True).seen == "This exercise is not written yet."
+    assert check_for_student(check, after_hidden=True).seen == "This exercise is not written yet."
 
 
 def test_a_message_about_the_own_result_holds_few_digits() -> None:
     long = f"your result has shape ({', '.join(['1234567'] * 60)})"
     check = CheckOutcome(hidden=True, **{**RAISED, "error": "", "seen": long})
-    seen = check_as_told(check, after_hidden=True).seen
+    seen = check_for_student(check, after_hidden=True).seen
     assert seen.startswith("your result has shape (1234567, 1234567") and seen.endswith(" ...") and len(seen) < 80
-    assert check_as_told(check, after_hidden=False).seen == long
+    assert check_for_student(check, after_hidden=False).seen == long
 
 
 @pytest.mark.slow
@@ -72,7 +72,8 @@ def test_no_line_of_a_hidden_check_stands_on_any_page(labs: list[Lab], tmp_path:
                 trial = bench.try_blank() if student == "blank" else bench.try_source(wrong.source)
                 hidden = {c.label for c in bench.exercise.checks if c.hidden}
                 checks = tuple(
-                    check_as_told(CheckOutcome(hidden=o.label in hidden, **o.as_dict()), True) for o in trial.outcomes
+                    check_for_student(CheckOutcome(hidden=o.label in hidden, **o.as_dict()), True)
+                    for o in trial.outcomes
                 )
                 assert len(checks) == len(bench.exercise.checks)
                 name, worth = bench.exercise.name, bench.exercise.points

@@ -10,6 +10,8 @@ import pytest
 import torch
 
 from autograder.wire.ambient import RANDOM, Ambient
+from autograder.wire.exchange import Exchange
+from autograder.wire.frames import WireError
 
 DRAWS: dict[str, tuple[int, Callable[[], object]]] = {
     "torch": (0, lambda: torch.rand(1)),
@@ -43,3 +45,13 @@ def test_a_state_that_is_told_makes_the_other_end_draw_the_same() -> None:
     drawn = [random.gauss(0, 1), random.random(), np.random.randn(), torch.rand(1).item()]
     there.apply(state)
     assert [random.gauss(0, 1), random.random(), np.random.randn(), torch.rand(1).item()] == drawn
+
+
+def test_a_number_in_place_of_a_state_takes_no_memory_of_that_size() -> None:
+    for n in range(len(RANDOM)):
+        state = Ambient().read()
+        state[-1][n] = 2**62
+        with pytest.raises(WireError):
+            Ambient().apply(state)
+    with pytest.raises(WireError):
+        Exchange().unpack([[], ["generator", "cpu", 2**62]])

@@ -18,20 +18,20 @@ WHY = ". Run this check in your notebook to read why"
 DIGIT = re.compile(r"\d")
 
 
-def checks_as_told(cells: Iterable[GradedCell]) -> dict[str, tuple[CheckResult, ...]]:
+def student_view(cells: Iterable[GradedCell]) -> dict[str, tuple[CheckResult, ...]]:
     """Check cell's id -> its checks as its student may see them. cells: of one notebook, in its order."""
-    told: dict[str, tuple[CheckResult, ...]] = {}
+    view: dict[str, tuple[CheckResult, ...]] = {}
     after_hidden = False
     for cell in cells:
         results = []
         for check in cell.checks:
             after_hidden = after_hidden or check.hidden
-            results.append(check_as_told(check, after_hidden))
-        told[cell.id] = tuple(results)
-    return told
+            results.append(check_for_student(check, after_hidden))
+        view[cell.id] = tuple(results)
+    return view
 
 
-def check_as_told(check: CheckOutcome, after_hidden: bool) -> CheckResult:
+def check_for_student(check: CheckOutcome, after_hidden: bool) -> CheckResult:
     """One check. after_hidden: whether it, or one before it in the notebook, is hidden."""
     seen = check.misconception or check.seen
     if after_hidden and check.error and check.blame != "process" and check.seen != NOT_WRITTEN:
