@@ -82,7 +82,7 @@ def reference(lab: Lab) -> dict[str, str]:
 
 def _rounds(lab: Lab, answers: Sequence[Answer], right: bool) -> Iterator[list[Answer]]:
     """Lists of answers, at most one an exercise, that together hold every right, or every wrong, answer."""
-    columns = [[a for a in answers if a.exercise == e.name and a.right == right] for e in lab.exercises]
+    columns = [[a for a in answers if a.exercise == e.name and a.right == right and not a.liar] for e in lab.exercises]
     for number in range(max(len(column) for column in columns)):
         yield [column[number] for column in columns if number < len(column)]
 
