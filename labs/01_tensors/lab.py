@@ -59,8 +59,10 @@ print("dim()", image.dim(), " len()", len(image), " numel()", image.numel())
 print("element_size()", image.element_size(), " nbytes", image.nbytes)
 
 # %% [markdown]
-# `len` is the size of the first dimension, and `numel` counts all elements. The *device* says where the memory is: on
-# the CPU here, perhaps on a GPU in lab 2. Shape, dtype and device are what to print first when something is odd.
+# `len` is the size of the first dimension, and `numel` counts all elements. `element_size` is the bytes of one element:
+# 8 for int64 and float64, 4 for float32, 2 for float16 and bfloat16, 1 for uint8 and bool. The *device* says where the
+# memory is: on the CPU here, perhaps on a GPU in lab 2. Shape, dtype and device are what to print first when something
+# is odd.
 #
 # Which dtype does each of the next seven lines give?
 
@@ -78,8 +80,9 @@ for text, made in {
 
 # %% [markdown]
 # Integers alone become int64. As soon as one float is among them, all become float32. That is PyTorch's *default
-# dtype*, and NumPy's is float64. `zeros`, `ones` and `linspace` give the default dtype whatever you pass. `full` and
-# `arange` look at their arguments. Each of them takes `dtype=` if you want another one.
+# dtype*, and NumPy's is float64. `torch.Tensor([1, 2])`, with a capital T, gives float32 whatever it finds. `zeros`,
+# `ones` and `linspace` give the default dtype whatever you pass. `full` and `arange` look at their arguments. Each of
+# them takes `dtype=` if you want another one.
 #
 # `arange(start, end, step)` is used to make grids of floats too. Both lines below ask for steps of 0.1 and an end that
 # is three steps away. The end is excluded, as in Python's `range`. How many elements has each?
@@ -812,7 +815,8 @@ with check("lengths keep their values", guard=True):
 # %% [markdown]
 # ## Masks, and what NaN does to them
 #
-# A *mask* is a boolean tensor: True where an element counts. Where a value is missing, NaN often stands in its place.
+# A *mask* is a boolean tensor: True where an element counts. A uint8 tensor still works as one, with a warning that it
+# is deprecated. Where a value is missing, NaN often stands in its place.
 #
 # Two questions. What is NaN times zero? And `x - x.mean(dim=1)` is meant to subtract from each row its mean. What does
 # it do instead?
@@ -1138,7 +1142,8 @@ for text, made in ways.items():
 # %% [markdown]
 # `torch.tensor` always copies. `from_numpy` always shares. `as_tensor` shares if it can, and copies only if it must: a
 # new dtype needs new memory. So the last line is a copy here, and would be an alias if `array` were float32 already.
-# The method `.float()` behaves alike: on a float32 tensor it returns the same tensor.
+# The method `.float()` behaves alike: on a float32 tensor it returns the same tensor. `torch.asarray`,
+# `torch.frombuffer` and `torch.from_dlpack` share here too. So does a slice in NumPy itself.
 #
 # NumPy's default float is float64, and the tensor keeps it. A layer with float32 weights then refuses them: "mat1 and
 # mat2 must have the same dtype, but got Double and Float".
@@ -1160,6 +1165,7 @@ print(weights.tolist())
 # %% [markdown]
 # Three times 100: the weights themselves were changed. `detach` gives up the recording, not the memory, and `.numpy()`
 # shares. `.cpu()` would not have helped: for a tensor that is on the CPU already, it returns the same tensor.
+# `weights.numpy(force=True)` is short for `weights.detach().cpu().numpy()`, and shares as well.
 # `weights.detach().clone().numpy()` is independent.
 #
 # Some data cannot cross at all. Two of the next lines go from NumPy to PyTorch, and one goes back. Which property does
@@ -1179,8 +1185,8 @@ for text, attempt in {
 
 # %% [markdown]
 # A reversed array has a negative stride. An array from an old file may have its bytes in the other order (`>` is
-# *big-endian*, and most of today's machines are little-endian). And NumPy has no bfloat16: convert with `.float()`
-# first.
+# *big-endian*, and most of today's machines are little-endian). An array of texts or of Python's objects raises a
+# TypeError too: no dtype holds them. And NumPy has no bfloat16: convert with `.float()` first.
 #
 # ### Your turn
 # Write the door through which all arrays come in. Whatever arrives, a float32 tensor leaves, with memory of its own.
