@@ -228,7 +228,8 @@ print("permute:", image.permute(1, 2, 0).tolist())
 # Keep three families apart:
 #
 # - `view`, `reshape`, `flatten`, `unflatten`: the same elements in the same order, cut differently. `view` never
-#   copies, and raises an error where that is impossible. `reshape` gives a view where it can, and copies where it must.
+#   copies: what you write into it stands in the original too. It raises an error where that is impossible. `reshape`
+#   gives a view where it can, and copies where it must.
 # - `permute`, `transpose`, `movedim`, `.mT` (which exchanges the last two): another order of the dimensions. They never
 #   copy: they exchange strides.
 # - `einsum("chw->hwc", image)`: the same as `permute(1, 2, 0)`, with names instead of numbers.
@@ -1071,10 +1072,11 @@ with check("no points give an empty table, and points without coordinates zeros"
 #
 # `device = torch.device("cuda" if torch.cuda.is_available() else "cpu")`
 #
-# It works, and leaves Apple's `mps` out. `torch.accelerator.current_accelerator()` names the accelerator that this
-# PyTorch was built for, or gives `None`. A build for CUDA says `cuda` on a machine without a GPU too, unless you ask
-# with `check_available=True`. In this course, `device()` from labkit does the work. What you should not write is
-# `x.cuda()`: it raises an error on every machine without CUDA.
+# It works, and leaves Apple's `mps` out, which `torch.backends.mps.is_available()` asks for.
+# `torch.accelerator.current_accelerator()` names the accelerator that this PyTorch was built for, or gives `None`. A
+# build for CUDA says `cuda` on a machine without a GPU too, unless you ask with `check_available=True`. In this course,
+# `device()` from labkit does the work. What you should not write is `x.cuda()`: it raises an error on every machine
+# without CUDA.
 #
 # `t.to(device)` gives the tensor on that device. Here everything is on the right device already. Which of the five
 # lines print True?
