@@ -90,7 +90,7 @@ print("value", y.item(), "  slope", x.grad.item())
 #
 # `x**3 + 2*x**2 - 5*x + 3` is `((1*x + 2)*x - 5)*x + 3`. Each step does `value = value * x + c`.
 #
-# What happens to the slope in such a step?
+# What happens to the slope in such a step? Go through `x**2 + 3*x + 1` at 2 on paper first. Its slope there is 7.
 
 # %% given
 hint(
@@ -266,7 +266,8 @@ show_graph(loss, {"W": W, "b": b, "v": v})
 # %% [markdown]
 # `square` was recorded as a power, so its node is `PowBackward0`. `MvBackward0` belongs to the product of a matrix and
 # a vector. Where is `v`? It takes part in the computation, and `MvBackward0` keeps its values. But no gradient is sent
-# to it, so it has no node of its own.
+# to it, so it has no node of its own. Read such names, and build nothing on them: another version of PyTorch, or
+# another device, may have others. No check of this course asks for one.
 #
 # Change the expression in the next cell. Can you make a graph in which two ways lead to the same node?
 
@@ -320,7 +321,8 @@ for text, tensor in {"w1": w1, "w2": w2, "w3": w3}.items():
 # %% [markdown]
 # You want a leaf that requires grad. Only `w2` is one. `w1` is the result of a recorded multiplication. The leaf is the
 # tensor before it, and nobody has a name for that one. `w3` looks like `w2`, but its input required grad. So the
-# product was recorded, and `requires_grad_()` had nothing left to do. It says nothing about it.
+# product was recorded, and `requires_grad_()` had nothing left to do. It says nothing about it. A cast that has nothing
+# to do gives the tensor itself: `w2.float()` is still a leaf, and `w2.double()` is none.
 #
 # One more word: `t.detach()` gives a tensor with the values of `t` and without its history. It shares its memory with
 # `t`. Lab 4 is about it; here you may need it once.
@@ -470,9 +472,10 @@ print(parameter)
 # %% [markdown]
 # ## A matrix expression by hand
 #
-# A *partial derivative* is the slope of a result with respect to one input number, with all the others held fixed. A
-# *scalar* result is one number. Its *gradient* with respect to a tensor is the tensor of all these partial
-# derivatives. So it always has the tensor's shape. That one fact is worth more than any formula.
+# A *partial derivative* is the slope of a result with respect to one input number, with all the others held fixed. `a *
+# b` has two of them: at `a = 2` and `b = 3` they are 3 and 2. A *scalar* result is one number. Its *gradient* with
+# respect to a tensor is the tensor of all these partial derivatives. So it always has the tensor's shape. That one fact
+# is worth more than any formula. The sum of the squares of `[2, 3]` has the gradient `[4, 6]`.
 #
 # Take one sample with two numbers, `[1, 2]`, and the target 5. The model predicts `W @ x + b`, the *residual* is the
 # prediction minus the target, and the loss is its square.
@@ -669,9 +672,9 @@ attempt("shape (3,), [1, 0, -10]  ", lambda: (x**2).backward(torch.tensor([1.0, 
 # %% [markdown]
 # Two of the calls have no argument, and only the first of them fails. "Scalar" means one element here, and its shape
 # does not matter. The argument of `backward` is a vector `v` with one number for each output, and of the output's
-# shape. Call the Jacobian `J`. Then `backward(v)` computes `v @ J`: the rows of the Jacobian, each times its number in
-# `v`, added up. This is a *vector-Jacobian product*. With ones it is the gradient of the sum of the outputs. For a
-# scalar result, `backward()` puts in a 1.
+# shape. Any other shape raises a RuntimeError. Call the Jacobian `J`. Then `backward(v)` computes `v @ J`: the rows of
+# the Jacobian, each times its number in `v`, added up. This is a *vector-Jacobian product*. With ones it is the
+# gradient of the sum of the outputs. For a scalar result, `backward()` puts in a 1.
 #
 # You can also read `v` as "how much does one unit of each output count for what comes after?". That is exactly what
 # arrives at a node from behind: the *upstream gradient*. Each node gets such a `v`, computes its own vector-Jacobian
@@ -1511,9 +1514,10 @@ with check("an empty x and a 0-dim x keep their shapes", guard=True):
 # %% [markdown]
 # ## A new graph for every run
 #
-# The graph is built while your code runs. There is no separate description of the model. Run the code again, and a
-# new graph is built. This is called *define-by-run*. The first version of TensorFlow did it the other way: one first
-# defined a graph, and then ran it with data.
+# The graph is built while your code runs. There is no separate description of the model. Run the code again, and a new
+# graph is built. In the middle of it, a `print` or a debugger shows the values of any tensor. This is called
+# *define-by-run*. The first version of TensorFlow did it the other way: one first defined a graph, and then ran it with
+# data.
 #
 # So an `if` or a `while` may look at the values of tensors. How many divisions will the graph hold for each of the
 # two inputs in the next cell? Does the graph know that there was a `while`?
