@@ -84,11 +84,13 @@ print("batches", len(loader), " sizes", sizes)
 # The last one has 40. Keep it in mind. It is behind three mistakes of this lab.
 #
 # The labels are int64, as `cross_entropy` wants them. It refuses int32, and it refuses floats that look like classes.
+# `nn.Embedding` takes int32 too.
 #
 # ## A module and its parts
 #
 # A `nn.Module` is a model, or a part of one. It keeps *parameters*, which training changes; *buffers*, which belong to
-# the model and are not trained; and other modules. It finds them when they are assigned as attributes.
+# the model and are not trained; and other modules. It finds them when they are assigned as attributes. A plain function
+# of tensors can be a model too, but nobody can ask it for its parameters.
 #
 # The next module has five things of its own. Which of their names will `named_parameters()` list, which will
 # `state_dict()` hold, and which will be cast by `.double()`?
@@ -124,7 +126,9 @@ print("cast      :", {"plain": parts.plain.dtype, "layers[0].weight": parts.laye
 #
 # ### Your turn
 # Build a classifier: linear layers, with ReLU and dropout after each but the last. The outputs of the last one are
-# *logits*. The loss turns them into probabilities by itself. What would a ReLU take away from a logit?
+# *logits*. The loss turns them into probabilities by itself. A softmax before it hides a sure answer: where the right
+# class has the logit 10 and the other one 0, the loss is 0.3133 in place of 0.00005. What would a ReLU take away from a
+# logit?
 
 # %% given
 hint(
@@ -283,12 +287,16 @@ with check("no samples give no logits", guard=True):
 #
 # A question to think about: one `nn.Dropout` object could serve all places, since it has no parameters. Could one
 # `nn.BatchNorm1d` object do so? That layer brings a trap of its own. In training mode it takes the mean and deviation
-# over the batch, so a batch of one sample raises a ValueError. The last batch of an epoch may be one.
+# over the batch, so a batch of one sample raises a ValueError. The last batch of an epoch may be one. Other layers have
+# other traps. `nn.LSTM` gives its state with the layers first, also with `batch_first=True`. `nn.Embedding` with
+# `padding_idx=0` never trains its row 0.
 #
 # ### How many parameters, and how do they start?
 #
 # `sum(p.numel() for p in model.parameters())` counts the numbers that training may change. A tensor that is used in two
-# places is counted once. `state_dict()` lists it twice, so count by `parameters()`.
+# places is counted once. `state_dict()` lists it twice, so count by `parameters()`. A classifier with the sizes 784,
+# 512, 256 and 10, and an `nn.BatchNorm1d` behind each hidden layer, has 537,354 of these numbers, and 16 entries in its
+# `state_dict()`.
 #
 # `nn.Linear` starts with small random weights. Are they needed? In the next cell a model of 64, 32 and 10 starts once
 # as it comes and once with zeros everywhere, and makes 20 steps on all 1,000 samples. Before any learning, ten equally
@@ -1414,8 +1422,11 @@ with check("the parameters are the same objects", guard=True, hint="Does an opti
 #
 # A run can be repeated if every random number in it can. `torch.manual_seed(s)` seeds PyTorch on all devices. Python's
 # `random` and NumPy's older functions have seeds of their own. `numpy.random.default_rng()` is seeded by its argument
-# only. Setting `PYTHONHASHSEED` inside a program does nothing: it is read when Python starts. And
-# `torch.use_deterministic_algorithms(True)` makes an operation that has no repeatable form raise an error.
+# only. Setting `PYTHONHASHSEED` inside a program does nothing: it is read when Python starts.
+# `torch.use_deterministic_algorithms(True)` makes an operation that has no repeatable form raise an error. The two
+# flags `torch.backends.cudnn.deterministic` and `torch.backends.cudnn.benchmark` are about cuDNN alone, and raise
+# nothing. A sum of floats depends on its order, and another number of threads may be another order: in `float32`, `1e8
+# - 1e8 + 1` is 1, and `1e8 + 1 - 1e8` is 0.
 #
 # A seed is not all. It fixes a *sequence* of numbers. What happens to all that follows, if somebody adds one more draw?
 
