@@ -720,6 +720,7 @@ with check("loop f", weight=2, hint="Which activation has a name?"):
 #
 # ### Your turn
 # Loop d is the quiet one: a view of one column keeps all columns. Collect one column of a model's results without it.
+# (On a GPU, `.cpu()` would copy it out of the GPU's memory. On a CPU it returns the tensor itself.)
 
 # %% given
 hint(
