@@ -54,6 +54,7 @@ def test_119_a_linear_layer_registers_weight_and_bias() -> None:
     layer = nn.Linear(20, 10)
     assert {name: tuple(p.shape) for name, p in layer.named_parameters()} == {"weight": (10, 20), "bias": (10,)}
     assert sum(p.numel() for p in layer.parameters()) == 210
+    assert not issubclass(torch.export.ExportedProgram, nn.Module)
 
 
 def mlp() -> nn.Sequential:

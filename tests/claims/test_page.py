@@ -5,7 +5,8 @@ from __future__ import annotations
 import re
 from pathlib import Path
 
-from autograder.course import Course
+from autograder.build.notebooks import release_notebook
+from autograder.course import Cell, Kind, Lab
 
 HERE = Path(__file__).parent
 TESTED = {
@@ -14,6 +15,8 @@ TESTED = {
     for numbers in re.findall(r"^def test_((?:\d{3}_)+)", path.read_text(), re.MULTILINE)
     for number in numbers.strip("_").split("_")
 }
+NOT_RUN = "; not run: "
+PLACE = re.compile(r"(?P<lab>\d\d) (?P<name>.+?): (?P<phrases>`[^`]+`(?:, `[^`]+`)*)(?:; |$)")
 
 
 def rows() -> dict[int, list[str]]:
@@ -21,6 +24,51 @@ def rows() -> dict[int, list[str]]:
     page = (HERE.parent.parent / "docs" / "claims.md").read_text()
     lines = [[cell.strip() for cell in line.strip("|").split("|")] for line in page.splitlines() if line[:1] == "|"]
     return {int(number): rest for number, *rest in lines if number.isdigit()}
+
+
+def places(where: str) -> list[tuple[str, str, list[str]]]:
+    """(lab, section or exercise, phrases) of each place that a row names."""
+    return [(m["lab"], m["name"], re.findall("`([^`]+)`", m["phrases"])) for m in PLACE.finditer(where)]
+
+
+def student_sees(lab: Lab) -> list[tuple[Cell, str]]:
+    """Each cell with what the release has of it: no solution, no hidden test."""
+    return [(c, shown.source) for c, shown in zip(lab.cells, release_notebook(lab).cells, strict=True)]
+
+
+def exercise(cells: list[tuple[Cell, str]], name: str) -> list[str]:
+    """The docstring's cell and the visible checks."""
+    return [text for cell, text in cells if cell.name == name and cell.kind in (Kind.EXERCISE, Kind.CHECK)]
+
+
+def sections(cells: list[tuple[Cell, str]], heading: str) -> list[str]:
+    """Every section of this heading, each up to the next heading of the same or a higher level."""
+    found: list[str] = []
+    level = 0
+    for cell, text in cells:
+        for line in text.splitlines():
+            title = re.match(r"(##+) (.+)", line) if cell.kind is Kind.PROSE else None
+            if title and title[2] == heading:
+                level = len(title[1])
+                found.append("")
+            elif title and len(title[1]) <= level:
+                level = 0
+            if level:
+                found[-1] += line + "\n"
+    return found
+
+
+def flat(text: str) -> str:
+    return " ".join(text.split())
+
+
+def missing(cells: list[tuple[Cell, str]], name: str, phrases: list[str]) -> list[str]:
+    """What is wrong with a place: that there is not one of it, or a phrase that does not stand there."""
+    here = exercise(cells, name)
+    texts = [" ".join(here)] if here else sections(cells, name)
+    if len(texts) != 1:
+        return [f"{len(texts)} of {name!r}, and not one"]
+    return [f"no {phrase!r} in {name!r}" for phrase in phrases if flat(phrase) not in flat(texts[0])]
 
 
 def test_every_claim_has_a_row_with_a_verdict_and_a_place() -> None:
@@ -36,9 +84,27 @@ def test_a_row_is_ticked_where_a_test_runs_it_and_says_why_where_none_does() -> 
         assert (tick == "✓") != bool(re.search("not run: |left out: ", where)) or where.startswith("left out"), number
 
 
-def test_the_labs_that_it_names_are_there(course: Course) -> None:
-    there = {entry.name[:2] for entry in course.labs}
+def test_a_row_names_sections_or_exercises_with_a_phrase_each_or_why_it_is_left_out() -> None:
     for number, (*_, where) in rows().items():
-        named = set(re.findall(r"\b(0[1-9]|1[0-2])\b", where))
-        assert where.startswith("left out") or named, number
-        assert named <= there, number
+        rest = PLACE.sub("", where.split(NOT_RUN)[0])
+        assert re.match("left out: .", where) or (places(where) and not rest), f"{number}: {rest}"
+
+
+def test_what_a_row_names_stands_there(labs: list[Lab]) -> None:
+    cells = {lab.name[:2]: student_sees(lab) for lab in labs}
+    wrong = [
+        f"{number}: lab {lab} has {fault}"
+        for number, (*_, where) in rows().items()
+        for lab, name, phrases in places(where.split(NOT_RUN)[0])
+        for fault in missing(cells[lab], name, phrases)
+    ]
+    assert not wrong, "\n".join(wrong)
+
+
+def test_a_word_of_a_solution_a_hidden_check_or_another_section_is_missing(labs: list[Lab]) -> None:
+    cells = student_sees(labs[0])
+    assert not missing(cells, "grid_points", ["stop may lie below start", "five points from 0 to 1"])
+    assert missing(cells, "grid_points", ["torch.linspace(start, stop, n + 1)[:-1]"])
+    assert missing(cells, "grid_points", ["twenty thousand points do not drift"])
+    assert missing(cells, "Making tensors", ["integers wrap around"])
+    assert missing(cells, "Your turn", ["Write"]) and missing(cells, "No such heading", [])
