@@ -135,14 +135,14 @@ def amp_dtypes(model, x, dtype):
     return out
 
 
-# %% wrong: amp_dtypes "the dtypes of the weights" fails="three layers, under bfloat16 | a table, a sum, a layer that runs twice and one that never runs | layers inside layers, in float16"
+# %% wrong: amp_dtypes "the dtypes of the weights" fails="three layers, under bfloat16 | a table, a sum, a layer that runs twice and one that never runs | layers inside layers, in float16 | a model that is one layer"
 def amp_dtypes(model, x, dtype):
     with torch.autocast(x.device.type, dtype=dtype):
         model(x)
     return {n: m.weight.dtype for n, m in model.named_modules() if isinstance(getattr(m, "weight", None), Tensor)}
 
 
-# %% wrong: amp_dtypes "without autocast" fails="three layers, under bfloat16 | a table, a sum, a layer that runs twice and one that never runs | layers inside layers, in float16"
+# %% wrong: amp_dtypes "without autocast" fails="three layers, under bfloat16 | a table, a sum, a layer that runs twice and one that never runs | layers inside layers, in float16 | a model that is one layer"
 def amp_dtypes(model, x, dtype):
     found, hooks = {}, []
     for name, layer in model.named_modules():
@@ -196,7 +196,7 @@ def amp_dtypes(model, x, dtype):
     return found
 
 
-# %% wrong: amp_dtypes "what comes in" fails="three layers, under bfloat16 | a table, a sum, a layer that runs twice and one that never runs | layers inside layers, in float16"
+# %% wrong: amp_dtypes "what comes in" fails="three layers, under bfloat16 | a table, a sum, a layer that runs twice and one that never runs | layers inside layers, in float16 | a model that is one layer"
 def amp_dtypes(model, x, dtype):
     found = {}
     hooks = [
@@ -213,7 +213,7 @@ def amp_dtypes(model, x, dtype):
     return found
 
 
-# %% wrong: amp_dtypes "autocast's default dtype" fails="a table, a sum, a layer that runs twice and one that never runs | layers inside layers, in float16"
+# %% wrong: amp_dtypes "autocast's default dtype" fails="a table, a sum, a layer that runs twice and one that never runs | layers inside layers, in float16 | a model that is one layer"
 def amp_dtypes(model, x, dtype):
     found = {}
     hooks = [
@@ -230,7 +230,7 @@ def amp_dtypes(model, x, dtype):
     return found
 
 
-# %% wrong: amp_dtypes "the model is cast" fails="a table, a sum, a layer that runs twice and one that never runs | the model and autocast are as they were"
+# %% wrong: amp_dtypes "the model is cast" fails="a table, a sum, a layer that runs twice and one that never runs | layers inside layers, in float16 | the model and autocast are as they were" raises=RuntimeError
 def amp_dtypes(model, x, dtype):
     found = {}
     hooks = [
@@ -271,6 +271,68 @@ def amp_dtypes(model, x, dtype):
         for name, layer in model.named_modules()
         if not list(layer.children())
     ]
+    try:
+        with torch.autocast(x.device.type, dtype=dtype):
+            model(x)
+    finally:
+        for hook in hooks:
+            hook.remove()
+    return found
+
+
+# %% wrong: amp_dtypes "the model itself is no layer" fails="a model that is one layer"
+def amp_dtypes(model, x, dtype):
+    found, hooks = {}, []
+    for name, layer in model.named_modules():
+        if name and not list(layer.children()):
+            hooks.append(layer.register_forward_hook(lambda m, i, o, name=name: found.__setitem__(name, o.dtype)))
+    try:
+        with torch.autocast(x.device.type, dtype=dtype):
+            model(x)
+    finally:
+        for hook in hooks:
+            hook.remove()
+    return found
+
+
+# %% wrong: amp_dtypes "evaluation mode, and training mode for all behind it" fails="the model and autocast are as they were"
+def amp_dtypes(model, x, dtype):
+    found, hooks, before = {}, [], model.training
+    for name, layer in model.named_modules():
+        if not list(layer.children()):
+            hooks.append(layer.register_forward_hook(lambda m, i, o, name=name: found.__setitem__(name, o.dtype)))
+    model.eval()
+    try:
+        with torch.autocast(x.device.type, dtype=dtype):
+            model(x)
+    finally:
+        model.train(before)
+        for hook in hooks:
+            hook.remove()
+    return found
+
+
+# %% wrong: amp_dtypes "only layers with parameters" fails="three layers, under bfloat16 | a table, a sum, a layer that runs twice and one that never runs | layers inside layers, in float16"
+def amp_dtypes(model, x, dtype):
+    found, hooks = {}, []
+    for name, layer in model.named_modules():
+        if not list(layer.children()) and list(layer.parameters()):
+            hooks.append(layer.register_forward_hook(lambda m, i, o, name=name: found.__setitem__(name, o.dtype)))
+    try:
+        with torch.autocast(x.device.type, dtype=dtype):
+            model(x)
+    finally:
+        for hook in hooks:
+            hook.remove()
+    return found
+
+
+# %% wrong: amp_dtypes "a layer with two names counts twice" fails="layers inside layers, in float16"
+def amp_dtypes(model, x, dtype):
+    found, hooks = {}, []
+    for name, layer in model.named_modules(remove_duplicate=False):
+        if not list(layer.children()):
+            hooks.append(layer.register_forward_hook(lambda m, i, o, name=name: found.__setitem__(name, o.dtype)))
     try:
         with torch.autocast(x.device.type, dtype=dtype):
             model(x)
