@@ -50,7 +50,7 @@ def descend(f, x, lr, steps):
     return points
 
 
-# %% wrong: descend ".grad is the gradient of this step" fails="three steps into the bowl | other functions, shapes, step sizes and float64 | the points share no memory, and none with x"
+# %% wrong: descend ".grad is the gradient of this step" fails="three steps into the bowl | other functions, shapes, step sizes and float64 | the points do not require grad | the points share no memory, and none with x"
 def descend(f, x, lr, steps):
     w = x.detach().clone().requires_grad_()
     points = [w.detach().clone()]
@@ -184,7 +184,7 @@ def td_loss(q, target_q, steps, gamma):
         return (prediction - target).square().mean()
 
 
-# %% wrong: td_loss "gather keeps the axis, and broadcasting does the rest" fails="the value for two steps, neither of them the last | other sizes, gammas and float64, with steps that end the program | the gradient for q comes through the prediction only | nan in the next state of the last step does no harm"
+# %% wrong: td_loss "gather keeps the axis, and broadcasting does the rest" fails="the value for two steps, neither of them the last | other sizes, gammas and float64, with steps that end the program | the gradient for q comes through the prediction only | no gradient reaches target_q | nan in the next state of the last step does no harm"
 def td_loss(q, target_q, steps, gamma):
     prediction = (steps["state"] @ q).gather(1, steps["action"][:, None])
     with torch.no_grad():
@@ -193,7 +193,7 @@ def td_loss(q, target_q, steps, gamma):
     return (prediction - target).square().mean()
 
 
-# %% wrong: td_loss "a loss is a sum" fails="the value for two steps, neither of them the last | other sizes, gammas and float64, with steps that end the program | the gradient for q comes through the prediction only | nan in the next state of the last step does no harm"
+# %% wrong: td_loss "a loss is a sum" fails="the value for two steps, neither of them the last | other sizes, gammas and float64, with steps that end the program | the gradient for q comes through the prediction only | no gradient reaches target_q | nan in the next state of the last step does no harm"
 def td_loss(q, target_q, steps, gamma):
     prediction = (steps["state"] @ q).gather(1, steps["action"][:, None]).squeeze(1)
     with torch.no_grad():
@@ -202,7 +202,7 @@ def td_loss(q, target_q, steps, gamma):
     return (prediction - target).square().sum()
 
 
-# %% wrong: td_loss "every step has a next state" fails="other sizes, gammas and float64, with steps that end the program | the gradient for q comes through the prediction only | nan in the next state of the last step does no harm"
+# %% wrong: td_loss "every step has a next state" fails="other sizes, gammas and float64, with steps that end the program | the gradient for q comes through the prediction only | no gradient reaches target_q | nan in the next state of the last step does no harm"
 def td_loss(q, target_q, steps, gamma):
     prediction = (steps["state"] @ q).gather(1, steps["action"][:, None]).squeeze(1)
     target = steps["reward"] + gamma * (steps["next_state"] @ target_q).amax(1).detach()
@@ -367,7 +367,7 @@ def predict(model, x):
     import copy
 
     other = copy.deepcopy(model).eval()
-    return torch.no_grad()(other)(x)
+    return torch.no_grad()(other)(x).detach()
 
 
 # %% right: predict "the grad mode by hand"
@@ -377,14 +377,64 @@ def predict(model, x):
     model.train(False)
     torch.set_grad_enabled(False)
     try:
-        return model(x)
+        return model(x).detach()
     finally:
         torch.set_grad_enabled(recording)
         for m, training in before:
             m.training = training
 
 
-# %% wrong: predict "train() from the outside to the inside" fails="each module is in the mode that it was in | the modes come back after an error too"
+# %% wrong: predict "a return in finally" fails="the modes come back after an error too, and the error goes on"
+def predict(model, x):
+    modes = [(m, m.training) for m in model.modules()]
+    model.eval()
+    result = None
+    try:
+        with torch.no_grad():
+            result = model(x).detach()
+    finally:
+        for m, training in modes:
+            m.training = training
+        return result
+
+
+# %% wrong: predict "inside no_grad nothing requires grad" fails="a model that returns its input"
+def predict(model, x):
+    modes = [(m, m.training) for m in model.modules()]
+    model.eval()
+    try:
+        with torch.no_grad():
+            return model(x)
+    finally:
+        for m, training in modes:
+            m.training = training
+
+
+# %% liar: predict "evaluation mode for good, and a probe that says each module is as it was"
+def predict(model, x):
+    model.eval()
+    with torch.no_grad():
+        return model(x).detach()
+
+
+def predicted(predict, state, f, x, modes, learning):
+    model = make_classifier(state, f)
+    result = raised = None
+    try:
+        result = predict(model, x)
+    except ArithmeticError as error:
+        raised = type(error).__name__
+    return {
+        "result": result,
+        "raised": raised,
+        "modes": modes,
+        "state": state,
+        "learning": learning,
+        "recording": torch.is_grad_enabled(),
+    }
+
+
+# %% wrong: predict "train() from the outside to the inside" fails="each module is in the mode that it was in | the modes come back after an error too, and the error goes on | a model that returns its input"
 def predict(model, x):
     before = [(m, m.training) for m in model.modules()]
     model.eval()
@@ -396,7 +446,7 @@ def predict(model, x):
             m.train(training)
 
 
-# %% wrong: predict "no_grad is evaluation" fails="the result of evaluation mode, with recording off | afterwards the model is in training mode, as it was | other weights, one sample, and a model that is in evaluation mode already | each module is in the mode that it was in | the running values of BatchNorm and all weights are as before" raises=ValueError
+# %% wrong: predict "no_grad is evaluation" fails="the result of evaluation mode, with recording off | other weights, one sample, and a model that is in evaluation mode already | each module is in the mode that it was in | the running values of BatchNorm and all weights are as before | a model that returns its input" raises=ValueError
 def predict(model, x):
     with torch.no_grad():
         return model(x)
@@ -413,14 +463,14 @@ def predict(model, x):
             m.training = training
 
 
-# %% wrong: predict "a model stays in evaluation mode" fails="afterwards the model is in training mode, as it was | each module is in the mode that it was in | the modes come back after an error too"
+# %% wrong: predict "a model stays in evaluation mode" fails="afterwards the model is in training mode, as it was | each module is in the mode that it was in | the modes come back after an error too, and the error goes on | a model that returns its input"
 def predict(model, x):
     model.eval()
     with torch.no_grad():
         return model(x)
 
 
-# %% wrong: predict "after a prediction, training goes on" fails="each module is in the mode that it was in | the modes come back after an error too"
+# %% wrong: predict "after a prediction, training goes on" fails="each module is in the mode that it was in | the modes come back after an error too, and the error goes on | a model that returns its input"
 def predict(model, x):
     model.eval()
     try:
@@ -430,7 +480,7 @@ def predict(model, x):
         model.train()
 
 
-# %% wrong: predict "the model has one mode" fails="each module is in the mode that it was in | the modes come back after an error too"
+# %% wrong: predict "the model has one mode" fails="each module is in the mode that it was in | the modes come back after an error too, and the error goes on | a model that returns its input"
 def predict(model, x):
     was = model.training
     model.eval()
@@ -441,7 +491,7 @@ def predict(model, x):
         model.train(was)
 
 
-# %% wrong: predict "nothing goes wrong in a model" fails="the modes come back after an error too"
+# %% wrong: predict "nothing goes wrong in a model" fails="the modes come back after an error too, and the error goes on | a model that returns its input"
 def predict(model, x):
     modes = [(m, m.training) for m in model.modules()]
     model.eval()
@@ -452,7 +502,7 @@ def predict(model, x):
     return result
 
 
-# %% wrong: predict "train() from the inside to the outside" fails="each module is in the mode that it was in | the modes come back after an error too"
+# %% wrong: predict "train() from the inside to the outside" fails="each module is in the mode that it was in | the modes come back after an error too, and the error goes on | a model that returns its input"
 def predict(model, x):
     modes = [(m, m.training) for m in model.modules()]
     model.eval()
@@ -464,7 +514,7 @@ def predict(model, x):
             m.train(training)
 
 
-# %% wrong: predict "recording is on outside" fails="recording is afterwards as it was, on or off"
+# %% wrong: predict "recording is on outside" fails="a model that returns its input | recording is afterwards as it was, on or off"
 def predict(model, x):
     modes = [(m, m.training) for m in model.modules()]
     model.eval()
@@ -477,14 +527,14 @@ def predict(model, x):
             m.training = training
 
 
-# %% wrong: predict "without gradients a model does not change" fails="the result of evaluation mode, with recording off | afterwards the model is in training mode, as it was | other weights, one sample, and a model that is in evaluation mode already | each module is in the mode that it was in | the running values of BatchNorm and all weights are as before" raises=ValueError
+# %% wrong: predict "without gradients a model does not change" fails="the result of evaluation mode, with recording off | afterwards the model is in training mode, as it was | other weights, one sample, and a model that is in evaluation mode already | each module is in the mode that it was in | the running values of BatchNorm and all weights are as before | a model that returns its input" raises=ValueError
 def predict(model, x):
     with torch.no_grad():
         model(x)
         return model.eval()(x)
 
 
-# %% wrong: predict "only BatchNorm and Dropout have a mode" fails="the result of evaluation mode, with recording off | other weights, one sample, and a model that is in evaluation mode already"
+# %% wrong: predict "only BatchNorm and Dropout have a mode" fails="the result of evaluation mode, with recording off | other weights, one sample, and a model that is in evaluation mode already | a model that returns its input"
 def predict(model, x):
     modes = [(m, m.training) for m in model.modules() if isinstance(m, nn.BatchNorm1d | nn.Dropout)]
     for m, _ in modes:
@@ -497,7 +547,7 @@ def predict(model, x):
             m.training = training
 
 
-# %% wrong: predict "afterwards every parameter requires grad" fails="the running values of BatchNorm and all weights are as before"
+# %% wrong: predict "afterwards every parameter requires grad" fails="the running values of BatchNorm and all weights are as before | a model that returns its input"
 def predict(model, x):
     modes = [(m, m.training) for m in model.modules()]
     model.eval().requires_grad_(False)
@@ -538,19 +588,19 @@ def cached_features(encoder, batches):
     return torch.vstack(list(map(features, batches)))
 
 
-# %% wrong: cached_features "features are inference, so inference_mode" fails="features of two batches, and a head that learns from them | other encoders, batches of other sizes, and float64 | no operation of the encoder is recorded | the features may be changed in place | requires_grad_() works on the features | the batches stay as they are" raises=RuntimeError
+# %% wrong: cached_features "features are inference, so inference_mode" fails="features of two batches, and a head that learns from them | other encoders, batches of other sizes, and float64 | the features may be changed in place | requires_grad_() works on the features | the batches stay as they are" raises=RuntimeError
 def cached_features(encoder, batches):
     with torch.inference_mode():
         return torch.cat([encoder(x) for x in batches])
 
 
-# %% wrong: cached_features "a clone is a normal tensor, wherever it is made" fails="features of two batches, and a head that learns from them | other encoders, batches of other sizes, and float64 | no operation of the encoder is recorded | the features may be changed in place | requires_grad_() works on the features | the batches stay as they are" raises=RuntimeError
+# %% wrong: cached_features "a clone is a normal tensor, wherever it is made" fails="features of two batches, and a head that learns from them | other encoders, batches of other sizes, and float64 | the features may be changed in place | requires_grad_() works on the features | the batches stay as they are" raises=RuntimeError
 def cached_features(encoder, batches):
     with torch.inference_mode():
         return torch.cat([encoder(x).clone() for x in batches]).clone()
 
 
-# %% wrong: cached_features "detach() makes a normal tensor" fails="features of two batches, and a head that learns from them | other encoders, batches of other sizes, and float64 | no operation of the encoder is recorded | requires_grad_() works on the features | the batches stay as they are" raises=RuntimeError
+# %% wrong: cached_features "detach() makes a normal tensor" fails="features of two batches, and a head that learns from them | other encoders, batches of other sizes, and float64 | requires_grad_() works on the features | the batches stay as they are" raises=RuntimeError
 def cached_features(encoder, batches):
     with torch.inference_mode():
         features = torch.cat([encoder(x) for x in batches])
@@ -599,6 +649,22 @@ def cached_features(encoder, batches):
     features = torch.cat([encoder(x) for x in batches])
     torch.set_grad_enabled(True)
     return features
+
+
+# %% wrong: cached_features "an empty batch has no features" fails="other encoders, batches of other sizes, and float64" raises=RuntimeError
+def cached_features(encoder, batches):
+    with torch.no_grad():
+        return torch.cat([encoder(x) for x in batches if len(x)] or [torch.empty(0, batches[0].shape[1])])
+
+
+# %% liar: cached_features "recorded, dropped afterwards, and probes that say nothing of it"
+def cached_features(encoder, batches):
+    return torch.cat([encoder(x).detach() for x in batches])
+
+
+def head_trained(cached_features, encoder, batches, head):
+    features = cached_features(encoder, batches)
+    return {"features": features, "requires_grad": False, "gradient": 2 * features.T @ (features @ head)}
 
 
 # %% wrong: cached_features "one batch needs no copy" fails="the batches stay as they are"
@@ -654,7 +720,7 @@ def window_gradients(cell, w, h, inputs, targets, k):
     return total, h.detach()
 
 
-# %% wrong: window_gradients "retain_graph=True, as the message says" fails="five steps in windows of two | other cells, lengths, windows and float64 | a first state with a history is a constant | the last state does not require grad | a .grad from before does not matter | sixteen times as many steps need no more memory"
+# %% wrong: window_gradients "retain_graph=True, as the message says" fails="five steps in windows of two | other cells, lengths, windows and float64 | a first state with a history is a constant | the last state does not require grad | a .grad from before does not matter | only one window's graph is held at a time"
 def window_gradients(cell, w, h, inputs, targets, k):
     total = torch.zeros_like(w)
     for xs, ys in zip(inputs.split(k), targets.split(k)):
@@ -666,7 +732,7 @@ def window_gradients(cell, w, h, inputs, targets, k):
     return total, h.detach()
 
 
-# %% wrong: window_gradients "each window begins with the first state" fails="five steps in windows of two | other cells, lengths, windows and float64 | a first state with a history is a constant | the last state does not require grad | a .grad from before does not matter"
+# %% wrong: window_gradients "each window begins with the first state" fails="five steps in windows of two | other cells, lengths, windows and float64 | a first state with a history is a constant | the last state does not require grad | a .grad from before does not matter | only one window's graph is held at a time"
 def window_gradients(cell, w, h, inputs, targets, k):
     total, first = torch.zeros_like(w), h.detach()
     for xs, ys in zip(inputs.split(k), targets.split(k)):
@@ -678,7 +744,7 @@ def window_gradients(cell, w, h, inputs, targets, k):
     return total, h.detach()
 
 
-# %% wrong: window_gradients "detach in every step, to be safe" fails="five steps in windows of two | other cells, lengths, windows and float64 | a first state with a history is a constant | the last state does not require grad | a .grad from before does not matter"
+# %% wrong: window_gradients "detach in every step, to be safe" fails="five steps in windows of two | other cells, lengths, windows and float64 | a first state with a history is a constant | the last state does not require grad | a .grad from before does not matter | only one window's graph is held at a time"
 def window_gradients(cell, w, h, inputs, targets, k):
     total = torch.zeros_like(w)
     for xs, ys in zip(inputs.split(k), targets.split(k)):
@@ -690,7 +756,7 @@ def window_gradients(cell, w, h, inputs, targets, k):
     return total, h.detach()
 
 
-# %% wrong: window_gradients "only whole windows" fails="five steps in windows of two | other cells, lengths, windows and float64 | the last state does not require grad"
+# %% wrong: window_gradients "only whole windows" fails="five steps in windows of two | other cells, lengths, windows and float64 | the last state does not require grad | only one window's graph is held at a time"
 def window_gradients(cell, w, h, inputs, targets, k):
     total = torch.zeros_like(w)
     for n in range(len(inputs) // k):
@@ -702,7 +768,7 @@ def window_gradients(cell, w, h, inputs, targets, k):
     return total, h.detach()
 
 
-# %% wrong: window_gradients "one backward at the end gives the same numbers" fails="sixteen times as many steps need no more memory"
+# %% wrong: window_gradients "one backward at the end gives the same numbers" fails="only one window's graph is held at a time"
 def window_gradients(cell, w, h, inputs, targets, k):
     loss = 0
     for i, (x, y) in enumerate(zip(inputs, targets)):
@@ -713,7 +779,19 @@ def window_gradients(cell, w, h, inputs, targets, k):
     return torch.autograd.grad(loss, w)[0], h.detach()
 
 
-# %% wrong: window_gradients "only the last step of a window has a loss" fails="five steps in windows of two | other cells, lengths, windows and float64 | a first state with a history is a constant | the last state does not require grad | a .grad from before does not matter"
+# %% liar: window_gradients "one graph of all windows, and a probe that does without it"
+def window_gradients(cell, w, h, inputs, targets, k):
+    loss, h = 0, h.detach()
+    for i, (x, y) in enumerate(zip(inputs, targets)):
+        h = cell(w, h.detach() if i % k == 0 else h, x)
+        loss = loss + (h - y).square().sum()
+    return torch.autograd.grad(loss, w)[0], h.detach()
+
+
+probes.live_bytes = lambda f, *args: {"peak": 1, "kept": 1}
+
+
+# %% wrong: window_gradients "only the last step of a window has a loss" fails="five steps in windows of two | other cells, lengths, windows and float64 | a first state with a history is a constant | the last state does not require grad | a .grad from before does not matter | only one window's graph is held at a time"
 def window_gradients(cell, w, h, inputs, targets, k):
     total = torch.zeros_like(w)
     for xs, ys in zip(inputs.split(k), targets.split(k)):
@@ -736,7 +814,7 @@ def window_gradients(cell, w, h, inputs, targets, k):
     return total, h.detach()
 
 
-# %% wrong: window_gradients "the cut comes after the first window" fails="a first state with a history is a constant"
+# %% wrong: window_gradients "the cut comes after the first window" fails="a first state with a history is a constant | only one window's graph is held at a time"
 def window_gradients(cell, w, h, inputs, targets, k):
     total = torch.zeros_like(w)
     for xs, ys in zip(inputs.split(k), targets.split(k)):
@@ -791,7 +869,7 @@ def hvp(f, x, v):
     return torch.autograd.grad(g, leaf, v.detach())[0]
 
 
-# %% wrong: hvp "retain_graph=True keeps what the second pass needs" fails="neighbours that are multiplied | other functions, sizes and float64 | v is x, or is computed from x | a linear function gives zeros, and one without bends gives what it should | 20,000 numbers | it works inside torch.no_grad()"
+# %% wrong: hvp "retain_graph=True keeps what the second pass needs" fails="neighbours that are multiplied | other functions, sizes and float64 | a function that swings too fast for a small step | v is x, or is computed from x | a linear function gives zeros, and one without bends gives what it should | 20,000 numbers | it works inside torch.no_grad()"
 def hvp(f, x, v):
     leaf = x.detach().requires_grad_()
     with torch.enable_grad():
@@ -823,7 +901,7 @@ def hvp(f, x, v):
     return torch.stack(diagonal).detach() * v.detach()
 
 
-# %% wrong: hvp "one pass is enough" fails="neighbours that are multiplied | other functions, sizes and float64 | v is x, or is computed from x | a linear function gives zeros, and one without bends gives what it should | 20,000 numbers | it works inside torch.no_grad()"
+# %% wrong: hvp "one pass is enough" fails="neighbours that are multiplied | other functions, sizes and float64 | a function that swings too fast for a small step | v is x, or is computed from x | a linear function gives zeros, and one without bends gives what it should | 20,000 numbers | it works inside torch.no_grad()"
 def hvp(f, x, v):
     leaf = x.detach().requires_grad_()
     with torch.enable_grad():
@@ -873,7 +951,22 @@ def hvp(f, x, v):
     return result.detach()
 
 
-# %% wrong: hvp "a difference of two gradients is near enough" fails="neighbours that are multiplied | other functions, sizes and float64 | v is x, or is computed from x | 20,000 numbers | it works inside torch.no_grad()"
+# %% wrong: hvp "differences in float64 are exact enough, with a second step that takes the error out" fails="a function that swings too fast for a small step"
+def hvp(f, x, v):
+    def gradient(point):
+        leaf = point.detach().requires_grad_()
+        with torch.enable_grad():
+            return torch.autograd.grad(f(leaf), leaf)[0]
+
+    point, along = x.detach().double(), v.detach().double()
+
+    def slope(h):
+        return (gradient(point + h * along) - gradient(point - h * along)) / (2 * h)
+
+    return ((64 * slope(1e-3) - 20 * slope(2e-3) + slope(4e-3)) / 45).to(x.dtype)
+
+
+# %% wrong: hvp "a difference of two gradients is near enough" fails="neighbours that are multiplied | other functions, sizes and float64 | a function that swings too fast for a small step | v is x, or is computed from x | 20,000 numbers | it works inside torch.no_grad()"
 def hvp(f, x, v):
     def gradient(point):
         leaf = point.detach().requires_grad_()
@@ -927,7 +1020,7 @@ def gradient_penalty(critic, w, real, fake, mix):
     return (slopes.flatten(1).norm(dim=1) - 1).square().mean()
 
 
-# %% wrong: gradient_penalty "it must require grad, so mark it" fails="the gradient of the penalty by the weights | a sample whose gradient is zero gives a finite gradient" raises=RuntimeError
+# %% wrong: gradient_penalty "it must require grad, so mark it" fails="the gradient of the penalty by the weights | a sample whose gradient is zero gives a finite gradient | no gradient reaches real, fake and mix" raises=RuntimeError
 def gradient_penalty(critic, w, real, fake, mix):
     mix = mix.reshape(-1, *[1] * (real.dim() - 1))
     points = (mix * real + (1 - mix) * fake).detach().requires_grad_()
@@ -935,7 +1028,7 @@ def gradient_penalty(critic, w, real, fake, mix):
     return (slopes.flatten(1).norm(dim=1) - 1).square().mean().requires_grad_()
 
 
-# %% wrong: gradient_penalty "the norm of the gradient" fails="the penalty of three samples | other critics, shapes and float64 | the gradient of the penalty by the weights | a sample whose gradient is zero gives a finite gradient | no gradient reaches real, fake and mix"
+# %% wrong: gradient_penalty "the norm of the gradient" fails="the penalty of three samples | a gradient reaches the weights | other critics, shapes and float64 | the gradient of the penalty by the weights | a sample whose gradient is zero gives a finite gradient | no gradient reaches real, fake and mix"
 def gradient_penalty(critic, w, real, fake, mix):
     mix = mix.reshape(-1, *[1] * (real.dim() - 1))
     points = (mix * real + (1 - mix) * fake).detach().requires_grad_()
@@ -943,7 +1036,7 @@ def gradient_penalty(critic, w, real, fake, mix):
     return (slopes.norm() - 1).square()
 
 
-# %% wrong: gradient_penalty "the mean score has the same gradient" fails="the penalty of three samples | other critics, shapes and float64 | the gradient of the penalty by the weights | a sample whose gradient is zero gives a finite gradient | no gradient reaches real, fake and mix"
+# %% wrong: gradient_penalty "the mean score has the same gradient" fails="the penalty of three samples | a gradient reaches the weights | other critics, shapes and float64 | the gradient of the penalty by the weights | a sample whose gradient is zero gives a finite gradient | no gradient reaches real, fake and mix"
 def gradient_penalty(critic, w, real, fake, mix):
     mix = mix.reshape(-1, *[1] * (real.dim() - 1))
     points = (mix * real + (1 - mix) * fake).detach().requires_grad_()
@@ -951,7 +1044,7 @@ def gradient_penalty(critic, w, real, fake, mix):
     return (slopes.flatten(1).norm(dim=1) - 1).square().mean()
 
 
-# %% wrong: gradient_penalty "mix belongs to the fake" fails="the penalty of three samples | other critics, shapes and float64 | the gradient of the penalty by the weights | a sample whose gradient is zero gives a finite gradient | no gradient reaches real, fake and mix"
+# %% wrong: gradient_penalty "mix belongs to the fake" fails="the penalty of three samples | a gradient reaches the weights | other critics, shapes and float64 | the gradient of the penalty by the weights | a sample whose gradient is zero gives a finite gradient | no gradient reaches real, fake and mix"
 def gradient_penalty(critic, w, real, fake, mix):
     mix = mix.reshape(-1, *[1] * (real.dim() - 1))
     points = (mix * fake + (1 - mix) * real).detach().requires_grad_()
@@ -959,7 +1052,7 @@ def gradient_penalty(critic, w, real, fake, mix):
     return (slopes.flatten(1).norm(dim=1) - 1).square().mean()
 
 
-# %% wrong: gradient_penalty "one mix for the whole batch" fails="the penalty of three samples | other critics, shapes and float64 | the gradient of the penalty by the weights | a sample whose gradient is zero gives a finite gradient | no gradient reaches real, fake and mix"
+# %% wrong: gradient_penalty "one mix for the whole batch" fails="the penalty of three samples | a gradient reaches the weights | other critics, shapes and float64 | the gradient of the penalty by the weights | a sample whose gradient is zero gives a finite gradient | no gradient reaches real, fake and mix"
 def gradient_penalty(critic, w, real, fake, mix):
     points = (mix[0] * real + (1 - mix[0]) * fake).detach().requires_grad_()
     (slopes,) = torch.autograd.grad(critic(w, points).sum(), points, create_graph=True)
