@@ -616,6 +616,8 @@ print("input: requires_grad", x.requires_grad, "  result: requires_grad", make_l
 # | `no_grad` around the part | no | no | no |
 # | `detach()` of the part's result | no | no | until the result is detached |
 #
+# None of the four keeps a batch normalisation in training mode from moving its running averages. `eval()` does.
+#
 # ### Your turn
 # Which pixels made the model say "cat"? One answer is the gradient of the score of "cat" by the input, called a
 # *saliency map*. The gradient flows through the whole model, and the model must not notice: perhaps somebody is in the
@@ -1278,6 +1280,8 @@ for text, make in {
 # %% [markdown]
 # Only the first. `x + 1` keeps nothing, so there is nothing that could be missing. "The graph is freed" is a short way
 # to say it: the nodes live on as long as something holds them. What they kept is gone.
+#
+# Where a second pass works, it adds. With `retain_graph=True`, the gradient of `x**3` at 2 is 12, and then 24.
 #
 # `retain_graph=True` leaves it there. What does that cost? You may read that it doubles the memory of a backward pass.
 # The next picture shows what the eight layers from above hold for `backward`. A step is one

@@ -1157,8 +1157,9 @@ with check("in the grad mode of the caller", weight=2, hint="Does another grad m
 #
 # `torch.compile` needs Python. A server in C++ has none, and needs a program that stands alone. For years that was
 # *TorchScript*: `torch.jit.script` translated a typed subset of Python, and `torch.jit.trace` ran a model once, with
-# an example, and wrote down the operations. Both are deprecated. Old projects are full of them, so you should know how
-# a trace fails. The next cell is about it. It catches the warnings, and prints their categories.
+# an example, and wrote down the operations. Both are deprecated. So are `torch.jit.save` and `torch.jit.load`. Old
+# projects are full of them, so you should know how a trace fails. The next cell is about it. It catches the warnings,
+# and prints their categories.
 #
 # The example has a positive sum. What will the trace say about `-1`? And about six rows, after an example with two?
 
