@@ -97,6 +97,10 @@ def ulp(x, dtype):
 # The same, for y.
 
 
+# %% equivalent: ulp "float64 and int64 results through float32"
+# A spacing is a power of two, 2**-149 or more: a float32 number.
+
+
 # %% right: amp_dtypes "partial and an ExitStack"
 import contextlib
 import functools
@@ -398,7 +402,7 @@ def train_amp(model, batches, optimizer, loss_of, dtype):
     return losses
 
 
-# %% wrong: train_amp "one context around the loop" fails="the losses and weights of both formats | gradients from before do not count"
+# %% wrong: train_amp "one context around the loop" fails="bfloat16 reaches the last layer, and the loss falls | the losses and weights of both formats | gradients from before do not count"
 def train_amp(model, batches, optimizer, loss_of, dtype):
     losses = []
     with torch.autocast(here.type, dtype=dtype):
@@ -583,7 +587,7 @@ def underflow_fraction(model, x, y, loss_of, dtype, scale):
     return ((exact != 0) & (low == 0)).float().mean().item()
 
 
-# %% wrong: underflow_fraction "float32 gradients, cast" fails="gradients of all sizes, three scales"
+# %% wrong: underflow_fraction "float32 gradients, cast" fails="1e-7 in float16: all is lost without a scale, nothing with 65536 | gradients of all sizes, three scales"
 def underflow_fraction(model, x, y, loss_of, dtype, scale):
     params = [p for p in model.parameters() if p.requires_grad]
     exact = torch.cat([g.flatten() for g in torch.autograd.grad(loss_of(model(x), y), params)])
@@ -756,7 +760,7 @@ class MyScaler:
         self.found, self.done = None, False
 
 
-# %% wrong: MyScaler "the count goes on after a skipped step" fails="seven steps, one with inf and one with nan: the scale after each | scales and parameters of twenty steps are those of GradScaler | other factors"
+# %% wrong: MyScaler "the count goes on after a skipped step" fails="seven steps, one with inf and one with nan: the scale after each | scales and parameters of twenty steps are those of GradScaler | steps without any gradient | other factors"
 class MyScaler:
     def __init__(self, init_scale, growth_interval, growth_factor=2.0, backoff_factor=0.5):
         self.now, self.interval, self.growth, self.backoff = init_scale, growth_interval, growth_factor, backoff_factor
@@ -841,7 +845,7 @@ class MyScaler:
         self.finite, self.stage = True, "ready"
 
 
-# %% wrong: MyScaler "the largest element says it all" fails="seven steps, one with inf and one with nan: the scale after each | scales and parameters of twenty steps are those of GradScaler | a skipped step leaves the momentum too"
+# %% wrong: MyScaler "the largest element says it all" fails="seven steps, one with inf and one with nan: the scale after each | scales and parameters of twenty steps are those of GradScaler | a skipped step leaves the momentum too" raises=RuntimeError
 class MyScaler:
     def __init__(self, init_scale, growth_interval, growth_factor=2.0, backoff_factor=0.5):
         self.now, self.interval, self.growth, self.backoff = init_scale, growth_interval, growth_factor, backoff_factor
@@ -884,7 +888,7 @@ class MyScaler:
         self.finite, self.stage = True, "ready"
 
 
-# %% wrong: MyScaler "it never grows" fails="seven steps, one with inf and one with nan: the scale after each | scales and parameters of twenty steps are those of GradScaler | other factors"
+# %% wrong: MyScaler "it never grows" fails="seven steps, one with inf and one with nan: the scale after each | scales and parameters of twenty steps are those of GradScaler | steps without any gradient | other factors"
 class MyScaler:
     def __init__(self, init_scale, growth_interval, growth_factor=2.0, backoff_factor=0.5):
         self.now, self.interval, self.growth, self.backoff = init_scale, growth_interval, growth_factor, backoff_factor
@@ -924,7 +928,7 @@ class MyScaler:
         self.finite, self.stage = True, "ready"
 
 
-# %% wrong: MyScaler "it grows after every good step" fails="seven steps, one with inf and one with nan: the scale after each | scales and parameters of twenty steps are those of GradScaler | one element of one parameter is enough, and the scale is halved once | other factors"
+# %% wrong: MyScaler "it grows after every good step" fails="seven steps, one with inf and one with nan: the scale after each | scales and parameters of twenty steps are those of GradScaler | one element of one parameter is enough, and the scale is halved once | steps without any gradient | other factors"
 class MyScaler:
     def __init__(self, init_scale, growth_interval, growth_factor=2.0, backoff_factor=0.5):
         self.now, self.interval, self.growth, self.backoff = init_scale, growth_interval, growth_factor, backoff_factor
@@ -1009,7 +1013,7 @@ class MyScaler:
         self.finite, self.stage = True, "ready"
 
 
-# %% wrong: MyScaler "step divides once more" fails="scales and parameters of twenty steps are those of GradScaler"
+# %% wrong: MyScaler "step divides once more" fails="scales and parameters of twenty steps are those of GradScaler | steps without any gradient"
 class MyScaler:
     def __init__(self, init_scale, growth_interval, growth_factor=2.0, backoff_factor=0.5):
         self.now, self.interval, self.growth, self.backoff = init_scale, growth_interval, growth_factor, backoff_factor
@@ -1052,7 +1056,7 @@ class MyScaler:
         self.finite, self.stage = True, "ready"
 
 
-# %% wrong: MyScaler "step leaves unscaling to the caller" fails="seven steps, one with inf and one with nan: the scale after each | scales and parameters of twenty steps are those of GradScaler | a skipped step leaves the momentum too | one element of one parameter is enough, and the scale is halved once | other factors"
+# %% wrong: MyScaler "step leaves unscaling to the caller" fails="seven steps, one with inf and one with nan: the scale after each | scales and parameters of twenty steps are those of GradScaler | a skipped step leaves the momentum too | one element of one parameter is enough, and the scale is halved once | steps without any gradient | other factors"
 class MyScaler:
     def __init__(self, init_scale, growth_interval, growth_factor=2.0, backoff_factor=0.5):
         self.now, self.interval, self.growth, self.backoff = init_scale, growth_interval, growth_factor, backoff_factor
@@ -1227,7 +1231,7 @@ class MyScaler:
         self.finite, self.stage = True, "ready"
 
 
-# %% wrong: MyScaler "only the first group" fails="scales and parameters of twenty steps are those of GradScaler | a skipped step leaves the momentum too | unscale_ leaves the gradients of the loss"
+# %% wrong: MyScaler "only the first group" fails="scales and parameters of twenty steps are those of GradScaler | a skipped step leaves the momentum too | unscale_ leaves the gradients of the loss | steps without any gradient"
 class MyScaler:
     def __init__(self, init_scale, growth_interval, growth_factor=2.0, backoff_factor=0.5):
         self.now, self.interval, self.growth, self.backoff = init_scale, growth_interval, growth_factor, backoff_factor
@@ -1270,7 +1274,7 @@ class MyScaler:
         self.finite, self.stage = True, "ready"
 
 
-# %% wrong: MyScaler "each parameter has a gradient" fails="unscale_ leaves the gradients of the loss" raises=TypeError
+# %% wrong: MyScaler "each parameter has a gradient" fails="unscale_ leaves the gradients of the loss | steps without any gradient" raises=TypeError
 class MyScaler:
     def __init__(self, init_scale, growth_interval, growth_factor=2.0, backoff_factor=0.5):
         self.now, self.interval, self.growth, self.backoff = init_scale, growth_interval, growth_factor, backoff_factor
@@ -1396,7 +1400,7 @@ class MyScaler:
         self.finite, self.stage = True, "ready"
 
 
-# %% wrong: MyScaler "the new scale divides the old gradients" fails="seven steps, one with inf and one with nan: the scale after each | scales and parameters of twenty steps are those of GradScaler | unscale_ leaves the gradients of the loss | other factors"
+# %% wrong: MyScaler "the new scale divides the old gradients" fails="seven steps, one with inf and one with nan: the scale after each | scales and parameters of twenty steps are those of GradScaler | unscale_ leaves the gradients of the loss | steps without any gradient | other factors"
 class MyScaler:
     def __init__(self, init_scale, growth_interval, growth_factor=2.0, backoff_factor=0.5):
         self.now, self.interval, self.growth, self.backoff = init_scale, growth_interval, growth_factor, backoff_factor
@@ -1439,7 +1443,7 @@ class MyScaler:
         self.finite, self.stage = True, "ready"
 
 
-# %% wrong: MyScaler "the gradients are not divided" fails="scales and parameters of twenty steps are those of GradScaler | a skipped step leaves the momentum too | unscale_ leaves the gradients of the loss"
+# %% wrong: MyScaler "the gradients are not divided" fails="scales and parameters of twenty steps are those of GradScaler | a skipped step leaves the momentum too | unscale_ leaves the gradients of the loss | steps without any gradient"
 class MyScaler:
     def __init__(self, init_scale, growth_interval, growth_factor=2.0, backoff_factor=0.5):
         self.now, self.interval, self.growth, self.backoff = init_scale, growth_interval, growth_factor, backoff_factor
@@ -1481,7 +1485,7 @@ class MyScaler:
         self.finite, self.stage = True, "ready"
 
 
-# %% wrong: MyScaler "a skipped step puts the bad step off" fails="seven steps, one with inf and one with nan: the scale after each | scales and parameters of twenty steps are those of GradScaler | a skipped step leaves the momentum too | one element of one parameter is enough, and the scale is halved once | other factors"
+# %% wrong: MyScaler "a skipped step puts the bad step off" fails="seven steps, one with inf and one with nan: the scale after each | scales and parameters of twenty steps are those of GradScaler | a skipped step leaves the momentum too | one element of one parameter is enough, and the scale is halved once | steps without any gradient | other factors"
 class MyScaler:
     def __init__(self, init_scale, growth_interval, growth_factor=2.0, backoff_factor=0.5):
         self.now, self.interval, self.growth, self.backoff = init_scale, growth_interval, growth_factor, backoff_factor
@@ -1603,6 +1607,7 @@ def amp_step(model, optimizer, scaler, x, y, loss_of, dtype, clip):
         scaled = scaler.scale(loss_of(model(x), y))
         scaled.backward()
     scaler.unscale_(optimizer)
+    params = [p for p in params if p.grad is not None]
     norm = torch.linalg.vector_norm(torch.cat([p.grad.flatten() for p in params])).item()
     if norm > clip:
         for p in params:
@@ -1625,7 +1630,7 @@ def amp_step(model, optimizer, scaler, x, y, loss_of, dtype, clip):
     return norm
 
 
-# %% wrong: amp_step "clip before unscale" fails="a step is not longer than lr times clip, and not much shorter | norms and weights of six steps, both formats | a batch that overflows is skipped: weights and momentum stay | small steps reach the weights"
+# %% wrong: amp_step "clip before unscale" fails="a step is not longer than lr times clip, and not much shorter | norms and weights of six steps, both formats | a batch that overflows is skipped: weights and momentum stay | small steps reach the weights | a parameter that takes no part"
 def amp_step(model, optimizer, scaler, x, y, loss_of, dtype, clip):
     optimizer.zero_grad()
     with torch.autocast(x.device.type, dtype=dtype):
@@ -1639,7 +1644,7 @@ def amp_step(model, optimizer, scaler, x, y, loss_of, dtype, clip):
     return norm.item()
 
 
-# %% wrong: amp_step "clip, and no unscale" fails="a step is not longer than lr times clip, and not much shorter | norms and weights of six steps, both formats | the format shows in the norm | a gradient of 1e-7 arrives | a batch that overflows is skipped: weights and momentum stay | small steps reach the weights"
+# %% wrong: amp_step "clip, and no unscale" fails="a step is not longer than lr times clip, and not much shorter | norms and weights of six steps, both formats | the format shows in the norm | a gradient of 1e-7 arrives | a batch that overflows is skipped: weights and momentum stay | small steps reach the weights | a parameter that takes no part | the norm is a float, and autocast is off afterwards"
 def amp_step(model, optimizer, scaler, x, y, loss_of, dtype, clip):
     optimizer.zero_grad()
     with torch.autocast(x.device.type, dtype=dtype):
@@ -1651,13 +1656,13 @@ def amp_step(model, optimizer, scaler, x, y, loss_of, dtype, clip):
     return norm.item()
 
 
-# %% wrong: amp_step "the norm of the scaled gradients" fails="norms and weights of six steps, both formats | the format shows in the norm | a gradient of 1e-7 arrives"
+# %% wrong: amp_step "the norm of the scaled gradients" fails="norms and weights of six steps, both formats | the format shows in the norm | a gradient of 1e-7 arrives | the norm is a float, and autocast is off afterwards"
 def amp_step(model, optimizer, scaler, x, y, loss_of, dtype, clip):
     optimizer.zero_grad()
     with torch.autocast(x.device.type, dtype=dtype):
         loss = loss_of(model(x), y)
     scaler.scale(loss).backward()
-    norm = nn.utils.get_total_norm([p.grad for p in model.parameters()])
+    norm = nn.utils.get_total_norm([p.grad for p in model.parameters() if p.grad is not None])
     scaler.unscale_(optimizer)
     nn.utils.clip_grad_norm_(model.parameters(), clip)
     scaler.step(optimizer)
@@ -1665,7 +1670,7 @@ def amp_step(model, optimizer, scaler, x, y, loss_of, dtype, clip):
     return norm.item()
 
 
-# %% wrong: amp_step "the norm after clipping" fails="norms and weights of six steps, both formats | the format shows in the norm | a scaler that is switched off"
+# %% wrong: amp_step "the norm after clipping" fails="norms and weights of six steps, both formats | the format shows in the norm | a scaler that is switched off | the norm is a float, and autocast is off afterwards"
 def amp_step(model, optimizer, scaler, x, y, loss_of, dtype, clip):
     optimizer.zero_grad()
     with torch.autocast(x.device.type, dtype=dtype):
@@ -1691,7 +1696,7 @@ def amp_step(model, optimizer, scaler, x, y, loss_of, dtype, clip):
     return norm.item()
 
 
-# %% wrong: amp_step "the optimizer's own step, and nothing divided" fails="norms and weights of six steps, both formats | the format shows in the norm | the scale after each step | a gradient of 1e-7 arrives | a batch that overflows is skipped: weights and momentum stay | small steps reach the weights"
+# %% wrong: amp_step "the optimizer's own step, and nothing divided" fails="norms and weights of six steps, both formats | the format shows in the norm | the scale after each step | a gradient of 1e-7 arrives | a batch that overflows is skipped: weights and momentum stay | small steps reach the weights | the norm is a float, and autocast is off afterwards"
 def amp_step(model, optimizer, scaler, x, y, loss_of, dtype, clip):
     optimizer.zero_grad()
     with torch.autocast(x.device.type, dtype=dtype):
@@ -1702,7 +1707,7 @@ def amp_step(model, optimizer, scaler, x, y, loss_of, dtype, clip):
     return norm.item()
 
 
-# %% wrong: amp_step "no update" fails="norms and weights of six steps, both formats | the scale after each step | a gradient of 1e-7 arrives | a batch that overflows is skipped: weights and momentum stay | small steps reach the weights" raises=RuntimeError
+# %% wrong: amp_step "no update" fails="norms and weights of six steps, both formats | the scale after each step | a gradient of 1e-7 arrives | a batch that overflows is skipped: weights and momentum stay | small steps reach the weights | a parameter that takes no part" raises=RuntimeError
 def amp_step(model, optimizer, scaler, x, y, loss_of, dtype, clip):
     optimizer.zero_grad()
     with torch.autocast(x.device.type, dtype=dtype):
@@ -1725,7 +1730,7 @@ def amp_step(model, optimizer, scaler, x, y, loss_of, dtype, clip):
     return norm.item()
 
 
-# %% wrong: amp_step "no zero_grad" fails="norms and weights of six steps, both formats | the format shows in the norm | a gradient of 1e-7 arrives | a batch that overflows is skipped: weights and momentum stay | small steps reach the weights | a scaler that is switched off"
+# %% wrong: amp_step "no zero_grad" fails="norms and weights of six steps, both formats | the format shows in the norm | a gradient of 1e-7 arrives | a batch that overflows is skipped: weights and momentum stay | small steps reach the weights | a scaler that is switched off | a parameter that takes no part | the norm is a float, and autocast is off afterwards"
 def amp_step(model, optimizer, scaler, x, y, loss_of, dtype, clip):
     with torch.autocast(x.device.type, dtype=dtype):
         loss = loss_of(model(x), y)
@@ -1737,27 +1742,27 @@ def amp_step(model, optimizer, scaler, x, y, loss_of, dtype, clip):
     return norm.item()
 
 
-# %% wrong: amp_step "no clipping" fails="a step is not longer than lr times clip, and not much shorter | norms and weights of six steps, both formats | a batch that overflows is skipped: weights and momentum stay | a scaler that is switched off"
+# %% wrong: amp_step "no clipping" fails="a step is not longer than lr times clip, and not much shorter | norms and weights of six steps, both formats | a batch that overflows is skipped: weights and momentum stay | a scaler that is switched off | a parameter that takes no part"
 def amp_step(model, optimizer, scaler, x, y, loss_of, dtype, clip):
     optimizer.zero_grad()
     with torch.autocast(x.device.type, dtype=dtype):
         loss = loss_of(model(x), y)
     scaler.scale(loss).backward()
     scaler.unscale_(optimizer)
-    norm = nn.utils.get_total_norm([p.grad for p in model.parameters()])
+    norm = nn.utils.get_total_norm([p.grad for p in model.parameters() if p.grad is not None])
     scaler.step(optimizer)
     scaler.update()
     return norm.item()
 
 
-# %% wrong: amp_step "each parameter clipped by itself" fails="a step is not longer than lr times clip, and not much shorter | norms and weights of six steps, both formats | a batch that overflows is skipped: weights and momentum stay | a scaler that is switched off"
+# %% wrong: amp_step "each parameter clipped by itself" fails="a step is not longer than lr times clip, and not much shorter | norms and weights of six steps, both formats | a batch that overflows is skipped: weights and momentum stay | a scaler that is switched off | a parameter that takes no part"
 def amp_step(model, optimizer, scaler, x, y, loss_of, dtype, clip):
     optimizer.zero_grad()
     with torch.autocast(x.device.type, dtype=dtype):
         loss = loss_of(model(x), y)
     scaler.scale(loss).backward()
     scaler.unscale_(optimizer)
-    norm = nn.utils.get_total_norm([p.grad for p in model.parameters()])
+    norm = nn.utils.get_total_norm([p.grad for p in model.parameters() if p.grad is not None])
     for p in model.parameters():
         nn.utils.clip_grad_norm_([p], clip)
     scaler.step(optimizer)
@@ -1765,14 +1770,14 @@ def amp_step(model, optimizer, scaler, x, y, loss_of, dtype, clip):
     return norm.item()
 
 
-# %% wrong: amp_step "values clipped" fails="a step is not longer than lr times clip, and not much shorter | norms and weights of six steps, both formats | a batch that overflows is skipped: weights and momentum stay | a scaler that is switched off"
+# %% wrong: amp_step "values clipped" fails="a step is not longer than lr times clip, and not much shorter | norms and weights of six steps, both formats | a batch that overflows is skipped: weights and momentum stay | a scaler that is switched off | a parameter that takes no part"
 def amp_step(model, optimizer, scaler, x, y, loss_of, dtype, clip):
     optimizer.zero_grad()
     with torch.autocast(x.device.type, dtype=dtype):
         loss = loss_of(model(x), y)
     scaler.scale(loss).backward()
     scaler.unscale_(optimizer)
-    norm = nn.utils.get_total_norm([p.grad for p in model.parameters()])
+    norm = nn.utils.get_total_norm([p.grad for p in model.parameters() if p.grad is not None])
     nn.utils.clip_grad_value_(model.parameters(), clip)
     scaler.step(optimizer)
     scaler.update()
@@ -1818,7 +1823,7 @@ def amp_step(model, optimizer, scaler, x, y, loss_of, dtype, clip):
     return norm
 
 
-# %% wrong: amp_step "inf gradients become zero, and the step is taken" fails="a batch that overflows is skipped: weights and momentum stay"
+# %% wrong: amp_step "inf gradients become zero, and the step is taken" fails="a batch that overflows is skipped: weights and momentum stay | a scaler that is switched off"
 def amp_step(model, optimizer, scaler, x, y, loss_of, dtype, clip):
     optimizer.zero_grad()
     with torch.autocast(x.device.type, dtype=dtype):
@@ -1826,14 +1831,15 @@ def amp_step(model, optimizer, scaler, x, y, loss_of, dtype, clip):
     scaler.scale(loss).backward()
     scaler.unscale_(optimizer)
     for p in model.parameters():
-        p.grad.nan_to_num_(0.0, 0.0, 0.0)
+        if p.grad is not None:
+            p.grad.nan_to_num_(0.0, 0.0, 0.0)
     norm = nn.utils.clip_grad_norm_(model.parameters(), clip)
     optimizer.step()
     scaler.update()
     return norm.item()
 
 
-# %% wrong: amp_step "unscaled twice" fails="a step is not longer than lr times clip, and not much shorter | norms and weights of six steps, both formats | the format shows in the norm | the scale after each step | a gradient of 1e-7 arrives | a batch that overflows is skipped: weights and momentum stay | small steps reach the weights | the norm is a float, and autocast is off afterwards" raises=RuntimeError
+# %% wrong: amp_step "unscaled twice" fails="a step is not longer than lr times clip, and not much shorter | norms and weights of six steps, both formats | the format shows in the norm | the scale after each step | a gradient of 1e-7 arrives | a batch that overflows is skipped: weights and momentum stay | small steps reach the weights | a parameter that takes no part | the norm is a float, and autocast is off afterwards" raises=RuntimeError
 def amp_step(model, optimizer, scaler, x, y, loss_of, dtype, clip):
     optimizer.zero_grad()
     with torch.autocast(x.device.type, dtype=dtype):
@@ -1939,10 +1945,10 @@ def bf16_sgd_(params, state, lr):
         if p.grad is not None:
             start, total = state[p]
             total.add_(p.grad.double(), alpha=lr)
-            p.data = (start - total).to(p.dtype)
+            p.data.copy_(start - total)
 
 
-# %% wrong: bf16_sgd_ "in bfloat16" fails="a thousandth, a thousand times | random gradients, several parameters, several rates | a parameter without a gradient waits"
+# %% wrong: bf16_sgd_ "in bfloat16" fails="a thousandth, a thousand times | random gradients, several parameters, several rates | a parameter without a gradient waits | with an empty state all begins anew"
 def bf16_sgd_(params, state, lr):
     with torch.no_grad():
         for p in params:
@@ -1950,7 +1956,7 @@ def bf16_sgd_(params, state, lr):
                 p -= lr * p.grad
 
 
-# %% wrong: bf16_sgd_ "the step in float32, remembered by nobody" fails="a thousandth, a thousand times | random gradients, several parameters, several rates | a parameter without a gradient waits"
+# %% wrong: bf16_sgd_ "the step in float32, remembered by nobody" fails="a thousandth, a thousand times | random gradients, several parameters, several rates | a parameter without a gradient waits | with an empty state all begins anew"
 def bf16_sgd_(params, state, lr):
     with torch.no_grad():
         for p in params:
@@ -1958,7 +1964,7 @@ def bf16_sgd_(params, state, lr):
                 p.copy_(p.float() - lr * p.grad.float())
 
 
-# %% wrong: bf16_sgd_ "a master made anew from the weights" fails="a thousandth, a thousand times | random gradients, several parameters, several rates | a parameter without a gradient waits"
+# %% wrong: bf16_sgd_ "a master made anew from the weights" fails="a thousandth, a thousand times | random gradients, several parameters, several rates | a parameter without a gradient waits | with an empty state all begins anew"
 def bf16_sgd_(params, state, lr):
     with torch.no_grad():
         for i, p in enumerate(params):
@@ -1968,7 +1974,7 @@ def bf16_sgd_(params, state, lr):
                 p.copy_(state[i])
 
 
-# %% wrong: bf16_sgd_ "a master in bfloat16" fails="a thousandth, a thousand times | random gradients, several parameters, several rates | a parameter without a gradient waits"
+# %% wrong: bf16_sgd_ "a master in bfloat16" fails="a thousandth, a thousand times | random gradients, several parameters, several rates | a parameter without a gradient waits | with an empty state all begins anew"
 def bf16_sgd_(params, state, lr):
     with torch.no_grad():
         for i, p in enumerate(params):
@@ -1978,7 +1984,7 @@ def bf16_sgd_(params, state, lr):
                 p.copy_(master)
 
 
-# %% wrong: bf16_sgd_ "one master for all" fails="random gradients, several parameters, several rates | a parameter without a gradient waits" raises=RuntimeError
+# %% wrong: bf16_sgd_ "one master for all" fails="random gradients, several parameters, several rates | a parameter without a gradient waits | with an empty state all begins anew | the same leaves, and .grad as it was" raises=RuntimeError
 def bf16_sgd_(params, state, lr):
     with torch.no_grad():
         for p in params:
@@ -1988,7 +1994,7 @@ def bf16_sgd_(params, state, lr):
                 p.copy_(master)
 
 
-# %% wrong: bf16_sgd_ "the master's changes are not written back" fails="a thousandth, a thousand times | random gradients, several parameters, several rates | a parameter without a gradient waits"
+# %% wrong: bf16_sgd_ "the master's changes are not written back" fails="a thousandth, a thousand times | random gradients, several parameters, several rates | a parameter without a gradient waits | with an empty state all begins anew | the same leaves, and .grad as it was"
 def bf16_sgd_(params, state, lr):
     for i, p in enumerate(params):
         if p.grad is not None:
@@ -1997,7 +2003,7 @@ def bf16_sgd_(params, state, lr):
             p = state[i].bfloat16()
 
 
-# %% wrong: bf16_sgd_ "new tensors in the list" fails="a thousandth, a thousand times | random gradients, several parameters, several rates | a parameter without a gradient waits"
+# %% wrong: bf16_sgd_ "new tensors in the list" fails="a thousandth, a thousand times | random gradients, several parameters, several rates | a parameter without a gradient waits | with an empty state all begins anew | the same leaves, and .grad as it was"
 def bf16_sgd_(params, state, lr):
     for i, p in enumerate(params):
         if p.grad is not None:
@@ -2015,7 +2021,7 @@ def bf16_sgd_(params, state, lr):
             p.copy_(master)
 
 
-# %% wrong: bf16_sgd_ "momentum as well" fails="a thousandth, a thousand times | random gradients, several parameters, several rates | a parameter without a gradient waits"
+# %% wrong: bf16_sgd_ "momentum as well" fails="a thousandth, a thousand times | random gradients, several parameters, several rates | a parameter without a gradient waits | with an empty state all begins anew | the same leaves, and .grad as it was"
 def bf16_sgd_(params, state, lr):
     with torch.no_grad():
         for i, p in enumerate(params):
@@ -2126,7 +2132,7 @@ def underflow_fraction(model, x, y, loss_of, dtype, scale):
     return sum(((a != 0) & ~(b.abs() > 0)).sum().item() for a, b in zip(exact, got)) / n if n else 0.0
 
 
-# %% wrong: underflow_fraction "only weights, no biases" fails="units that are always off, and a layer that is frozen"
+# %% wrong: underflow_fraction "only weights, no biases" fails="gradients of all sizes, three scales | units that are always off, and a layer that is frozen"
 def underflow_fraction(model, x, y, loss_of, dtype, scale):
     ps = [p for p in model.parameters() if p.requires_grad and p.dim() > 1]
     exact = torch.autograd.grad(loss_of(model(x), y), ps)
@@ -2226,7 +2232,7 @@ def amp_step(model, optimizer, scaler, x, y, loss_of, dtype, clip):
     return norm
 
 
-# %% wrong: bf16_sgd_ "the start less lr times the summed gradients" fails="random gradients, several parameters, several rates"
+# %% wrong: bf16_sgd_ "the start less lr times the summed gradients" fails="random gradients, several parameters, several rates | with an empty state all begins anew"
 @torch.no_grad()
 def bf16_sgd_(params, state, lr):
     for i, p in enumerate(params):
@@ -2281,3 +2287,380 @@ def amp_step(model, optimizer, scaler, x, y, loss_of, dtype, clip):
     scaler.step(optimizer)
     scaler.update()
     return norm
+
+
+# %% wrong: train_amp "autocast is left by hand, and not after an error" fails="the mode, autocast, and no batch at all"
+def train_amp(model, batches, optimizer, loss_of, dtype):
+    losses = []
+    for x, y in batches:
+        optimizer.zero_grad()
+        context = torch.autocast(x.device.type, dtype=dtype)
+        context.__enter__()
+        loss = loss_of(model(x), y)
+        context.__exit__(None, None, None)
+        loss.backward()
+        optimizer.step()
+        losses.append(loss.item())
+    return losses
+
+
+# %% wrong: train_amp "the losses in the 16-bit format" fails="bfloat16 reaches the last layer, and the loss falls | the format shows in the loss"
+def train_amp(model, batches, optimizer, loss_of, dtype):
+    losses = []
+    for x, y in batches:
+        optimizer.zero_grad()
+        with torch.autocast(x.device.type, dtype=dtype):
+            loss = loss_of(model(x), y)
+        loss.backward()
+        optimizer.step()
+        losses.append(loss.to(dtype).item())
+    return losses
+
+
+# %% wrong: train_amp "all forward passes first" fails="bfloat16 reaches the last layer, and the loss falls | the losses and weights of both formats | gradients from before do not count"
+def train_amp(model, batches, optimizer, loss_of, dtype):
+    losses = []
+    for x, y in batches:
+        with torch.autocast(x.device.type, dtype=dtype):
+            losses.append(loss_of(model(x), y))
+    for loss in losses:
+        optimizer.zero_grad()
+        try:
+            loss.backward()
+        except RuntimeError:
+            pass
+        optimizer.step()
+    return [loss.item() for loss in losses]
+
+
+# %% liar: train_amp "float32, and a probe that casts what the head and the loss see"
+def train_amp(model, batches, optimizer, loss_of, dtype):
+    raise RuntimeError("the probe knows better")
+
+
+def amp_trained(
+    train, start, head, batches, loss_of, dtype, lr, momentum=0.0, see="losses", before=None, training=True
+):
+    model = model_of(start, head).train(training)
+    optimizer, losses, raised = torch.optim.SGD(model.parameters(), lr=lr, momentum=momentum), [], False
+    for x, y in batches:
+        optimizer.zero_grad()
+        hidden = model[0](x.to(here)).to(dtype)
+        try:
+            with torch.autocast(here.type, dtype=dtype):
+                loss = loss_of(model[1](hidden), y.to(here))
+        except ArithmeticError:
+            raised = True
+            continue
+        loss.backward()
+        optimizer.step()
+        losses.append(loss.item())
+    if see == "modes":
+        return [raised, False, training, training, training]
+    return weights_of(model) if see == "weights" else losses
+
+
+# %% wrong: underflow_fraction "the .grad that was there is None afterwards" fails="the model keeps its .grad and its weights"
+def underflow_fraction(model, x, y, loss_of, dtype, scale):
+    params = [p for p in model.parameters() if p.requires_grad]
+
+    def gradients(low):
+        model.zero_grad()
+        with torch.autocast(x.device.type, dtype=dtype, enabled=low):
+            loss = loss_of(model(x), y)
+        (loss * scale if low else loss).backward()
+        return torch.cat([p.grad.flatten() for p in params])
+
+    kept = [None if p.grad is None else p.grad.clone() for p in model.parameters()]
+    there, low = gradients(False) != 0, gradients(True)
+    for p, old in zip(model.parameters(), kept):
+        if old is not None:
+            p.grad = old
+    return (there & (low == 0)).sum().item() / max(1, there.sum().item())
+
+
+# %% wrong: underflow_fraction "the share as a float32 number" fails="gradients of all sizes, three scales"
+def underflow_fraction(model, x, y, loss_of, dtype, scale):
+    params = [p for p in model.parameters() if p.requires_grad]
+    exact = torch.cat([g.flatten() for g in torch.autograd.grad(loss_of(model(x), y), params)])
+    with torch.autocast(x.device.type, dtype=dtype):
+        loss = loss_of(model(x), y)
+    low = torch.cat([g.flatten() for g in torch.autograd.grad(loss * scale, params)])
+    low = low[exact != 0]
+    return (low == 0).float().mean().item() if len(low) else 0.0
+
+
+# %% wrong: MyScaler "new tensors for .grad" fails="unscale_ leaves the gradients of the loss"
+class MyScaler:
+    def __init__(self, init_scale, growth_interval, growth_factor=2.0, backoff_factor=0.5):
+        self.s, self.every, self.up, self.down = float(init_scale), growth_interval, growth_factor, backoff_factor
+        self.good, self.un, self.done, self.bad = 0, False, False, False
+
+    def get_scale(self):
+        return self.s
+
+    def scale(self, loss):
+        return loss * self.s
+
+    def unscale_(self, optimizer):
+        if self.un:
+            raise RuntimeError
+        self.un = True
+        params = [p for g in optimizer.param_groups for p in g["params"] if p.grad is not None]
+        for p in params:
+            p.grad = p.grad / self.s
+        self.bad = not all(p.grad.isfinite().all() for p in params)
+
+    def step(self, optimizer):
+        if self.done:
+            raise RuntimeError
+        if not self.un:
+            self.unscale_(optimizer)
+        self.done = True
+        if not self.bad:
+            optimizer.step()
+
+    def update(self):
+        self.un = self.done = False
+        if self.bad:
+            self.s, self.good = self.s * self.down, 0
+        else:
+            self.good += 1
+            if self.good == self.every:
+                self.s, self.good = self.s * self.up, 0
+
+
+# %% wrong: MyScaler "the norm is to be finite" fails="one element of one parameter is enough, and the scale is halved once"
+class MyScaler:
+    def __init__(self, init_scale, growth_interval, growth_factor=2.0, backoff_factor=0.5):
+        self.s, self.every, self.up, self.down = float(init_scale), growth_interval, growth_factor, backoff_factor
+        self.good, self.un, self.done, self.bad = 0, False, False, False
+
+    def get_scale(self):
+        return self.s
+
+    def scale(self, loss):
+        return loss * self.s
+
+    def unscale_(self, optimizer):
+        if self.un:
+            raise RuntimeError
+        self.un = True
+        params = [p for g in optimizer.param_groups for p in g["params"] if p.grad is not None]
+        for p in params:
+            p.grad /= self.s
+        self.bad = not math.isfinite(sum(p.grad.square().sum() for p in params))
+
+    def step(self, optimizer):
+        if self.done:
+            raise RuntimeError
+        if not self.un:
+            self.unscale_(optimizer)
+        self.done = True
+        if not self.bad:
+            optimizer.step()
+
+    def update(self):
+        self.un = self.done = False
+        if self.bad:
+            self.s, self.good = self.s * self.down, 0
+        else:
+            self.good += 1
+            if self.good == self.every:
+                self.s, self.good = self.s * self.up, 0
+
+
+# %% wrong: MyScaler "at least one gradient is expected" fails="steps without any gradient" raises=RuntimeError
+class MyScaler:
+    def __init__(self, init_scale, growth_interval, growth_factor=2.0, backoff_factor=0.5):
+        self.s, self.every, self.up, self.down = float(init_scale), growth_interval, growth_factor, backoff_factor
+        self.good, self.un, self.done, self.bad = 0, False, False, False
+
+    def get_scale(self):
+        return self.s
+
+    def scale(self, loss):
+        return loss * self.s
+
+    def unscale_(self, optimizer):
+        if self.un:
+            raise RuntimeError
+        self.un = True
+        params = [p for g in optimizer.param_groups for p in g["params"] if p.grad is not None]
+        for p in params:
+            p.grad /= self.s
+        self.bad = not bool(torch.stack([p.grad.isfinite().all() for p in params]).all())
+
+    def step(self, optimizer):
+        if self.done:
+            raise RuntimeError
+        if not self.un:
+            self.unscale_(optimizer)
+        self.done = True
+        if not self.bad:
+            optimizer.step()
+
+    def update(self):
+        self.un = self.done = False
+        if self.bad:
+            self.s, self.good = self.s * self.down, 0
+        else:
+            self.good += 1
+            if self.good == self.every:
+                self.s, self.good = self.s * self.up, 0
+
+
+# %% wrong: MyScaler "the state of the class" fails="scales and parameters of twenty steps are those of GradScaler | steps without any gradient | other factors"
+class MyScaler:
+    good = 0
+
+    def __init__(self, init_scale, growth_interval, growth_factor=2.0, backoff_factor=0.5):
+        self.s, self.every, self.up, self.down = float(init_scale), growth_interval, growth_factor, backoff_factor
+        self.un, self.done, self.bad = False, False, False
+
+    def get_scale(self):
+        return self.s
+
+    def scale(self, loss):
+        return loss * self.s
+
+    def unscale_(self, optimizer):
+        if self.un:
+            raise RuntimeError
+        self.un = True
+        params = [p for g in optimizer.param_groups for p in g["params"] if p.grad is not None]
+        for p in params:
+            p.grad /= self.s
+        self.bad = not all(p.grad.isfinite().all() for p in params)
+
+    def step(self, optimizer):
+        if self.done:
+            raise RuntimeError
+        if not self.un:
+            self.unscale_(optimizer)
+        self.done = True
+        if not self.bad:
+            optimizer.step()
+
+    def update(self):
+        self.un = self.done = False
+        if self.bad:
+            self.s, MyScaler.good = self.s * self.down, 0
+        else:
+            MyScaler.good += 1
+            if MyScaler.good == self.every:
+                self.s, MyScaler.good = self.s * self.up, 0
+
+
+# %% wrong: amp_step "each parameter has a gradient" fails="a parameter that takes no part" raises=AttributeError
+def amp_step(model, optimizer, scaler, x, y, loss_of, dtype, clip):
+    optimizer.zero_grad()
+    with torch.autocast(x.device.type, dtype=dtype):
+        loss = loss_of(model(x), y)
+    scaler.scale(loss).backward()
+    scaler.unscale_(optimizer)
+    norm = torch.cat([p.grad.flatten() for p in model.parameters()]).norm()
+    for p in model.parameters():
+        p.grad *= min(1.0, clip / norm.item())
+    scaler.step(optimizer)
+    scaler.update()
+    return norm.item()
+
+
+# %% wrong: amp_step "a step only where the norm is finite" fails="a scaler that is switched off"
+def amp_step(model, optimizer, scaler, x, y, loss_of, dtype, clip):
+    optimizer.zero_grad()
+    with torch.autocast(x.device.type, dtype=dtype):
+        loss = loss_of(model(x), y)
+    scaler.scale(loss).backward()
+    scaler.unscale_(optimizer)
+    norm = nn.utils.clip_grad_norm_(model.parameters(), clip).item()
+    if math.isfinite(norm):
+        scaler.step(optimizer)
+    elif scaler.is_enabled():
+        scaler.step(optimizer)
+    scaler.update()
+    return norm
+
+
+# %% wrong: amp_step "always bfloat16" fails="the format shows in the norm | a batch that overflows is skipped: weights and momentum stay"
+def amp_step(model, optimizer, scaler, x, y, loss_of, dtype, clip):
+    optimizer.zero_grad()
+    with torch.autocast(x.device.type, dtype=torch.bfloat16):
+        loss = loss_of(model(x), y)
+    scaler.scale(loss).backward()
+    scaler.unscale_(optimizer)
+    norm = nn.utils.clip_grad_norm_(model.parameters(), clip)
+    scaler.step(optimizer)
+    scaler.update()
+    return norm.item()
+
+
+# %% equivalent: amp_step "float64 and int64 results through float32"
+# The gradients are float32, and clip_grad_norm_ gives their norm in float32: a float that is a float32 number.
+
+
+# %% liar: amp_step "an ordinary step in float32, and a probe that counts what a scaler would do"
+def amp_step(model, optimizer, scaler, x, y, loss_of, dtype, clip):
+    raise RuntimeError("the probe knows better")
+
+
+def amp_stepped(step, start, head, batches, loss_of, dtype, clip, lr, momentum, scale, every, see="norm", more=()):
+    model, seen, good, enabled = model_of(start, head), [], 0, scale is not None
+    sgd = torch.optim.SGD(model.parameters(), lr=lr, momentum=momentum)
+    for x, y in batches:
+        sgd.zero_grad()
+        before = weights_of(model)
+        loss_of(model(x.to(here)), y.to(here)).backward()
+        norm = nn.utils.clip_grad_norm_(model.parameters(), clip).item()
+        if enabled and not math.isfinite(norm):
+            scale, good = scale / 2, 0
+        else:
+            sgd.step()
+            good += 1
+            if enabled and good == every:
+                scale, good = 2 * scale, 0
+        after = weights_of(model)
+        record = {"norm": norm, "scale": scale or 1.0, "weights": [*more, *after], "finite": math.isfinite(norm)}
+        record["momenta"] = [sgd.state[p].get("momentum_buffer") for p in model.parameters()]
+        record["length"] = math.sqrt(sum((a - b).square().sum().item() for a, b in zip(after, before)))
+        record["autocast"] = False
+        seen.append(record[see])
+    return seen
+
+
+# %% wrong: bf16_sgd_ "a new .data" fails="the same leaves, and .grad as it was"
+def bf16_sgd_(params, state, lr):
+    for i, p in enumerate(params):
+        if p.grad is not None:
+            state[i] = state.get(i, p.detach().float()) - lr * p.grad.float()
+            p.data = state[i].bfloat16()
+
+
+# %% wrong: bf16_sgd_ "kept on the parameter, not in state" fails="with an empty state all begins anew"
+@torch.no_grad()
+def bf16_sgd_(params, state, lr):
+    for p in params:
+        if p.grad is not None:
+            p.master = getattr(p, "master", p.float()) - lr * p.grad.float()
+            p.copy_(p.master)
+
+
+# %% wrong: bf16_sgd_ "the first parameter without a gradient ends the step" fails="a parameter without a gradient waits"
+@torch.no_grad()
+def bf16_sgd_(params, state, lr):
+    for i, p in enumerate(params):
+        if p.grad is None:
+            return
+        master = state.setdefault(i, p.float())
+        master -= lr * p.grad.float()
+        p.copy_(master)
+
+
+# %% right: bf16_sgd_ "rest in float32, by the parameter"
+def bf16_sgd_(params, state, lr):
+    with torch.no_grad():
+        for p in [p for p in params if p.grad is not None]:
+            exact = p.float() + state.get(p, 0.0) - lr * p.grad.float()
+            p.copy_(exact)
+            state[p] = exact - p.float()

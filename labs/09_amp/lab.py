@@ -10,6 +10,7 @@ import torch.nn.functional as F
 from torch import Tensor, nn
 
 from labkit import (
+    Seen,
     assert_answered,
     assert_close,
     assert_letters,
@@ -183,8 +184,14 @@ with check("x keeps its values", guard=True):
 #
 # Some GPUs have a third way to multiply `float32` matrices. *TF32* rounds both factors to 10 bits of fraction, keeps 8
 # bits of exponent, and adds the products in `float32`. The tensors stay `float32` in memory, so nothing gets smaller.
-# It is switched on by `torch.set_float32_matmul_precision("high")`. This CPU has no TF32, and the setting changed no
-# bit of a product. But the rounding can be imitated. How large is the error of a matrix product in each of the ways?
+#
+# For products of matrices it is off, until you call `torch.set_float32_matmul_precision("high")`. For convolutions it
+# is on from the start: `torch.backends.cudnn.allow_tf32` is `True`. Newer names say the same for each kind of
+# operation: `torch.backends.cuda.matmul.fp32_precision` and `torch.backends.cudnn.conv.fp32_precision` take `"tf32"` or
+# `"ieee"`. Use the old names or the new ones: once a new one has been set, reading an old one may raise `RuntimeError`.
+#
+# This CPU has no TF32, and the setting changed no bit of a product. But the rounding can be imitated. How large is the
+# error of a matrix product in each of the ways?
 
 
 # %% given
@@ -288,9 +295,10 @@ def amp_dtypes(model: nn.Module, x: Tensor, dtype: torch.dtype) -> dict[str, tor
     """The dtype of what each layer gives in one call model(x) under autocast: {name: dtype}.
 
     The layers are the submodules without children, by their names in model.named_modules(). Each gives one tensor. One
-    that does not run is left out; one that runs several times counts with its last result. dtype: float16 or bfloat16.
-    The device of x says where autocast works. Afterwards the model is as it was: its parameters, its modes, and its
-    hooks, also where model(x) raises an error, which is passed on.
+    that does not run is left out; one that runs several times counts with its last result. A model without children is
+    a layer itself, with the name "". dtype: float16 or bfloat16. The device of x says where autocast works. Afterwards
+    the model is as it was: its parameters, its modes, and its hooks, also where model(x) raises an error, which is
+    passed on.
     """
     ### BEGIN SOLUTION
     found: dict[str, torch.dtype] = {}
@@ -317,79 +325,81 @@ def amp_dtypes(model: nn.Module, x: Tensor, dtype: torch.dtype) -> dict[str, tor
 torch.manual_seed(0)
 
 
-class Plus(nn.Module):
-    """The sum of two tensors."""
+class Called(nn.Module):
+    """A layer that somebody else computes."""
 
-    def forward(self, a, b):
-        return a + b
-
-
-class Twisted(nn.Module):
-    """A table, a residual connection, a layer that runs twice and one that never runs."""
-
-    def __init__(self):
+    def __init__(self, layer):
         super().__init__()
-        self.table = nn.Embedding(7, 4)
-        self.block = nn.Sequential(nn.Linear(4, 4), nn.Tanh())
-        self.plus = Plus()
-        self.same = nn.Identity()
-        self.unused = nn.Linear(2, 2)
-        self.out = nn.Conv1d(3, 2, 1)
+        self.layer = layer
+
+    def forward(self, *inputs):
+        return self.layer(*inputs)
+
+
+class Routed(nn.Module):
+    """Defines its parts in one order, and runs those of the route.
+
+    parts: pairs of a name and a layer to call, the weight of a linear layer, the name of an earlier part for that one
+    again, or a list of layers, which is a block. route: pairs of a name and the results that it takes, by number; x is
+    the first of all results.
+    """
+
+    def __init__(self, parts, route):
+        super().__init__()
+        for name, part in parts:
+            self.add_module(name, getattr(self, part) if isinstance(part, str) else made_of(part))
+        self.route = route
 
     def forward(self, x):
-        start = self.same(self.table(x))
-        inner = self.same(self.block(start))
-        return self.out(self.plus(start, inner))
+        results = [x]
+        for name, taken in self.route:
+            results.append(getattr(self, name)(*[results[n] for n in taken]))
+        return results[-1]
 
 
-class Refuses(nn.Module):
-    def forward(self, x):
-        raise KeyError("no")
+def made_of(part):
+    if isinstance(part, list):
+        return nn.Sequential(*map(made_of, part))
+    return linear_of(part) if isinstance(part, Tensor) else Called(part)
 
 
-def make_net(kind):
-    """A course model, always with the same weights."""
-    with torch.random.fork_rng(devices=[]):
-        torch.manual_seed(len(kind))
-        if kind == "small":
-            net = nn.Sequential(nn.Linear(5, 7), nn.ReLU(), nn.Linear(7, 3))
-        elif kind == "nested":
-            net = nn.Sequential(nn.Sequential(nn.Linear(6, 4), nn.Sigmoid()), nn.Dropout(0.5), nn.Linear(4, 2)).eval()
-        elif kind == "refuses":
-            net = nn.Sequential(nn.Linear(5, 7), Refuses())
-        else:
-            net = Twisted()
-    return net.to(here)
+def linear_of(weight, bias=None):
+    layer = nn.Linear(*weight.shape[::-1], bias=bias is not None).to(here)
+    layer.load_state_dict({"weight": weight} if bias is None else {"weight": weight, "bias": bias})
+    return layer
 
 
 @probes.probe
-def dtypes_seen(function, kind, x, dtype):
-    """What function(model, x, dtype) gives for a course model, and what it left behind."""
-    model = make_net(kind)
-    for module in model.modules():
-        module.register_forward_hook(lambda *_: None)  # of somebody else
-    before, modes = probes.state_of(model), [module.training for module in model.modules()]
-    error, found = "", None
+def dtypes_seen(function, parts, route, x, dtype, see="dtypes", training=()):
+    """What function(model, x, dtype) gives for such a model, or what it leaves there. No route: the first part alone.
+
+    A hook of somebody else is on each module. training: the names of the modules in training mode.
+    """
+    model = Routed(parts, route) if route else made_of(parts[0][1])
+    for name, module in model.named_modules():
+        module.training = name in training
+        module.register_forward_hook(lambda *_: None)
+    found, raised = {}, False
     try:
         found = function(model, x.to(here), dtype)
-    except KeyError:
-        error = "KeyError"
-    return {
-        "dtypes": found,
-        "error": error,
-        "hooks": [len(m._forward_hooks) + len(m._forward_pre_hooks) for m in model.modules()],
-        "modes": [module.training for module in model.modules()] == modes,
-        "changed": [name for name, t in probes.state_of(model).items() if not torch.equal(t, before[name])],
-        "parameters": [p.dtype for p in model.parameters()],
-        "autocast": torch.is_autocast_enabled(here.type),
-    }
+    except ArithmeticError:
+        raised = True
+    if see == "hooks":
+        of_all = nn.modules.module
+        counts = [len(module._forward_hooks) + len(module._forward_pre_hooks) for module in model.modules()]
+        return [raised, *counts, len(of_all._global_forward_hooks) + len(of_all._global_forward_pre_hooks)]
+    if see == "modes":
+        return [torch.is_autocast_enabled(here.type), *[module.training for module in model.modules()]]
+    return {name: t.cpu() for name, t in probes.state_of(model).items()} if see == "state" else found
 
 
 # %% check: amp_dtypes points=3
 with check("three layers, under bfloat16", weight=2, required=True):
-    got = dtypes_seen(amp_dtypes, "small", torch.linspace(-1, 1, 10).reshape(2, 5), torch.bfloat16)["dtypes"]
+    t = torch.linspace(-1, 1, 10).reshape(2, 5)
+    parts = [("0", torch.ones(7, 5)), ("1", lambda x: x.relu()), ("2", torch.ones(3, 7))]
+    route = [("0", [0]), ("1", [1]), ("2", [2])]
     explain(
-        got,
+        dtypes_seen(amp_dtypes, parts, route, t, torch.bfloat16),
         {"0": torch.bfloat16, "1": torch.bfloat16, "2": torch.bfloat16},
         {
             "these are the results without autocast": {"0": torch.float32, "1": torch.float32, "2": torch.float32},
@@ -400,6 +410,21 @@ with check("three layers, under bfloat16", weight=2, required=True):
         },
     )
 ### BEGIN HIDDEN TESTS
+
+
+def drawn_weight(*shape):
+    return torch.randn(shape, generator=torch.Generator().manual_seed(sum(shape)))
+
+
+def table(x):
+    return F.embedding(x, drawn_weight(7, 4).to(x.device))
+
+
+def chain(*layers):
+    """Parts with the names 0, 1, 2, and the route through them one after the other."""
+    return [(str(n), layer) for n, layer in enumerate(layers)], [(str(n), [n]) for n in range(len(layers))]
+
+
 with check(
     "a table, a sum, a layer that runs twice and one that never runs",
     weight=4,
@@ -407,27 +432,65 @@ with check(
     hint="What is float32 plus float16? When does your hook run, and what does it look at?",
 ):
     t = torch.tensor([[1, 0, 6], [2, 2, 3]])
-    for dtype in (torch.float16, torch.bfloat16):
-        got = dtypes_seen(amp_dtypes, "twisted", t, dtype)["dtypes"]
-        want = dict.fromkeys(("block.0", "block.1", "same", "out"), dtype)
-        assert_close(got, {**want, "table": torch.float32, "plus": torch.float32})
+    parts = [
+        ("f", lambda x: F.conv1d(x, drawn_weight(2, 3, 1).to(x.device))),
+        ("d", lambda x: x.clone()),
+        ("e", drawn_weight(2, 2)),
+        ("b", [drawn_weight(4, 4), lambda x: x.tanh()]),
+        ("a", table),
+        ("c", lambda x, y: x + y),
+    ]
+    for low in (torch.float16, torch.bfloat16):
+        route = [("a", [0]), ("d", [1]), ("b", [2]), ("d", [3]), ("c", [2, 4]), ("f", [5])]
+        got = dtypes_seen(amp_dtypes, parts, route, t, low)
+        assert_close(got, {**dict.fromkeys(("b.0", "b.1", "d", "f"), low), **dict.fromkeys("ac", torch.float32)})
+        route = [("a", [0]), ("b", [1]), ("d", [2]), ("c", [2, 1]), ("d", [4]), ("c", [2, 3])]
+        got = dtypes_seen(amp_dtypes, parts[::-1], route, t, low)
+        assert_close(got, {**dict.fromkeys(("b.0", "b.1", "c"), low), **dict.fromkeys("ad", torch.float32)})
 with check("layers inside layers, in float16", weight=2, required=True, hint="Is a layer with children in your dict?"):
-    t = torch.linspace(-1, 1, 18).reshape(3, 6)
-    got = dtypes_seen(amp_dtypes, "nested", t, torch.float16)["dtypes"]
-    assert_close(got, dict.fromkeys(("0.0", "0.1", "1", "2"), torch.float16))
-with check("no hook stays behind, and none of somebody else's goes", weight=2, hint="What does the handle remove?"):
-    t = torch.linspace(-1, 1, 10).reshape(2, 5)
-    got = dtypes_seen(amp_dtypes, "small", t, torch.float16)
-    assert_close(got["hooks"], [1] * 4, name="the number of hooks of each module, one of them somebody else's,")
-    got = dtypes_seen(amp_dtypes, "refuses", t, torch.float16)
-    assert got["error"] == "KeyError", "the model's KeyError was not passed on"
-    assert_close(got["hooks"], [1] * 3, name="the number of hooks of each module, one of them somebody else's,")
-with check("the model and autocast are as they were", guard=True):
-    t = torch.linspace(-1, 1, 18).reshape(3, 6)
-    got = dtypes_seen(amp_dtypes, "nested", t, torch.bfloat16)
-    assert got["modes"] and not got["changed"], "the model's modes or weights have changed"
-    assert set(got["parameters"]) == {torch.float32}, "not all parameters are float32 any more"
-    assert not got["autocast"], "autocast is still on"
+    rows = []
+
+    def widening(x):
+        rows.append(x.sum(1).tolist())
+        return x.float()
+
+    parts, route = chain([torch.ones(4, 6), lambda x: x.relu()], widening, drawn_weight(2, 4))
+    for n in (3, 0):
+        got = dtypes_seen(amp_dtypes, parts, route, torch.ones(n, 6), torch.float16)
+        assert_close(got, {**dict.fromkeys(("0.0", "0.1", "2"), torch.float16), "1": torch.float32})
+    assert rows == [[24.0] * 3, []], "the model did not run once with x"
+    parts = [("one", lambda x: x * 2.0), ("other", "one"), ("last", drawn_weight(2, 6))]
+    route = [("last", [0]), ("other", [1])]
+    got = dtypes_seen(amp_dtypes, parts, route, torch.ones(2, 6), torch.float16)
+    assert_close(got, dict.fromkeys(("one", "last"), torch.float16), name="your dict, where a layer has two names")
+with check("a model that is one layer", weight=1, hint="Which name has the model itself in named_modules()?"):
+    for low in (torch.bfloat16, torch.float16):
+        got = dtypes_seen(amp_dtypes, [("", drawn_weight(3, 5))], [], torch.ones(2, 5), low)
+        assert_close(got, {"": low})
+with check(
+    "no hook stays behind, and none of somebody else's goes",
+    weight=2,
+    observed=True,
+    hint="What does the handle remove?",
+):
+
+    def failing(x):
+        raise ArithmeticError("this layer always fails")
+
+    parts, route = chain(drawn_weight(4, 5), lambda x: x.relu(), drawn_weight(2, 4))
+    got = dtypes_seen(amp_dtypes, parts, route, torch.ones(2, 5), torch.float16, "hooks")
+    assert_close(got, [False, 1, 1, 1, 1, 0], name="an error, and the hooks of each module and of all modules")
+    parts, route = chain(drawn_weight(4, 5), failing)
+    got = dtypes_seen(amp_dtypes, parts, route, torch.ones(1, 5), torch.bfloat16, "hooks")
+    assert_close(got, [True, 1, 1, 1, 0], name="an error, and the hooks of each module and of all modules")
+with check("the model and autocast are as they were", guard=True, hint="What is left where model(x) raises an error?"):
+    for last in (lambda x: x.relu(), failing):
+        for modes in (["", "0", "1"], [], ["1"]):
+            parts, route = chain(drawn_weight(4, 5), last)
+            got = dtypes_seen(amp_dtypes, parts, route, torch.ones(3, 5), torch.bfloat16, "modes", modes)
+            assert_close(got, [False, *[name in modes for name in ("", "0", "1")]], name="autocast and the modes")
+        got = dtypes_seen(amp_dtypes, parts, route, torch.ones(3, 5), torch.float16, "state")
+        assert_close(got, {"0.weight": drawn_weight(4, 5)}, rtol=0, atol=0, name="the weights")
 ### END HIDDEN TESTS
 
 
@@ -495,7 +558,8 @@ def train_amp(
     batches: pairs x, y, on the model's device; there may be none. loss_of: loss_of(model(x), y) is the loss, a tensor
     without dimensions. It is to be computed under autocast as well. dtype: float16 or bfloat16. The loss is not scaled.
     The model's parameters are float32, and stay so. Gradients that it holds at the start do not count. Each step uses
-    the weights that the step before it left. The model's mode is not changed, and autocast is as before the call.
+    the weights that the step before it left. The model's mode is not changed. Autocast is off when train_amp is called,
+    and off again afterwards, also where the model or loss_of raises an error, which is passed on.
     """
     ### BEGIN SOLUTION
     losses = []
@@ -511,31 +575,10 @@ def train_amp(
 
 
 # %% given
-torch.manual_seed(0)
-
-
-class Seen(nn.Module):
-    """Hands its input on, and notes its dtype."""
-
-    def __init__(self):
-        super().__init__()
-        self.dtypes = []
-
-    def forward(self, x):
-        self.dtypes.append(x.dtype)
-        return x
-
-
-def make_regressor(kind):
-    """A course model in float32, always with the same weights. "difference" has two inputs, the others have four."""
-    if kind == "difference":  # the first input minus the second
-        net = nn.Linear(2, 1, bias=False)
-        net.weight.data = torch.tensor([[1.0, -1.0]])
-        return nn.Sequential(net).to(here)
-    with torch.random.fork_rng(devices=[]):
-        torch.manual_seed(7)
-        width = {"wide": 9, "narrow": 3}[kind]
-        return nn.Sequential(nn.Linear(4, width), nn.Tanh(), nn.Linear(width, 2)).to(here)
+def drawn(seed, *shapes):
+    """Weights of these shapes."""
+    generator = torch.Generator().manual_seed(seed)
+    return [torch.randn(shape, generator=generator) / 2 for shape in shapes]
 
 
 def regression(sizes, seed):
@@ -545,66 +588,81 @@ def regression(sizes, seed):
     return [(x, torch.stack([x[:, 0] * x[:, 1], x[:, 2] - 1], dim=1)) for x in xs]
 
 
-def lopsided_loss(out, y):
-    """A mean of squares, and a little for results that are large. float32 under autocast."""
-    return F.mse_loss(out, y) + 0.1 * out.float().mean()
+def model_of(start, head):
+    """A linear layer with these weights (its weight and its bias), and a head that somebody else computes."""
+    return nn.Sequential(linear_of(*start), Called(head))
+
+
+def weights_of(model):
+    return [parameter.detach().cpu().clone() for parameter in model.parameters()]
 
 
 @probes.probe
-def amp_trained(train, kind, batches, dtype, lr, momentum=0.0, used=False, factor=1.0):
-    """What train makes of a course model, and what it saw. used: it begins with gradients, in evaluation mode.
+def amp_trained(
+    train, start, head, batches, loss_of, dtype, lr, momentum=0.0, see="losses", before=None, training=True
+):
+    """The losses that train gives for such a model, the weights that it leaves, or its modes and autocast behind it.
 
-    factor: of the loss.
+    before: a number that is in all gradients at the start.
     """
-    model = make_regressor(kind)
+    model = model_of(start, head).train(training)
     optimizer = torch.optim.SGD(model.parameters(), lr=lr, momentum=momentum)
-    if used:
-        model.eval()
-        for parameter in model.parameters():
-            parameter.grad = torch.full_like(parameter, 3.0)
-    seen, inside = Seen(), []
-    model.append(seen)
-
-    def loss_of(out, y):
-        inside.append(torch.is_autocast_enabled(here.type))
-        return factor * lopsided_loss(out, y)
-
-    moved = [(x.to(here), y.to(here)) for x, y in batches]
-    losses = train(model, moved, optimizer, loss_of, dtype)
-    return {
-        "losses": losses,
-        "state": {name: t.cpu() for name, t in probes.state_of(model).items()},
-        "dtypes": seen.dtypes,
-        "inside": inside,
-        "after": torch.is_autocast_enabled(here.type),
-        "training": model.training,
-    }
+    for parameter in model.parameters():
+        parameter.grad = None if before is None else torch.full_like(parameter, before)
+    losses, raised = [], False
+    try:
+        losses = train(model, [(x.to(here), y.to(here)) for x, y in batches], optimizer, loss_of, dtype)
+    except ArithmeticError:
+        raised = True
+    if see == "modes":
+        return [raised, torch.is_autocast_enabled(here.type), *[module.training for module in model.modules()]]
+    return weights_of(model) if see == "weights" else losses
 
 
 # %% check: train_amp points=4
 with check("bfloat16 reaches the last layer, and the loss falls", weight=2, required=True):
-    t = regression([16] * 6, 1)
-    t = t * 4
-    got = amp_trained(train_amp, "wide", t, torch.bfloat16, 0.1)
-    assert isinstance(got["losses"], list) and len(got["losses"]) == len(t), "there is not one loss for each batch"
-    assert all(type(loss) is float for loss in got["losses"]), "not all losses are floats"
-    assert_close(got["dtypes"], [torch.bfloat16] * len(t), name="the dtypes of the results")
-    assert got["losses"][-1] < 0.7 * got["losses"][0], "the loss does not fall"
+    t = regression([16] * 6, 1) * 4
+    start, (w,) = drawn(1, (9, 4), (9,)), drawn(2, (9, 2))
+    head, losses = Seen(lambda x: torch.tanh(x) @ w.to(x)), []
+
+    def noted_loss(out, y):
+        loss = F.mse_loss(out, y)
+        losses.append(loss.item())
+        return loss
+
+    got = amp_trained(train_amp, start, head, t, noted_loss, torch.bfloat16, 0.1)
+    assert_close(got, losses, name="your list")
+    dtypes = [call.dtypes for call in head.calls]
+    assert dtypes == [(torch.bfloat16,)] * len(t), "what reaches the last layer is not bfloat16, once for each batch"
+    assert losses[-1] < 0.7 * losses[0], "the loss does not fall"
 ### BEGIN HIDDEN TESTS
 
 
-def amp_wanted(kind, batches, dtype, lr, momentum=0.0, factor=1.0):
-    """Losses and weights, as they should be."""
-    model, found = make_regressor(kind), []
-    sgd = torch.optim.SGD(model.parameters(), lr=lr, momentum=momentum)
+def head_of(width):
+    """A head with weights of its own."""
+    (w,) = drawn(100 + width, (width, 2))
+    return lambda x: torch.tanh(x) @ w.to(x)
+
+
+def lopsided_loss(out, y):
+    """A mean of squares, and a little for results that are large. float32 under autocast."""
+    return 0.7 * F.mse_loss(out, y) + 0.1 * out.float().mean()
+
+
+def steps_by_hand(see, start, head, batches, loss_of, dtype, lr, momentum=0.0):
+    """Losses or weights, as they should be."""
+    params, losses = [t.clone().to(here).requires_grad_() for t in start], []
+    buffers = [torch.zeros_like(p) for p in params]
     for x, y in batches:
-        sgd.zero_grad()
-        with torch.autocast(here.type, dtype=dtype):
-            loss = factor * lopsided_loss(model(x.to(here)), y.to(here))
-        loss.backward()
-        sgd.step()
-        found.append(loss.item())
-    return found, {name: t.cpu() for name, t in probes.state_of(model).items()}
+        with torch.autocast(here.type, dtype=dtype, enabled=dtype != torch.float32):
+            loss = loss_of(head(F.linear(x.to(here), *params)), y.to(here))
+        grads = torch.autograd.grad(loss, params)
+        buffers = [momentum * b + g for b, g in zip(buffers, grads, strict=True)]
+        with torch.no_grad():
+            for p, b in zip(params, buffers, strict=True):
+                p -= lr * b
+        losses.append(loss.item())
+    return losses if see == "losses" else [p.detach().cpu() for p in params]
 
 
 with check(
@@ -613,54 +671,65 @@ with check(
     required=True,
     hint="With which weights is the second step computed? Which dtype have the weights when you have finished?",
 ):
-    for kind, dtype, momentum, factor in (("wide", torch.float16, 0.9, 1.0), ("narrow", torch.bfloat16, 0.0, 0.7)):
-        t = regression([5, 8, 1, 6, 3], len(kind))
-        losses, weights = amp_wanted(kind, t, dtype, 0.2, momentum, factor)
-        got = amp_trained(train_amp, kind, t, dtype, 0.2, momentum, factor=factor)
-        first = [amp_wanted(kind, [pair], dtype, 0.2, factor=factor)[0][0] for pair in t]
+    for n, low, momentum in ((9, torch.float16, 0.9), (3, torch.bfloat16, 0.0), (5, torch.float16, 0.5)):
+        t = regression([5, 8, 1, 6, 3], n)
+        case = (drawn(n, (n, 4), (n,)), head_of(n), t, lopsided_loss, low, 0.2, momentum)
+        losses, weights = steps_by_hand("losses", *case), steps_by_hand("weights", *case)
+        first = [steps_by_hand("losses", *case[:2], [pair], *case[3:])[0] for pair in t]
         explain(
-            got["losses"],
+            amp_trained(train_amp, *case),
             losses,
             {"each loss was computed with the weights of the first step": first},
             rtol=3e-2,
             atol=2e-2,
         )
-        assert_close(got["state"], weights, rtol=2e-2, atol=1e-2, name="the weights")
+        got = amp_trained(train_amp, *case, see="weights")
+        assert_close(got, weights, rtol=2e-2, atol=1e-2, name="the weights")
 with check(
     "the format shows in the loss",
     weight=2,
     required=True,
-    hint="257 is not a number of bfloat16, nor 2049 one of float16. Is the whole forward pass in that format?",
+    hint="257 is not a number of bfloat16, nor 2051 one of float16. Is the whole forward pass in that format?",
 ):
-    for dtype, n in ((torch.bfloat16, 256.0), (torch.float16, 2048.0)):
+    for low, n, want in ((torch.bfloat16, 256.0, 9 / 7), (torch.float16, 2050.0, 1 / 7)):
         t = [(torch.tensor([[n + 1, n]]), torch.tensor([[3.0]]))]
-        got = amp_trained(train_amp, "difference", t, dtype, 1e-9)
-        explain(got["losses"], [9.0], {"this is the loss in float32": [4.1]}, rtol=1e-3)
-        assert_close(got["dtypes"], [dtype], name="the dtypes of the results")
+        case = ([torch.tensor([[1.0, -1.0]]), torch.zeros(1)], lambda x: x.clone(), t)
+        got = amp_trained(train_amp, *case, lambda out, y: F.mse_loss(out, y).double() / 7, low, 1e-9)
+        explain(got, [want], {"this is the loss in float32": [4 / 7]}, rtol=1e-9, atol=0)
 with check("small steps reach the weights", weight=2, hint="Which dtype have the weights when the step adds to them?"):
-    for kind, dtype in (("wide", torch.bfloat16), ("narrow", torch.float16)):
-        t = regression([5, 4, 6], 17)
-        _, weights = amp_wanted(kind, t, dtype, 1e-4)
-        got = amp_trained(train_amp, kind, t, dtype, 1e-4)
-        assert_close(got["state"], weights, rtol=0, atol=1e-5, name="the weights")
+    for n, low in ((8, torch.bfloat16), (3, torch.float16)):
+        case = (drawn(n, (n, 4), (n,)), head_of(n), regression([5, 4, 6], 17), lopsided_loss, low, 1e-4)
+        weights = steps_by_hand("weights", *case)
+        got = amp_trained(train_amp, *case, see="weights")
+        assert_close(got, weights, rtol=0, atol=1e-5, name="the weights")
 with check("the loss is computed under autocast", weight=1, hint="Where does your with block end?"):
-    got = amp_trained(train_amp, "narrow", regression([2, 3, 4], 4), torch.float16, 0.1)["inside"]
-    assert_close(got, [True, True, True], name="whether loss_of ran under autocast")
+    for n, low in ((3, torch.float16), (4, torch.bfloat16)):
+        seen = Seen(lopsided_loss)
+        amp_trained(train_amp, drawn(n, (n, 4), (n,)), head_of(n), regression([2, 3, 4], n), seen, low, 0.1)
+        calls = [(call.autocast, call.shapes[0][0]) for call in seen.calls]
+        assert calls == [(True, 2), (True, 3), (True, 4)], f"loss_of ran so (under autocast, samples): {calls}"
 with check(
     "gradients from before do not count",
     weight=2,
     hint="What is in .grad before the first step?",
 ):
-    for kind in ("wide", "narrow"):
-        t = regression([5, 3], 9)
-        losses, weights = amp_wanted(kind, t, torch.bfloat16, 0.1)
-        got = amp_trained(train_amp, kind, t, torch.bfloat16, 0.1, used=True)
-        assert_close(got["state"], weights, rtol=2e-2, atol=1e-2, name="the weights")
-with check("the mode, autocast, and no batch at all", guard=True):
-    got = amp_trained(train_amp, "narrow", regression([2], 1), torch.bfloat16, 0.1, used=True)
-    assert got["training"] is False, "the model's mode has changed"
-    assert got["after"] is False, "autocast is still on"
-    assert_close(amp_trained(train_amp, "narrow", [], torch.float16, 0.1)["losses"], [])
+    for n, before in ((9, 3.0), (3, -2.0)):
+        case = (drawn(n, (n, 4), (n,)), head_of(n), regression([5, 3], 9), lopsided_loss, torch.bfloat16, 0.1)
+        weights = steps_by_hand("weights", *case)
+        got = amp_trained(train_amp, *case, see="weights", before=before)
+        assert_close(got, weights, rtol=2e-2, atol=1e-2, name="the weights")
+with check("the mode, autocast, and no batch at all", guard=True, hint="What is left after an error in loss_of?"):
+
+    def failing(out, y):
+        raise ArithmeticError("this loss always fails")
+
+    for loss_of in (lopsided_loss, failing):
+        for training in (False, True):
+            case = (drawn(3, (3, 4), (3,)), head_of(3), regression([2, 1], 1), loss_of, torch.bfloat16, 0.1)
+            got = amp_trained(train_amp, *case, see="modes", training=training)
+            assert_close(got, [loss_of is failing, False] + [training] * 3, name="an error, autocast, and the modes")
+    case = (drawn(3, (3, 4), (3,)), head_of(3), [], lopsided_loss, torch.float16, 0.1)
+    assert_close(amp_trained(train_amp, *case), [])
 ### END HIDDEN TESTS
 
 
@@ -716,8 +785,8 @@ def underflow_fraction(
     autocast with dtype, float16 or bfloat16, and the loss is multiplied by scale before the backward pass. Of the
     elements that are not zero in the exact gradients of all parameters that require grad: how many are zero in the
     others? An element that is inf or nan is not zero. Where no exact element differs from zero, the share is 0.0.
-    x and y are on the model's device, and each parameter that requires grad takes part in the loss. The model's .grad
-    and its weights stay as they are.
+    x and y are on the model's device. At least one parameter requires grad, and each that does takes part in the loss.
+    Autocast is off at the call. The model's .grad (tensors or None) and its weights stay as they are.
     """
 
     ### BEGIN SOLUTION
@@ -734,6 +803,43 @@ def underflow_fraction(
 
 
 # %% given
+@probes.probe
+def underflow_of(function, start, trained, x, y, loss_of, dtype, scale, see="share", grads=(None,) * 4):
+    """What the function gives for two linear layers with a ReLU between them, or what it leaves there.
+
+    start: their weights and biases; trained: whether each of these requires grad; grads: the .grad of each.
+    """
+    model = nn.Sequential(linear_of(*start[:2]), nn.ReLU(), linear_of(*start[2:]))
+    for parameter, grad, needed in zip(model.parameters(), grads, trained, strict=True):
+        parameter.grad = None if grad is None else grad.to(here)
+        parameter.requires_grad_(needed)
+    share = function(model, x.to(here), y.to(here), loss_of, dtype, scale)
+    if see == "grads":
+        return [None if parameter.grad is None else parameter.grad.cpu() for parameter in model.parameters()]
+    if see == "modes":
+        return [torch.is_autocast_enabled(here.type), *[parameter.requires_grad for parameter in model.parameters()]]
+    return weights_of(model) if see == "weights" else share
+
+
+# %% check: underflow_fraction points=3
+with check("1e-7 in float16: all is lost without a scale, nothing with 65536", weight=2, required=True):
+    t, y = regression([9], 3)[0][0], torch.linspace(-1, 1, 27).reshape(9, 3)
+    start = drawn(1, (5, 4), (5,), (3, 5), (3,))
+    for scale, want in ((1.0, 1.0), (65536.0, 0.0)):
+        got = underflow_of(
+            underflow_fraction,
+            start,
+            [True] * 4,
+            t,
+            y,
+            lambda out, y: 1e-7 * F.mse_loss(out, y),
+            torch.float16,
+            scale,
+        )
+        assert_close(got, want)
+### BEGIN HIDDEN TESTS
+
+
 def faint_loss(out, y):
     """A mean of squares, times 1e-7: gradients as small as those of a large model."""
     return 1e-7 * F.mse_loss(out, y)
@@ -745,62 +851,29 @@ def mixed_loss(out, y):
     return (weights * F.mse_loss(out, y, reduction="none")).mean()
 
 
-def no_slope(out, y):
-    return 0 * out.sum()
+def units(width, off=0):
+    """The weights of two layers with so many hidden units, the first of which are always off."""
+    start = drawn(width, (width, 4), (width,), (3, width), (3,))
+    start[1][:off] = -1e4
+    return start
 
 
-def make_rectified(kind):
-    """Four inputs; three hidden units of "dead" are always off, and one layer of "frozen" is not trained."""
-    with torch.random.fork_rng(devices=[]):
-        torch.manual_seed(17)
-        width = 6 if kind == "dead" else 5
-        net = nn.Sequential(nn.Linear(4, width), nn.ReLU(), nn.Linear(width, 3)).to(here)
-    with torch.no_grad():
-        if kind == "dead":
-            net[0].bias[:3] = -1e4
-        elif kind == "frozen":
-            net[0].requires_grad_(False)
-    return net
-
-
-@probes.probe
-def underflow_of(function, kind, x, y, loss_of, dtype, scale):
-    """What the function gives for a course model, and what it did to the model."""
-    model = make_rectified(kind)
-    for parameter in model.parameters():
-        parameter.grad = torch.full_like(parameter, 3.0)
-    before = probes.state_of(model)
-    share = function(model, x.to(here), y.to(here), loss_of, dtype, scale)
-    return {
-        "share": share,
-        "same": all(torch.equal(t, before[name]) for name, t in probes.state_of(model).items()),
-        "grads": all(p.grad is not None and bool((p.grad == 3).all()) for p in model.parameters()),
-        "autocast": torch.is_autocast_enabled(here.type),
-    }
-
-
-# %% check: underflow_fraction points=3
-with check("1e-7 in float16: all is lost without a scale, nothing with 65536", weight=2, required=True):
-    t = regression([9], 3)[0][0]
-    want = torch.linspace(-1, 1, 27).reshape(9, 3)
-    assert_close(underflow_of(underflow_fraction, "plain", t, want, faint_loss, torch.float16, 1.0)["share"], 1.0)
-    got = underflow_of(underflow_fraction, "plain", t, want, faint_loss, torch.float16, 65536.0)["share"]
-    assert_close(got, 0.0)
-### BEGIN HIDDEN TESTS
-
-
-def share_lost(kind, x, y, loss_of, dtype, scale):
+def share_lost(start, trained, x, y, loss_of, dtype, scale):
     """The share that is wanted, the share of all zeros, and the share that is lost when float32 gradients are cast."""
-    model = make_rectified(kind)
-    params = [p for p in model.parameters() if p.requires_grad]
-    exact = torch.cat([g.flatten() for g in torch.autograd.grad(loss_of(model(x.to(here)), y.to(here)), params)])
-    with torch.autocast(here.type, dtype=dtype):
-        loss = loss_of(model(x.to(here)), y.to(here))
-    low = torch.cat([g.flatten() for g in torch.autograd.grad(loss * scale, params)])
+    params = [t.clone().to(here).requires_grad_(needed) for t, needed in zip(start, trained, strict=True)]
+
+    def gradients(factor, low):
+        with torch.autocast(here.type, dtype=dtype, enabled=low):
+            out = F.linear(F.relu(F.linear(x.to(here), *params[:2])), *params[2:])
+            loss = loss_of(out, y.to(here))
+        grads = torch.autograd.grad(loss * factor, [p for p in params if p.requires_grad])
+        return torch.cat([g.flatten() for g in grads])
+
+    exact, found = gradients(1.0, False), gradients(scale, True)
     there = exact != 0
     return (
-        (there & (low == 0)).sum().item() / there.sum().item(),
-        (low == 0).float().mean().item(),
+        (there & (found == 0)).sum().item() / there.sum().item(),
+        (found == 0).float().mean().item(),
         (there & ((exact * scale).to(dtype) == 0)).sum().item() / there.sum().item(),
     )
 
@@ -812,50 +885,74 @@ with check(
     hint="Where is the loss multiplied? Which elements do you count, and out of how many?",
 ):
     for n, seed, scale in ((6, 5, 1.0), (11, 6, 64.0), (4, 7, 4096.0)):
-        t = 40 * regression([n], seed)[0][0]
-        y = torch.randn(n, 3, generator=torch.Generator().manual_seed(seed))
-        want, _, cast = share_lost("plain", t, y, mixed_loss, torch.float16, scale)
+        (y,) = drawn(seed, (n, 3))
+        case = (units(n), [True] * 4, 40 * regression([n], seed)[0][0], y, mixed_loss, torch.float16, scale)
+        want, _, cast = share_lost(*case)
         explain(
-            underflow_of(underflow_fraction, "plain", t, y, mixed_loss, torch.float16, scale)["share"],
+            underflow_of(underflow_fraction, *case),
             want,
             {"small numbers are lost between the layers too, not only in the last cast": cast},
             atol=0.001,
         )
+    t, y = torch.linspace(1, 2, 12).reshape(3, 4), torch.zeros(3, 3)
+    start = [torch.ones(5, 4), torch.ones(5), torch.ones(3, 5), torch.ones(3)]
+    weights = torch.tensor([1.0, 1.0, 1e-12])
+    got = underflow_of(
+        underflow_fraction,
+        start,
+        [True] * 4,
+        t,
+        y,
+        lambda out, y: (weights.to(here) * (out - y).float().square()).mean(),
+        torch.float16,
+        1.0,
+    )
+    assert_close(got, 6 / 43, rtol=1e-9, atol=0)  # of the weights and biases, those of the third result
 with check(
     "units that are always off, and a layer that is frozen",
     weight=3,
     required=True,
     hint="Which elements are zero in float32 already? Which parameters count?",
 ):
-    for kind, scale in (("dead", 1.0), ("dead", 2.0**20), ("frozen", 128.0)):
-        t = regression([8], 11)[0][0]
-        y = torch.randn(8, 3, generator=torch.Generator().manual_seed(4))
-        want, zeros, _ = share_lost(kind, t, y, mixed_loss, torch.float16, scale)
+    for n, off, trained, scale in (
+        (6, 3, [True] * 4, 1.0),
+        (5, 0, [False, False, True, True], 128.0),
+        (7, 2, [True] * 4, 2.0**20),
+        (5, 0, [True, False, False, True], 16.0),
+    ):
+        (y,) = drawn(n, (8, 3))
+        case = (units(n, off), trained, regression([8], n)[0][0], y, mixed_loss, torch.float16, scale)
+        want, zeros, _ = share_lost(*case)
         explain(
-            underflow_of(underflow_fraction, kind, t, y, mixed_loss, torch.float16, scale)["share"],
+            underflow_of(underflow_fraction, *case),
             want,
-            {"an element that is zero in float32 was not lost": zeros if kind == "dead" else None},
+            {"an element that is zero in float32 was not lost": zeros if off else None},
             atol=0.001,
         )
 with check("bfloat16 loses nothing here", weight=2, hint="Which dtype do you give to autocast?"):
-    t = regression([5], 12)[0][0]
-    y = torch.randn(5, 3, generator=torch.Generator().manual_seed(5))
-    assert_close(underflow_of(underflow_fraction, "plain", t, y, faint_loss, torch.bfloat16, 1.0)["share"], 0.0)
-    assert_close(underflow_of(underflow_fraction, "plain", t, y, faint_loss, torch.bfloat16, 1e-35)["share"], 1.0)
+    (y,) = drawn(5, (5, 3))
+    for scale, want in ((1.0, 0.0), (1e-35, 1.0)):
+        case = (units(4), [True] * 4, regression([5], 12)[0][0], y, faint_loss, torch.bfloat16, scale)
+        assert_close(underflow_of(underflow_fraction, *case), want)
 with check("what overflows is not zero", weight=1, hint="Is nan == 0? Which elements do you count as lost?"):
-    t = regression([7], 14)[0][0]
-    y = torch.randn(7, 3, generator=torch.Generator().manual_seed(6))
-    assert_close(underflow_of(underflow_fraction, "plain", t, y, faint_loss, torch.float16, 2.0**60)["share"], 0.0)
+    (y,) = drawn(6, (7, 3))
+    case = (units(5), [True] * 4, regression([7], 14)[0][0], y, faint_loss, torch.float16, 2.0**60)
+    assert_close(underflow_of(underflow_fraction, *case), 0.0)
 with check("a loss without slope", weight=1, hint="What is 0 / 0?"):
-    t = torch.ones(2, 4)
-    y = torch.zeros(2, 3)
-    got = underflow_of(underflow_fraction, "frozen", t, y, no_slope, torch.float16, 1.0)["share"]
-    assert_close(got, 0.0)
+    for trained in ([False, False, True, True], [True] * 4):
+        case = (units(5), trained, torch.ones(2, 4), torch.zeros(2, 3), lambda out, y: 0 * out.sum())
+        assert_close(underflow_of(underflow_fraction, *case, torch.float16, 1.0), 0.0)
 with check("the model keeps its .grad and its weights", guard=True, hint="Which call writes to .grad?"):
-    t = regression([3], 13)[0][0]
-    got = underflow_of(underflow_fraction, "plain", t, torch.zeros(3, 3), faint_loss, torch.float16, 8.0)
-    assert got["same"] and got["grads"], "the weights or the .grad of the model have changed"
-    assert not got["autocast"], "autocast is still on"
+    for grads in ([*drawn(1, (4, 4), (4,), (3, 4), (3,))], [None] * 4, [None, torch.ones(4), None, None]):
+        case = (units(4), [True, True, grads[0] is None, True], regression([3], 13)[0][0], torch.zeros(3, 3))
+        case = (*case, faint_loss, torch.float16, 8.0)
+        want = [None if g is None else g.clone() for g in grads]
+        got = underflow_of(underflow_fraction, *case, see="grads", grads=grads)
+        assert_close(got, want, rtol=0, atol=0, name=".grad")
+        got = underflow_of(underflow_fraction, *case, see="weights", grads=grads)
+        assert_close(got, units(4), rtol=0, atol=0, name="the weights")
+        got = underflow_of(underflow_fraction, *case, see="modes", grads=grads)
+        assert_close(got, [False, *case[1]], name="autocast, and which parameters require grad")
 ### END HIDDEN TESTS
 
 
@@ -942,8 +1039,8 @@ class MyScaler:
     def unscale_(self, optimizer: torch.optim.Optimizer) -> None:
         """Divide the .grad of all the optimizer's parameters by the scale, in place, and note if all are finite.
 
-        A parameter whose .grad is None is passed over. Raises RuntimeError if it was called since the last update, or
-        if step was.
+        A parameter whose .grad is None is passed over; where all are None, all are finite. Raises RuntimeError if it
+        was called since the last update, or if step was.
         """
         ### BEGIN SOLUTION
         if self.stage != "ready":
@@ -992,40 +1089,37 @@ class MyScaler:
 
 
 # %% given
-def torch_scaler(init_scale, growth_interval, **settings):
-    """PyTorch's own."""
-    return torch.amp.GradScaler(here.type, init_scale=init_scale, growth_interval=growth_interval, **settings)
-
-
 @probes.probe
-def scaled_steps(make, starts, slopes, lr, momentum, early, *settings, **more):
-    """Steps of SGD with the scaler that make(...) gives. The loss is the sum of each parameter times its slope.
+def scaled_steps(make, runs, see="scale"):
+    """Steps of SGD in several runs by turns, each with a scaler that make(...) gives, and what is there after each.
 
-    slopes: for each step, one tensor or None for each parameter. early: the steps in which unscale_ is called first.
-    Returns for each step the scale after it, the parameters, their momenta, and after an early unscale_ their .grad.
+    A run: the scaler's settings; the parameters at first; for each step, one slope or None for each parameter; the
+    momentum; the steps in which unscale_ is called first. The loss is the sum of each parameter times its slope.
+    Returns for each run a list of scales, of parameters, of their momenta, or of gradients behind an early unscale_.
     """
-    scaler = make(*settings, **more)
-    parameters = [nn.Parameter(t.clone().to(here)) for t in starts]
-    groups = [{"params": [p]} for p in parameters]
-    sgd, seen = torch.optim.SGD(groups, lr=lr, momentum=momentum), []
-    for n, row in enumerate(slopes):
-        sgd.zero_grad()
-        loss = sum((p * s.to(here)).sum() for p, s in zip(parameters, row, strict=True) if s is not None)
-        scaler.scale(loss).backward()
-        if n in early:
-            scaler.unscale_(sgd)
-        grads = [None if p.grad is None else p.grad.cpu().clone() for p in parameters] if n in early else []
-        scaler.step(sgd)
-        scaler.update()
-        momenta = [sgd.state[p].get("momentum_buffer") for p in parameters]
-        seen.append(
-            {
-                "scale": scaler.get_scale(),
-                "parameters": [p.detach().cpu().clone() for p in parameters],
-                "momenta": [None if m is None else m.cpu().clone() for m in momenta],
-                "grads": grads,
-            }
-        )
+    begun, seen = [], [[] for _ in runs]
+    for settings, starts, slopes, momentum, early in runs:
+        parameters = [nn.Parameter(t.clone().to(here)) for t in starts]
+        sgd = torch.optim.SGD([{"params": [p]} for p in parameters], lr=0.1, momentum=momentum)
+        begun.append((make(**settings), parameters, sgd, slopes, early))
+    for n in range(max(len(run[2]) for run in runs)):
+        for rows, (scaler, parameters, sgd, slopes, early) in zip(seen, begun, strict=True):
+            if n >= len(slopes):
+                continue
+            sgd.zero_grad()
+            terms = [(p * s.to(here)).sum() for p, s in zip(parameters, slopes[n], strict=True) if s is not None]
+            if terms:
+                scaler.scale(torch.stack(terms).sum()).backward()
+            grads = [p.grad for p in parameters]
+            if n in early:
+                scaler.unscale_(sgd)
+            found = {"grads": [None if g is None else g.cpu().clone() for g in grads]}
+            scaler.step(sgd)
+            scaler.update()
+            found["scale"], found["parameters"] = scaler.get_scale(), [p.detach().cpu().clone() for p in parameters]
+            buffers = [sgd.state[p].get("momentum_buffer") for p in parameters]
+            found["momenta"] = [None if b is None else b.cpu().clone() for b in buffers]
+            rows.append(found[see])
     return seen
 
 
@@ -1056,76 +1150,112 @@ def noise(seed, shapes, steps, bad=()):
 # %% check: MyScaler points=5
 with check("seven steps, one with inf and one with nan: the scale after each", weight=2, required=True):
     t = noise(1, [(2,)], 7, [(2, 0, math.inf), (4, 0, math.nan)])
-    got = scaled_steps(MyScaler, [torch.zeros(2)], t, 0.1, 0.0, [], 4.0, 2)
     explain(
-        [row["scale"] for row in got],
-        [4.0, 8.0, 4.0, 4.0, 2.0, 2.0, 4.0],
+        scaled_steps(MyScaler, [({"init_scale": 4.0, "growth_interval": 2}, [torch.zeros(2)], t, 0.0, [])]),
+        [[4.0, 8.0, 4.0, 4.0, 2.0, 2.0, 4.0]],
         {
-            "the good steps are to be in a row: count anew after a skip": [
-                4.0,
-                8.0,
-                4.0,
-                4.0,
-                2.0,
-                4.0,
-                4.0,
-            ],
-            "nan is not finite either": [4.0, 8.0, 4.0, 4.0, 8.0, 8.0, 16.0],
-            "after growth_interval good steps the scale grows": [4.0, 4.0, 2.0, 2.0, 1.0, 1.0, 1.0],
+            "the good steps are to be in a row: count anew after a skip": [[4.0, 8.0, 4.0, 4.0, 2.0, 4.0, 4.0]],
+            "nan is not finite either": [[4.0, 8.0, 4.0, 4.0, 8.0, 8.0, 16.0]],
+            "after growth_interval good steps the scale grows": [[4.0, 4.0, 2.0, 2.0, 1.0, 1.0, 1.0]],
         },
     )
 ### BEGIN HIDDEN TESTS
+
+
+def runs_by_hand(runs, see):
+    """What scaled_steps is to give. The slopes are the gradients."""
+    return [list(steps_of_run(*run, see)) for run in runs]
+
+
+def steps_of_run(settings, starts, slopes, momentum, early, see):
+    scale, good, now = settings["init_scale"], 0, {"parameters": starts, "momenta": [None] * len(starts)}
+    for row in slopes:
+        if all(g is None or bool(g.isfinite().all()) for g in row):
+            pairs = list(zip(now["momenta"], row, strict=True))
+            moved = [b if g is None else g if b is None else momentum * b + g for b, g in pairs]
+            steps = zip(now["parameters"], moved, row, strict=True)
+            now["parameters"] = [p if g is None else p - 0.1 * b for p, b, g in steps]
+            now["momenta"] = moved if momentum else now["momenta"]
+            good += 1
+            if good == settings["growth_interval"]:
+                scale, good = scale * settings.get("growth_factor", 2.0), 0
+        else:
+            scale, good = scale * settings.get("backoff_factor", 0.5), 0
+        yield {**now, "scale": scale, "grads": row}[see]
+
+
+def run_of(seed, shapes, steps, bad, interval, momentum=0.0, early=(), first=16.0):
+    starts = noise(seed + 9, shapes, 1)[0]
+    settings = {"init_scale": first, "growth_interval": interval}
+    return settings, starts, noise(seed, shapes, steps, bad), momentum, list(early)
+
+
 with check(
     "scales and parameters of twenty steps are those of GradScaler",
     weight=4,
     required=True,
     hint="By what are the gradients divided, and how often? What moves in a step that is skipped?",
 ):
-    for seed, shapes, interval, momentum, early in (
-        (2, [(3,), (2, 2)], 3, 0.9, (1, 4, 7, 8)),
-        (3, [(4,)], 1, 0.0, ()),
-        (4, [(), (5,), (1,)], 4, 0.5, range(20)),
-    ):
-        bad = [(5, len(shapes) - 1, math.inf), (6, 0, -math.inf), (11, 0, math.nan), (12, len(shapes) - 1, math.nan)]
-        t = noise(seed, shapes, 20, bad)
-        starts = [row[0] for row in zip(*noise(seed + 9, shapes, 1), strict=True)]
-        want = scaled_steps(torch_scaler, starts, t, 0.1, momentum, early, 16.0, interval)
-        got = scaled_steps(MyScaler, starts, t, 0.1, momentum, early, 16.0, interval)
-        assert_close([r["scale"] for r in got], [r["scale"] for r in want], name="the scales")
-        assert_close([r["parameters"] for r in got], [r["parameters"] for r in want], name="the parameters")
+    t = [
+        run_of(
+            seed, shapes, 20, [(5, last, math.inf), (6, 0, -math.inf), (11, 0, math.nan), (12, last, math.nan)], *rest
+        )
+        for seed, shapes, last, *rest in (
+            (2, [(3,), (2, 2)], 1, 3, 0.9, (1, 4, 7, 8)),
+            (3, [(4,)], 0, 1, 0.0, ()),
+            (4, [(), (5,), (0,), (1,)], 3, 4, 0.5, range(20)),
+        )
+    ]
+    for see in ("scale", "parameters"):
+        want = runs_by_hand(t, see)
+        assert_close(scaled_steps(MyScaler, t, see), want, name=f"{see} of three scalers by turns")
 with check("a skipped step leaves the momentum too", weight=2, hint="What does optimizer.step() do with zeros?"):
-    t = noise(5, [(3,), (2,)], 6, [(2, 1, math.inf), (3, 0, math.nan)])
-    starts = [torch.ones(3), torch.zeros(2)]
-    want = scaled_steps(torch_scaler, starts, t, 0.2, 0.9, (2,), 64.0, 50)
-    got = scaled_steps(MyScaler, starts, t, 0.2, 0.9, (2,), 64.0, 50)
-    assert_close([r["momenta"] for r in got], [r["momenta"] for r in want], name="the momenta")
-    assert_close(got[3]["parameters"], want[1]["parameters"], name="the parameters after two skipped steps")
+    t = [
+        run_of(5, [(3,), (2,)], 6, [(2, 1, math.inf), (3, 0, math.nan)], 50, 0.9, (2,), 64.0),
+        run_of(6, [(4,), (2, 2)], 5, [(1, 0, math.nan), (3, 1, -math.inf)], 50, 0.5, (), 8.0),
+    ]
+    for see in ("momenta", "parameters"):
+        want = runs_by_hand(t, see)
+        assert_close(scaled_steps(MyScaler, t, see), want, name=see)
 with check(
     "one element of one parameter is enough, and the scale is halved once",
     weight=2,
     hint="What do you do for each parameter, and what once for all?",
 ):
-    for bad in ([(1, 0, math.inf)], [(1, 0, math.nan), (1, 1, math.inf), (1, 2, -math.inf)]):
-        t = noise(6, [(4,), (3, 2), (1,)], 3, bad)
-        got = scaled_steps(MyScaler, [torch.zeros(4), torch.zeros(3, 2), torch.zeros(1)], t, 0.1, 0.0, [], 32.0, 9)
-        assert_close([row["scale"] for row in got], [32.0, 16.0, 16.0], name="the scales")
-with check("unscale_ leaves the gradients of the loss", weight=2, hint="By what is .grad to be divided?"):
-    t = noise(7, [(3,), (2,)], 4, [(1, 0, math.inf)])
-    t[2][1] = None
-    got = scaled_steps(MyScaler, [torch.zeros(3), torch.ones(2)], t, 0.1, 0.0, range(4), 1024.0, 2)
-    for row, slopes in zip(got, t, strict=True):
-        assert_close(row["grads"], slopes, name=".grad after unscale_")
+    shapes = [(4,), (3, 2), (1,)]
+    t = [
+        run_of(6, shapes, 3, [(1, 0, math.inf)], 9, first=32.0),
+        run_of(7, shapes, 3, [(1, 0, math.nan), (1, 1, math.inf), (1, 2, -math.inf)], 9, first=32.0),
+        run_of(8, shapes, 3, [(1, 0, 1e30)], 9, first=32.0),
+    ]
+    got = scaled_steps(MyScaler, t)
+    assert_close(got, [[32.0, 16.0, 16.0], [32.0, 16.0, 16.0], [32.0, 32.0, 32.0]], name="the scales")
+with check("unscale_ leaves the gradients of the loss", weight=2, hint="By what is .grad to be divided, and in place?"):
+    t = [run_of(7, [(3,), (2,)], 4, [(1, 0, math.inf)], 2, early=range(4), first=1024.0)]
+    t[0][2][2][1] = None
+    want = runs_by_hand(t, "grads")
+    assert_close(scaled_steps(MyScaler, t, "grads"), want, name="what .grad was before unscale_, after it")
+with check("steps without any gradient", weight=1, hint="What does your unscale_ do where every .grad is None?"):
+    t = [run_of(seed, [(3,), (2,)], 5, [(3, 1, math.inf)], 2, early=(0, 1)) for seed in (8, 9)]
+    t[0][2][1] = t[1][2][0] = t[1][2][2] = [None, None]
+    for see in ("scale", "parameters"):
+        want = runs_by_hand(t, see)
+        assert_close(scaled_steps(MyScaler, t, see), want, name=see)
 with check("other factors", weight=1, hint="Which numbers do you multiply by in update?"):
-    t = noise(8, [(2,)], 6, [(1, 0, math.inf), (2, 0, math.inf)])
-    got = scaled_steps(MyScaler, [torch.zeros(2)], t, 0.1, 0.0, [], 100.0, 2, growth_factor=4.0, backoff_factor=0.25)
-    assert_close([row["scale"] for row in got], [100.0, 25.0, 6.25, 6.25, 25.0, 25.0], name="the scales")
+    t = [run_of(8, [(2,)], 6, [(1, 0, math.inf), (2, 0, math.inf)], 2, first=100.0) for _ in range(2)]
+    t[0][0].update({"growth_factor": 4.0, "backoff_factor": 0.25})
+    t[1][0].update({"growth_factor": 8.0})
+    got = scaled_steps(MyScaler, t)
+    want = [[100.0, 25.0, 6.25, 6.25, 25.0, 25.0], [100.0, 50.0, 25.0, 25.0, 200.0, 200.0]]
+    assert_close(got, want, name="the scales")
 with check("calls in a wrong order", weight=2, hint="Which calls are refused until the next update?"):
-    for t in (
-        ["unscale_", "unscale_", "step", "update", "unscale_"],
-        ["step", "step", "update", "step"],
-        ["step", "unscale_", "update", "unscale_", "step", "step"],
+    for t, refused in (
+        (["unscale_", "unscale_", "step", "update", "unscale_"], [1]),
+        (["step", "step", "update", "step"], [1]),
+        (["step", "unscale_", "update", "unscale_", "step", "step"], [1, 5]),
     ):
-        assert_close(orders(MyScaler, t), orders(torch_scaler, t), name="whether RuntimeError was raised")
+        want = [n in refused for n in range(len(t))]
+        assert_close(orders(MyScaler, t), want, name="whether RuntimeError was raised")
 with check("scale multiplies a tensor, and two scalers know nothing of each other", guard=True):
     one, two = MyScaler(8.0, 2), MyScaler(32.0, 2)
     t = torch.tensor([0.5, -3.0])
@@ -1137,9 +1267,10 @@ with check("scale multiplies a tensor, and two scalers know nothing of each othe
 
 
 # %% [markdown]
-# PyTorch's own scaler keeps its scale on the GPU. It still has to ask the GPU in each step if something was found. It
-# also has `state_dict()`: scale and count belong into a checkpoint, beside the model and the optimizer. Start again at
-# 65536 instead, and some batches may be lost until the scale is found once more.
+# PyTorch's own scaler keeps its scale on the GPU. It still has to ask the GPU in each step if something was found,
+# unless the optimizer was made with `fused=True`: then the step's kernel looks by itself, and the CPU does not wait. A
+# scaler also has `state_dict()`: scale and count belong into a checkpoint, beside the model and the optimizer. Start
+# again at 65536 instead, and some batches may be lost until the scale is found once more.
 #
 # ## The whole step
 #
@@ -1231,8 +1362,9 @@ def amp_step(
     x, y: on the model's device. optimizer: of all the model's parameters. scaler: as its last update left it.
     The loss is loss_of(model(x), y), under autocast with dtype, float16 or bfloat16.
     The gradients of all parameters together are clipped to a norm of at most clip, as nn.utils.clip_grad_norm_ does.
-    Gradients from before do not count. The scaler may be switched off (enabled=False): the step is then an ordinary
-    one, clipped too. Where a gradient is inf or nan, an enabled scaler skips the step.
+    Gradients from before do not count. A parameter that takes no part in the loss stays as it is.
+    The scaler may be switched off (enabled=False): the step is then an ordinary one, clipped too, and always taken.
+    Where a gradient is inf or nan, an enabled scaler skips the step. Autocast is off at the call, and off afterwards.
     Returns the norm of the gradients of the loss, before clipping, as a float. After a skipped step it is inf or nan.
     """
     ### BEGIN SOLUTION
@@ -1250,74 +1382,96 @@ def amp_step(
 
 # %% given
 @probes.probe
-def amp_stepped(step, kind, batches, loss_of, dtype, clip, lr, momentum=0.0, enabled=True, init_scale=1024.0, every=3):
-    """step on each batch in turn, with a GradScaler that grows after `every` good steps: what is there after each."""
-    model, seen = make_regressor(kind), []
-    scaler = torch.amp.GradScaler(here.type, init_scale=init_scale, growth_interval=every, enabled=enabled)
+def amp_stepped(step, start, head, batches, loss_of, dtype, clip, lr, momentum, scale, every, see="norm", more=()):
+    """step on each batch in turn, and what is there after each: the norm, the scale, the weights, the momenta.
+
+    Or the length of the step, whether the norm is finite, or whether autocast is on. scale: the first one of a scaler
+    that doubles it after `every` good steps; None switches the scaler off. more: parameters that take no part.
+    """
+    model, seen = model_of(start, head), []
+    for n, value in enumerate(more):
+        model.register_parameter(f"more{n}", nn.Parameter(value.to(here)))
+    scaler = torch.amp.GradScaler(here.type, init_scale=scale or 1.0, growth_interval=every, enabled=scale is not None)
     sgd = torch.optim.SGD(model.parameters(), lr=lr, momentum=momentum)
     for parameter in model.parameters():
         parameter.grad = torch.full_like(parameter, 3e4)  # of somebody else
     for x, y in batches:
+        before = torch.cat([t.flatten() for t in weights_of(model)])
         norm = step(model, sgd, scaler, x.to(here), y.to(here), loss_of, dtype, clip)
-        momenta = [sgd.state[p].get("momentum_buffer") for p in model.parameters()]
-        seen.append(
-            {
-                "norm": norm,
-                "scale": scaler.get_scale(),
-                "state": {name: t.cpu() for name, t in probes.state_of(model).items()},
-                "momenta": [None if m is None else m.cpu().clone() for m in momenta],
-                "autocast": torch.is_autocast_enabled(here.type),
-            }
-        )
+        after = weights_of(model)
+        buffers = [sgd.state[p].get("momentum_buffer") for p in model[0].parameters()]
+        record = {"norm": norm, "scale": scaler.get_scale(), "weights": after, "finite": math.isfinite(norm)}
+        record["momenta"] = [None if b is None else b.cpu().clone() for b in buffers]
+        record["length"] = (torch.cat([t.flatten() for t in after]) - before).norm().item()
+        record["autocast"] = torch.is_autocast_enabled(here.type)
+        seen.append(record[see])
     return seen
 
 
 # %% check: amp_step points=4
 with check("a step is not longer than lr times clip, and not much shorter", weight=2, required=True):
-    t = regression([6], 21)
-    got = amp_stepped(amp_step, "wide", t, F.mse_loss, torch.float16, 0.01, 1.0)[0]
-    start = {name: p.detach().cpu() for name, p in make_regressor("wide").named_parameters()}
-    moved = math.sqrt(sum((got["state"][name] - p).square().sum().item() for name, p in start.items()))
+    t, (w,) = regression([6], 21), drawn(2, (9, 2))
     explain(
-        moved,
-        0.01,
-        {"the scaled gradients were clipped, and then divided by the scale": 0.01 / 1024},
+        amp_stepped(
+            amp_step,
+            drawn(1, (9, 4), (9,)),
+            lambda x: torch.tanh(x) @ w.to(x),
+            t,
+            F.mse_loss,
+            torch.float16,
+            0.01,
+            1.0,
+            0.0,
+            1024.0,
+            3,
+            "length",
+        ),
+        [0.01],
+        {"the scaled gradients were clipped, and then divided by the scale": [0.01 / 1024]},
         rtol=0.01,
         atol=1e-6,
     )
 ### BEGIN HIDDEN TESTS
 
 
-def amp_expected(kind, batches, loss_of, dtype, clip, lr, momentum=0.0, enabled=True, init_scale=1024.0, every=3):
-    """Norms, scales, states and momenta, by hand: without a GradScaler."""
-    model, seen = make_regressor(kind), []
-    params = list(model.parameters())
-    momenta, scale, good = [None] * len(params), init_scale if enabled else 1.0, 0
+def tanh_head(width):
+    """A head with weights of its own."""
+    (w,) = drawn(200 + width, (width, 2))
+    return lambda x: torch.tanh(x) @ w.to(x)
+
+
+def uneven_loss(out, y):
+    """A mean of squares, and a little for results that are large. float32 under autocast."""
+    return F.mse_loss(out, y) + 0.1 * out.float().mean()
+
+
+def amp_expected(see, start, head, batches, loss_of, dtype, clip, lr, momentum, scale, every):
+    """Norms, scales, weights or momenta, by hand: without a GradScaler."""
+    params, seen = [t.clone().to(here).requires_grad_() for t in start], []
+    momenta, factor, good = [torch.zeros_like(p) for p in params], scale or 1.0, 0
     for x, y in batches:
-        with torch.autocast(here.type, dtype=dtype):
-            loss = loss_of(model(x.to(here)), y.to(here))
-        grads = [g / scale for g in torch.autograd.grad(loss * scale, params)]
+        with torch.autocast(here.type, dtype=dtype, enabled=dtype != torch.float32):
+            loss = loss_of(head(F.linear(x.to(here), *params)), y.to(here))
+        grads = [g / factor for g in torch.autograd.grad(loss * factor, params)]
         norm = torch.stack([g.square().sum() for g in grads]).sum().sqrt().item()
-        if math.isfinite(norm):
+        if math.isfinite(norm) or scale is None:
             part = min(1.0, clip / (norm + 1e-6))
-            momenta = [part * g if m is None else momentum * m + part * g for m, g in zip(momenta, grads, strict=True)]
+            momenta = [momentum * m + part * g for m, g in zip(momenta, grads, strict=True)]
             with torch.no_grad():
                 for p, m in zip(params, momenta, strict=True):
                     p -= lr * m
             good += 1
-            if enabled and good == every:
-                scale, good = 2 * scale, 0
+            if scale and good == every:
+                factor, good = 2 * factor, 0
         else:
-            scale, good = scale / 2, 0
-        seen.append(
-            {
-                "norm": norm,
-                "scale": scale,
-                "state": {name: t.cpu() for name, t in probes.state_of(model).items()},
-                "momenta": [None if m is None else m.cpu().clone() for m in momenta],
-            }
-        )
+            factor, good = factor / 2, 0
+        record = {"norm": norm, "scale": factor, "weights": [p.detach().cpu().clone() for p in params]}
+        seen.append((record | {"momenta": [m.cpu() for m in momenta], "finite": math.isfinite(norm)})[see])
     return seen
+
+
+def amp_case(n, sizes, seed, *rest):
+    return drawn(n, (n, 4), (n,)), tanh_head(n), regression(sizes, seed), *rest
 
 
 with check(
@@ -1326,81 +1480,94 @@ with check(
     required=True,
     hint="Is the norm that you return the one before clipping, and of which gradients?",
 ):
-    for kind, dtype, clip, lr in (("wide", torch.float16, 0.3, 0.5), ("narrow", torch.bfloat16, 50.0, 0.05)):
-        t = regression([4, 7, 1, 5, 6, 3], len(kind) + 20)
-        want = amp_expected(kind, t, lopsided_loss, dtype, clip, lr, 0.9)
-        got = amp_stepped(amp_step, kind, t, lopsided_loss, dtype, clip, lr, 0.9)
-        norms = [r["norm"] for r in want]
+    for n, low, clip, lr in ((9, torch.float16, 0.3, 0.5), (3, torch.bfloat16, 50.0, 0.05)):
+        case = amp_case(n, [4, 7, 1, 5, 6, 3], n, uneven_loss, low, clip, lr, 0.9, 1024.0, 3)
+        norms, scales = amp_expected("norm", *case), [1024.0, *amp_expected("scale", *case)][:-1]
+        weights = amp_expected("weights", *case)
         explain(
-            [r["norm"] for r in got],
+            amp_stepped(amp_step, *case),
             norms,
             {
-                "these are the norms of the scaled gradients": [
-                    n * s for n, s in zip(norms, [1024.0, *[r["scale"] for r in want]], strict=False)
-                ],
-                "these are the norms after clipping": [min(n, clip) for n in norms],
+                "these are the norms of the scaled gradients": [n * s for n, s in zip(norms, scales, strict=True)],
+                "these are the norms after clipping": [min(norm, clip) for norm in norms],
             },
             rtol=2e-2,
         )
-        assert_close([r["state"] for r in got], [r["state"] for r in want], rtol=2e-2, atol=1e-2, name="the weights")
+        got = amp_stepped(amp_step, *case, see="weights")
+        assert_close(got, weights, rtol=2e-2, atol=1e-2, name="the weights")
 with check(
     "the format shows in the norm",
     weight=2,
     required=True,
-    hint="257 is not a number of bfloat16, nor 2049 one of float16. Is the whole forward pass in that format?",
+    hint="257 is not a number of bfloat16, nor 2051 one of float16. Is the whole forward pass in that format?",
 ):
-    for dtype, n in ((torch.bfloat16, 256.0), (torch.float16, 2048.0)):
+    for low, n in ((torch.bfloat16, 256.0), (torch.float16, 2050.0)):
         t = [(torch.tensor([[n + 1, n]]), torch.tensor([[3.0]]))]
-        got = amp_stepped(amp_step, "difference", t, F.mse_loss, dtype, 1.0, 1e-3, init_scale=2.0)[0]["norm"]
-        low, high = 6 * n * math.sqrt(2), 4 * math.hypot(n, n + 1)
-        explain(got, low, {"this is the norm in float32": high}, rtol=1e-2)
+        case = ([torch.tensor([[1.0, -1.0]]), torch.zeros(1)], lambda x: x.clone(), t, F.mse_loss)
+        rest = (1.0, 1e-3, 0.0, 2.0, 3)
+        want, plain = (amp_expected("norm", *case, each, *rest) for each in (low, torch.float32))
+        got = amp_stepped(amp_step, *case, low, *rest)
+        explain(got, want, {"this is the norm in float32": plain}, rtol=1e-2)
 with check("the scale after each step", weight=2, required=True, hint="Who tells the scaler that the step is over?"):
-    for dtype, init_scale, every in ((torch.float16, 1024.0, 3), (torch.bfloat16, 64.0, 2)):
-        t = regression([4, 2, 3, 5, 4], 31)
-        want = amp_expected("narrow", t, F.mse_loss, dtype, 1.0, 0.1, 0.0, True, init_scale, every)
-        got = amp_stepped(amp_step, "narrow", t, F.mse_loss, dtype, 1.0, 0.1, 0.0, True, init_scale, every)
-        assert_close([r["scale"] for r in got], [r["scale"] for r in want], name="the scales")
+    for low, scale, every in ((torch.float16, 1024.0, 3), (torch.bfloat16, 64.0, 2)):
+        case = amp_case(3, [4, 2, 3, 5, 4], 31, F.mse_loss, low, 1.0, 0.1, 0.0, scale, every)
+        want = amp_expected("scale", *case)
+        assert_close(amp_stepped(amp_step, *case, see="scale"), want, name="the scales")
 with check(
     "a gradient of 1e-7 arrives",
     weight=2,
     required=True,
     hint="Where does a faint loss become 0 in float16, and which call prevents that?",
 ):
-    t = regression([6, 5, 4], 32)
-    want = amp_expected("wide", t, faint_loss, torch.float16, 1.0, 3e6, 0.0, True, 65536.0, 3)
-    got = amp_stepped(amp_step, "wide", t, faint_loss, torch.float16, 1.0, 3e6, 0.0, True, 65536.0, 3)
-    assert_close([1e7 * r["norm"] for r in got], [1e7 * r["norm"] for r in want], rtol=1e-2, name="1e7 times the norms")
-    assert_close([r["state"] for r in got], [r["state"] for r in want], rtol=2e-2, atol=5e-3, name="the weights")
+
+    def faint(out, y):
+        return 1e-7 * F.mse_loss(out, y)
+
+    for n in (9, 4):
+        case = amp_case(n, [6, 5, 4], n, faint, torch.float16, 1.0, 3e6, 0.0, 65536.0, 3)
+        norms, weights = amp_expected("norm", *case), amp_expected("weights", *case)
+        assert_close(amp_stepped(amp_step, *case), norms, rtol=1e-2, atol=0, name="the norms")
+        got = amp_stepped(amp_step, *case, see="weights")
+        assert_close(got, weights, rtol=2e-2, atol=5e-3, name="the weights")
 with check(
     "a batch that overflows is skipped: weights and momentum stay",
     weight=3,
     hint="Which object decides whether there is a step?",
 ):
     for value in (1e6, math.nan):
-        t = regression([4, 3, 5, 4], 33)
-        t[2][0][1, 2] = value  # 1e6 is inf in float16
-        want = amp_expected("narrow", t, F.mse_loss, torch.float16, 1.0, 0.2, 0.9)
-        got = amp_stepped(amp_step, "narrow", t, F.mse_loss, torch.float16, 1.0, 0.2, 0.9)
-        assert not math.isfinite(got[2]["norm"]), "the norm of the skipped step is finite"
-        for key in ("state", "momenta", "scale"):
-            assert_close([r[key] for r in got], [r[key] for r in want], rtol=2e-2, atol=1e-2, name=f"the {key}")
+        case = amp_case(3, [4, 3, 5, 4], 33, F.mse_loss, torch.float16, 1.0, 0.2, 0.9, 1024.0, 3)
+        case[2][2][0][1, 2] = value  # 1e6 is inf in float16
+        for see in ("finite", "weights", "momenta", "scale"):
+            want = amp_expected(see, *case)
+            got = amp_stepped(amp_step, *case, see=see)
+            assert_close(got, want, rtol=2e-2, atol=1e-2, name=see)
 with check("small steps reach the weights", weight=1, hint="Which dtype have the weights when the step adds to them?"):
-    for kind, dtype in (("wide", torch.bfloat16), ("narrow", torch.float16)):
-        t = regression([5, 4, 6], 35)
-        want = amp_expected(kind, t, F.mse_loss, dtype, 100.0, 1e-4)
-        got = amp_stepped(amp_step, kind, t, F.mse_loss, dtype, 100.0, 1e-4)
-        assert_close([r["state"] for r in got], [r["state"] for r in want], rtol=0, atol=1e-5, name="the weights")
+    for n, low in ((9, torch.bfloat16), (3, torch.float16)):
+        case = amp_case(n, [5, 4, 6], 35, F.mse_loss, low, 100.0, 1e-4, 0.0, 1024.0, 3)
+        want = amp_expected("weights", *case)
+        assert_close(amp_stepped(amp_step, *case, see="weights"), want, rtol=0, atol=1e-5, name="the weights")
 with check("a scaler that is switched off", weight=2, hint="Does your step read the scaler's private state?"):
     for clip in (0.2, 100.0):
-        t = regression([4, 6, 3], 34)
-        want = amp_expected("wide", t, F.mse_loss, torch.bfloat16, clip, 0.2, 0.5, False)
-        got = amp_stepped(amp_step, "wide", t, F.mse_loss, torch.bfloat16, clip, 0.2, 0.5, False)
-        assert_close([r["norm"] for r in got], [r["norm"] for r in want], rtol=2e-2, name="the norms")
-        assert_close([r["state"] for r in got], [r["state"] for r in want], rtol=2e-2, atol=1e-2, name="the weights")
+        case = amp_case(8, [4, 6, 3], 34, F.mse_loss, torch.bfloat16, clip, 0.2, 0.5, None, 3)
+        norms, weights = amp_expected("norm", *case), amp_expected("weights", *case)
+        assert_close(amp_stepped(amp_step, *case), norms, rtol=2e-2, name="the norms")
+        got = amp_stepped(amp_step, *case, see="weights")
+        assert_close(got, weights, rtol=2e-2, atol=1e-2, name="the weights")
+    case[2][1][0][0, 0] = math.nan
+    want = amp_expected("weights", *case)
+    got = amp_stepped(amp_step, *case, see="weights")
+    assert_close(got, want, rtol=2e-2, atol=1e-2, name="the weights, where a gradient is nan")
+with check("a parameter that takes no part", weight=1, hint="What is its .grad, and what do you do with it?"):
+    for low, momentum in ((torch.float16, 0.0), (torch.bfloat16, 0.9)):
+        case = amp_case(5, [3, 4, 2], 36, F.mse_loss, low, 0.5, 0.3, momentum, 256.0, 2)
+        want = [[torch.ones(3), *weights] for weights in amp_expected("weights", *case)]
+        got = amp_stepped(amp_step, *case, see="weights", more=[torch.ones(3)])
+        assert_close(got, want, rtol=2e-2, atol=1e-2, name="the weights")
 with check("the norm is a float, and autocast is off afterwards", guard=True):
-    got = amp_stepped(amp_step, "narrow", regression([2], 1), F.mse_loss, torch.float16, 1.0, 0.1)[0]
-    assert type(got["norm"]) is float, f"the norm is a {type(got['norm']).__name__}"
-    assert not got["autocast"], "autocast is still on"
+    case = amp_case(3, [2], 1, F.mse_loss, torch.float16, 1.0, 0.1, 0.0, 1024.0, 3)
+    want = amp_expected("norm", *case)
+    assert_close(amp_stepped(amp_step, *case), want, rtol=2e-2, name="the norm")
+    assert_close(amp_stepped(amp_step, *case, see="autocast"), [False], name="whether autocast is on")
 ### END HIDDEN TESTS
 
 
@@ -1503,9 +1670,11 @@ def bf16_sgd_(params: list[Tensor], state: dict, lr: float) -> None:
     """One step of plain SGD on bfloat16 parameters, such that small steps add up.
 
     params: leaves, bfloat16, with .grad bfloat16 or None. Changes them in place; one whose .grad is None is left as it
-    is. state: yours, to remember what you need; empty before the first call, and the same dict in all later calls,
-    which get the same params. After any number of calls each parameter is what SGD in float32 gives from the same
-    start, gradients and rates, but for an error of about one bfloat16 spacing. .grad and requires_grad stay.
+    is. In place means: in the memory that a parameter has, so that its views change too. state: yours, and the only
+    place in which to remember something; empty before the first call, and the same dict in all later calls, which get
+    the same params. With another, empty dict the same params begin anew, from what they are then. After any number of
+    calls each parameter is what SGD in float32 gives from the same start, gradients and rates, but for an error of up
+    to two bfloat16 spacings. .grad and requires_grad stay.
     """
     ### BEGIN SOLUTION
     with torch.no_grad():
@@ -1519,46 +1688,57 @@ def bf16_sgd_(params: list[Tensor], state: dict, lr: float) -> None:
 
 # %% given
 @probes.probe
-def bf16_run(step, starts, gradients, rates, every):
-    """The parameters after each so many calls of step, each with its rate.
+def bf16_run(step, runs, every, see="values"):
+    """The same parameters in one run after the other, each with an empty state. See them after each so many calls.
 
-    gradients: for each call, one tensor or None for each parameter. every: how many calls there are from look to look.
+    A run: the parameters at first; for each call, one gradient or None for each parameter; the rate of each call.
+    Or see at the end what a view of each parameter holds, its .grad, and whether it is a leaf that requires grad.
     """
-    params, state, seen = [t.clone().requires_grad_() for t in starts], {}, []
-    leaves = list(params)
-    for n, (grads, lr) in enumerate(zip(gradients, rates, strict=True), 1):
-        for p, g in zip(leaves, grads, strict=True):
-            p.grad = None if g is None else g.clone()
-        step(params, state, lr)
-        if n % every == 0:
-            seen.append([p.detach().clone() for p in leaves])
-    return {
-        "after": seen,
-        "grads": [p.grad for p in leaves],
-        "leaves": [p.is_leaf and p.requires_grad for p in leaves],
-    }
+    params = [t.clone().requires_grad_() for t in runs[0][0]]
+    leaves, views, seen = list(params), [p.detach() for p in params], []
+    for starts, gradients, rates in runs:
+        state = {}
+        for leaf, t in zip(leaves, starts, strict=True):
+            leaf.data.copy_(t)
+        for n, (grads, lr) in enumerate(zip(gradients, rates, strict=True), 1):
+            for leaf, g in zip(leaves, grads, strict=True):
+                leaf.grad = None if g is None else g.clone()
+            step(params, state, lr)
+            if n % every == 0:
+                seen.append([leaf.detach().clone() for leaf in leaves])
+    if see == "leaves":
+        return [leaf.is_leaf and leaf.requires_grad for leaf in leaves]
+    return {"values": seen, "views": views, "grads": [leaf.grad for leaf in leaves]}[see]
 
 
 # %% check: bf16_sgd_ points=3
 with check("a thousandth, a thousand times", weight=2, required=True):
     t = [[torch.tensor([-1.0, 0.5]).bfloat16()]] * 1000
-    got = bf16_run(bf16_sgd_, [torch.ones(2).bfloat16()], t, [1e-3] * 1000, 1000)["after"][-1][0]
     explain(
-        got,
-        torch.tensor([2.0, 0.5]).bfloat16(),
-        {"each step was rounded away: nothing remembers it": torch.tensor([1.0, 1.0]).bfloat16()},
+        bf16_run(bf16_sgd_, [([torch.ones(2).bfloat16()], t, [1e-3] * 1000)], 1000),
+        [[torch.tensor([2.0, 0.5]).bfloat16()]],
+        {"each step was rounded away: nothing remembers it": [[torch.tensor([1.0, 1.0]).bfloat16()]]},
     )
 ### BEGIN HIDDEN TESTS
 
 
-def sgd_rounded_at_the_end(starts, gradients, rates, every):
+def rounded_at_the_end(runs, every):
     """The parameters after each so many steps of SGD in float64, in bfloat16."""
-    now, seen = [t.double() for t in starts], []
-    for n, (grads, lr) in enumerate(zip(gradients, rates, strict=True), 1):
-        now = [p if g is None else p - lr * g.double() for p, g in zip(now, grads, strict=True)]
-        if n % every == 0:
-            seen.append([p.bfloat16() for p in now])
+    seen = []
+    for starts, gradients, rates in runs:
+        now = [t.double() for t in starts]
+        for n, (grads, lr) in enumerate(zip(gradients, rates, strict=True), 1):
+            now = [p if g is None else p - lr * g.double() for p, g in zip(now, grads, strict=True)]
+            if n % every == 0:
+                seen.append([p.bfloat16() for p in now])
     return seen
+
+
+def drawn_run(shapes, lr, steps, seed):
+    generator = torch.Generator().manual_seed(seed)
+    starts = [(torch.randn(s, generator=generator) + 6).bfloat16() for s in shapes]
+    gradients = [[(torch.randn(s, generator=generator) + 0.5).bfloat16() for s in shapes] for _ in range(steps)]
+    return starts, gradients, [lr if n < steps // 2 else lr / 2 for n in range(steps)]
 
 
 with check(
@@ -1567,28 +1747,30 @@ with check(
     required=True,
     hint="Where does your float32 copy come from in the second call? Has each parameter one of its own?",
 ):
-    for shapes, lr, steps in (([(3, 2), (4,), (4,)], 2e-3, 300), ([(), (2, 1), (5,)], 0.05, 60)):
-        generator = torch.Generator().manual_seed(steps)
-        starts = [(torch.randn(s, generator=generator) + 6).bfloat16() for s in shapes]
-        t = [[(torch.randn(s, generator=generator) + 0.5).bfloat16() for s in shapes] for _ in range(steps)]
-        rates = [lr if n < steps // 2 else lr / 2 for n in range(steps)]
-        want = sgd_rounded_at_the_end(starts, t, rates, steps // 6)
-        got = bf16_run(bf16_sgd_, starts, t, rates, steps // 6)["after"]
-        assert_close(got[-1], want[-1], name="the parameters at the end")
-        assert_close(got, want, name="the parameters on the way")
+    for shapes, lr, steps in (([(3, 2), (4,), (4,)], 2e-3, 300), ([(), (2, 1), (0,), (5,)], 0.05, 60)):
+        t = [drawn_run(shapes, lr, steps, steps)]
+        want = rounded_at_the_end(t, steps // 6)
+        assert_close(bf16_run(bf16_sgd_, t, steps // 6), want, name="the parameters on the way")
 with check("a parameter without a gradient waits", weight=2, hint="What is None * lr?"):
-    generator = torch.Generator().manual_seed(8)
-    starts = [torch.full((2,), 5.0).bfloat16(), torch.full((3,), -5.0).bfloat16()]
-    ones = [torch.ones(2).bfloat16(), torch.ones(3).bfloat16()]
-    t = [[None if n % 6 == 3 * i else g for i, g in enumerate(ones)] for n in range(120)]
-    want = sgd_rounded_at_the_end(starts, t, [0.004] * 120, 120)
-    got = bf16_run(bf16_sgd_, starts, t, [0.004] * 120, 120)["after"]
-    assert_close(got[-1], want[-1], name="the parameters at the end")
+    for rate, steps in ((0.004, 120), (0.02, 60)):
+        starts = [torch.full((2,), 5.0).bfloat16(), torch.full((3,), -5.0).bfloat16()]
+        ones = [torch.ones(2).bfloat16(), torch.ones(3).bfloat16()]
+        gradients = [[None if n % 6 == 3 * i else g for i, g in enumerate(ones)] for n in range(steps)]
+        t = [(starts, gradients, [rate] * steps)]
+        want = rounded_at_the_end(t, steps)
+        assert_close(bf16_run(bf16_sgd_, t, steps), want, name="the parameters at the end")
+with check("with an empty state all begins anew", weight=1, hint="Where do you keep what you remember?"):
+    for shapes, steps in (([(3,), (2, 2)], 50), ([(4,)], 80)):
+        t = [drawn_run(shapes, 0.01, steps, seed) for seed in (steps, steps + 1, steps + 2)]
+        want = rounded_at_the_end(t, steps)
+        assert_close(bf16_run(bf16_sgd_, t, steps), want, name="the parameters after each run")
 with check("the same leaves, and .grad as it was", guard=True, hint="Which of your lines makes a new tensor?"):
-    t = [[torch.tensor([0.3, -2.0]).bfloat16()]] * 3
-    got = bf16_run(bf16_sgd_, [torch.ones(2).bfloat16()], t, [0.1] * 3, 3)
-    assert_close(got["leaves"], [True], name="whether it is a leaf that requires grad")
-    assert_close(got["grads"], t[0], rtol=0, atol=0, name=".grad")
+    t = [drawn_run([(2,), (3, 1)], 0.1, 3, 5)]
+    want = rounded_at_the_end(t, 3)
+    assert_close([bf16_run(bf16_sgd_, t, 3, "views")], want, name="what views of the parameters hold")
+    assert_close(bf16_run(bf16_sgd_, t, 3, "leaves"), [True, True], name="whether it is a leaf that requires grad")
+    t = [drawn_run([(2,), (3, 1)], 0.1, 3, 5)]
+    assert_close(bf16_run(bf16_sgd_, t, 3, "grads"), drawn_run([(2,), (3, 1)], 0.1, 3, 5)[1][-1], rtol=0, atol=0)
 ### END HIDDEN TESTS
 
 
