@@ -2664,3 +2664,7 @@ def bf16_sgd_(params, state, lr):
             exact = p.float() + state.get(p, 0.0) - lr * p.grad.float()
             p.copy_(exact)
             state[p] = exact - p.float()
+
+
+# %% equivalent: bf16_sgd_ "empty tensors of a list left out"
+# A parameter without elements has nothing that a step could change.
