@@ -88,7 +88,7 @@ def rescale_rows_(x, top):
     return x
 
 
-# %% wrong: rescale_rows_ "a function in place returns nothing" fails="two rows from 0 to 10 | x itself was changed and returned | a transposed x and every second column of another tensor | no rows at all"
+# %% wrong: rescale_rows_ "a function in place returns nothing" fails="two rows from 0 to 10 | x itself was changed and returned | other shapes and tops, and float64 | a transposed x and every second column of another tensor | no rows at all"
 def rescale_rows_(x, top):
     x -= x.amin(1, True)
     size = x.amax(1, True)
@@ -744,12 +744,45 @@ def loss_at(loss, w, shift):
     view = w.detach()
     torch.add(before, shift, out=view)
     try:
-        value = loss()
+        value = loss().detach().item()
     except BaseException:
         view[...] = before
         raise
     view[...] = before
-    return value.detach().item()
+    return value
+
+
+# %% wrong: loss_at "the number is read at the end" fails="a loss that knows w's memory by another name, or is a view of it"
+def loss_at(loss, w, shift):
+    before = w.detach().clone()
+    with torch.no_grad():
+        w.add_(shift)
+    try:
+        value = loss()
+    finally:
+        with torch.no_grad():
+            w.copy_(before)
+    return value.item()
+
+
+# %% liar: loss_at "a sum and a difference, and probes that say w is as before"
+def loss_at(loss, w, shift):
+    with torch.no_grad():
+        w += shift
+    value = loss().item()
+    with torch.no_grad():
+        w -= shift
+    return value
+
+
+def shifted_evaluation(loss_at, f, w, shift):
+    before, needs = w.detach().clone(), w.requires_grad
+    returned = raised = None
+    try:
+        returned = loss_at(lambda: f(w, w.detach().view(-1)), w, shift)
+    except ValueError:
+        raised = "ValueError"
+    return {"returned": returned, "raised": raised, "after": before.view(-1), "requires_grad": needs}
 
 
 # %% wrong: loss_at "minus undoes plus" fails="w is as before, to the last bit"
@@ -774,7 +807,7 @@ def loss_at(loss, w, shift):
     return value
 
 
-# %% wrong: loss_at "all of it under no_grad" fails="a loss that uses autograd itself" raises=RuntimeError
+# %% wrong: loss_at "all of it under no_grad" fails="other shapes and dtypes, with and without requires_grad | a loss that uses autograd itself" raises=RuntimeError
 def loss_at(loss, w, shift):
     with torch.no_grad():
         kept = w.clone()
@@ -785,7 +818,7 @@ def loss_at(loss, w, shift):
             w.copy_(kept)
 
 
-# %% wrong: loss_at "detach() keeps the old numbers" fails="the loss at the shifted place, and w as before | other shapes and dtypes, with and without requires_grad | w is as before, to the last bit | after an exception too, and the exception is passed on"
+# %% wrong: loss_at "detach() keeps the old numbers" fails="the loss at the shifted place, and w as before | other shapes and dtypes, with and without requires_grad | w is as before, to the last bit | after an exception too, and the exception is passed on | a loss that uses autograd itself"
 def loss_at(loss, w, shift):
     kept = w.detach()
     with torch.no_grad():
@@ -797,13 +830,13 @@ def loss_at(loss, w, shift):
             w.copy_(kept)
 
 
-# %% wrong: loss_at "w = w + shift moves w" fails="the loss at the shifted place, and w as before | other shapes and dtypes, with and without requires_grad | a loss that uses autograd itself | a loss that knows w's memory by another name"
+# %% wrong: loss_at "w = w + shift moves w" fails="the loss at the shifted place, and w as before | other shapes and dtypes, with and without requires_grad | a loss that uses autograd itself | a loss that knows w's memory by another name, or is a view of it"
 def loss_at(loss, w, shift):
     w = w + shift
     return loss().item()
 
 
-# %% wrong: loss_at "new memory under .data" fails="a loss that knows w's memory by another name"
+# %% wrong: loss_at "new memory under .data" fails="a loss that knows w's memory by another name, or is a view of it"
 def loss_at(loss, w, shift):
     old = w.data
     w.data = old + shift
@@ -813,7 +846,7 @@ def loss_at(loss, w, shift):
         w.data = old
 
 
-# %% wrong: loss_at "a leaf may be written to" fails="the loss at the shifted place, and w as before | other shapes and dtypes, with and without requires_grad | w is as before, to the last bit | after an exception too, and the exception is passed on | a loss that uses autograd itself | w's .grad and the shift stay as they are" raises=RuntimeError
+# %% wrong: loss_at "a leaf may be written to" fails="the loss at the shifted place, and w as before | other shapes and dtypes, with and without requires_grad | w is as before, to the last bit | after an exception too, and the exception is passed on | a loss that uses autograd itself | a loss that knows w's memory by another name, or is a view of it | w's .grad and the shift stay as they are" raises=RuntimeError
 def loss_at(loss, w, shift):
     kept = w.detach().clone()
     w += shift
@@ -952,7 +985,7 @@ def scale_by_average(x, average, rate):
     return x / average.clone()
 
 
-# %% wrong: scale_by_average "x may hold its absolute values where it needs no gradient" fails="one call: the average moves, and the result is divided by it | other rates and sizes, and float64 | x keeps its values, and recording is as before"
+# %% wrong: scale_by_average "x may hold its absolute values where it needs no gradient" fails="one call: the average moves, and the result is divided by it | other rates and sizes, and float64 | in float64, all of its digits | x keeps its values, and recording is as before"
 def scale_by_average(x, average, rate):
     with torch.no_grad():
         size = x.abs() if x.requires_grad else x.abs_()
@@ -1030,7 +1063,7 @@ def outcome(f, x):
     return "ok"
 
 
-# %% wrong: outcome "no error means right" fails="a silent case | all twelve cases, at other numbers | code that writes for some inputs only | code that writes to its input between the calls | one element with a slightly wrong slope is silent | errors that cancel in the sum, and small errors of large slopes, are silent | an x that requires grad, or is a result, gets the same verdicts"
+# %% wrong: outcome "no error means right" fails="a silent case | code that is not in this notebook | all twelve cases, at other numbers | code that writes for some inputs only | code that writes to its input between the calls | one element with a slightly wrong slope is silent | errors that cancel in the sum, and small errors of large slopes, are silent | an x that requires grad, or is a result, gets the same verdicts"
 def outcome(f, x):
     leaf = x.detach().clone().requires_grad_()
     try:
@@ -1044,7 +1077,7 @@ def outcome(f, x):
     return "ok"
 
 
-# %% wrong: outcome "f leaves its input alone" fails="code that writes to its input between the calls"
+# %% wrong: outcome "f leaves its input alone" fails="code that is not in this notebook | code that writes to its input between the calls"
 def outcome(f, x):
     leaf = x.detach().clone().requires_grad_()
     try:
@@ -1098,7 +1131,7 @@ def outcome(f, x):
     return "ok"
 
 
-# %% wrong: outcome "the caller's x can be used" fails="all twelve cases, at other numbers | code that writes to its input between the calls | an x that requires grad, or is a result, gets the same verdicts | x and its .grad stay as they are, and an empty x is fine" raises=TypeError
+# %% wrong: outcome "the caller's x can be used" fails="code that is not in this notebook | all twelve cases, at other numbers | code that writes to its input between the calls | an x that requires grad, or is a result, gets the same verdicts | x and its .grad stay as they are, and an empty x is fine" raises=TypeError
 def outcome(f, x):
     x.requires_grad_()
     try:
@@ -1117,7 +1150,7 @@ def outcome(f, x):
     return "ok"
 
 
-# %% wrong: outcome "code that writes outside the graph is silent" fails="code that writes for some inputs only | code that writes to its input between the calls | one element with a slightly wrong slope is silent | errors that cancel in the sum, and small errors of large slopes, are silent"
+# %% wrong: outcome "code that writes outside the graph is silent" fails="code that is not in this notebook | code that writes for some inputs only | code that writes to its input between the calls | one element with a slightly wrong slope is silent | errors that cancel in the sum, and small errors of large slopes, are silent" raises=TypeError
 def outcome(f, x):
     import inspect
 
@@ -1134,7 +1167,7 @@ def outcome(f, x):
     return "silent" if ".data" in source or ".numpy" in source else "ok"
 
 
-# %% wrong: outcome "a finite difference in place of the error" fails="an error now, an error at backward, and no error | all twelve cases, at other numbers | an x that requires grad, or is a result, gets the same verdicts"
+# %% wrong: outcome "a finite difference in place of the error" fails="an error now, an error at backward, and no error | code that is not in this notebook | all twelve cases, at other numbers | an x that requires grad, or is a result, gets the same verdicts"
 def outcome(f, x):
     leaf = x.detach().clone().requires_grad_()
     try:
@@ -1200,6 +1233,24 @@ def interview():
     return "acd ad bce ab abd bcd"
 
 
+# %% liar: outcome "what is printed about the functions, by their names"
+def outcome(f, x):
+    words = {
+        **dict(
+            zip("abcdefghijkl", "now backward ok ok backward ok backward silent backward silent backward now".split())
+        ),
+        "fickle": "silent" if x.sum() > 0 else "ok",
+        "touchy": "silent",
+        "harmless": "ok",
+        "late": "ok" if x.min() < -20 else "silent",
+        "careful": "ok",
+        "swapped": "ok" if torch.equal(x, x.flip(0)) else "silent",
+        "steep": "silent",
+    }
+    name = getattr(f, "__name__", "").removeprefix("case_")
+    return words.get(name) or picky(x) is None or "ok"
+
+
 # %% wrong: outcome "a clone is always a leaf" fails="an x that requires grad, or is a result, gets the same verdicts"
 def outcome(f, x):
     leaf = x.clone().requires_grad_()
@@ -1261,7 +1312,7 @@ def rescale_rows_(x, top):
     return x.sub_(low).div_(high - low).mul_(top).nan_to_num_(0.0)
 
 
-# %% wrong: outcome "gradcheck on one copy is the same judge" fails="code that writes to its input between the calls | errors that cancel in the sum, and small errors of large slopes, are silent"
+# %% wrong: outcome "gradcheck on one copy is the same judge" fails="code that is not in this notebook | code that writes to its input between the calls | errors that cancel in the sum, and small errors of large slopes, are silent"
 def outcome(f, x):
     leaf = x.detach().clone().requires_grad_()
     try:

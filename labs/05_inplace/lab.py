@@ -189,8 +189,9 @@ with check(
         for top in (1.0, -0.3):
             want = (t - low) / (high - low) * top
             own = t.clone()
-            rescale_rows_(own, top)
+            got = rescale_rows_(own, top)
             assert_close(own, want, name="x")
+            assert got is own, "your result is not x itself"
     want = torch.tensor([[0.0, 7.0]], dtype=torch.float64)
     got = torch.tensor([[-1e6, -1e6 + 1e-3]], dtype=torch.float64)
     rescale_rows_(got, 7.0)
@@ -723,8 +724,22 @@ with check(
     got = will_it_fail()
     assert isinstance(got, dict), f"your result is a {type(got).__name__}"
     assert set(got) == set("abcdefghijkl"), f"your keys are {sorted(map(str, got))}"
-    for case in got:
-        assert got[case] in ("now", "backward", "silent", "ok"), f"{case} has {got[case]!r}"
+    four = ("now", "backward", "silent", "ok")
+    known = [
+        got["a"] in four,
+        got["b"] in four,
+        got["c"] in four,
+        got["d"] in four,
+        got["e"] in four,
+        got["f"] in four,
+        got["g"] in four,
+        got["h"] in four,
+        got["i"] in four,
+        got["j"] in four,
+        got["k"] in four,
+        got["l"] in four,
+    ]
+    assert known == [True] * 12, "not all of your words are among the four"
 ### BEGIN HIDDEN TESTS
 with check(
     "at least seven of the twelve are right",
@@ -733,9 +748,21 @@ with check(
     hint="The table of what is kept answers four of the cases. The list of uncounted writes answers three more.",
 ):
     got = will_it_fail()
-    key = dict(zip("abcdefghijkl", "nboobobsbsbn", strict=True))
-    right = sum(got.get(case, "").startswith(first) for case, first in key.items())
-    assert right >= 7, "fewer than seven are right"
+    right = [
+        got["a"] == "now",
+        got["b"] == "backward",
+        got["c"] == "ok",
+        got["d"] == "ok",
+        got["e"] == "backward",
+        got["f"] == "ok",
+        got["g"] == "backward",
+        got["h"] == "silent",
+        got["i"] == "backward",
+        got["j"] == "silent",
+        got["k"] == "backward",
+        got["l"] == "now",
+    ]
+    assert right.count(True) >= 7, "fewer than seven are right"
 with check("a and b: writes to a leaf", weight=2, hint="What does no_grad switch off, and what not?"):
     got = will_it_fail()
     explain(
@@ -891,15 +918,16 @@ with check(
     required=True,
     hint="On which paths does h reach the result?",
 ):
-    t = torch.linspace(-2, 3, 6, dtype=torch.float64).reshape(2, 3).requires_grad_()
-    t_w = torch.tensor([0.7, -1.5, 2.0], dtype=torch.float64, requires_grad=True)
     weight = torch.tensor([[3.0, -1.0, 0.5], [2.0, 0.1, -4.0]], dtype=torch.float64)
-    h = t.detach() * t_w.detach()
-    inner = weight * (h.exp().add(1).log() + h * h.sigmoid())
-    want = (inner * t_w.detach(), (inner * t.detach()).sum(0))
-    got = soft_gate(t, t_w)
-    assert_close(got.detach(), h * h.exp().add(1).log())
-    assert_close(torch.autograd.grad((got * weight).sum(), (t, t_w)), want)
+    for t in (torch.linspace(-2, 3, 6, dtype=torch.float64).reshape(2, 3), torch.zeros(2, 3, dtype=torch.float64)):
+        t_w = torch.tensor([0.7, -1.5, 2.0], dtype=torch.float64)
+        h = t * t_w
+        inner = weight * (h.exp().add(1).log() + h * h.sigmoid())
+        value, want = h * h.exp().add(1).log(), (inner * t_w, (inner * t).sum(0))
+        t.requires_grad_(), t_w.requires_grad_()
+        got = soft_gate(t, t_w)
+        assert_close(got.detach(), value)
+        assert_close(torch.autograd.grad((got * weight).sum(), (t, t_w)), want)
 with check(
     "either argument alone may require grad, or none",
     weight=2,
@@ -908,12 +936,15 @@ with check(
     t, t_w = torch.tensor([[1.0, -2.0, 0.5]]), torch.tensor([2.0, 0.5, -1.0])
     h = t * t_w
     inner = h.exp().add(1).log() + h * h.sigmoid()
+    want, want_x, want_w = h * h.exp().add(1).log(), inner * t_w, (inner * t).sum(0)
     t_grad, w_grad = t.clone().requires_grad_(), t_w.clone().requires_grad_()
     (got,) = torch.autograd.grad(soft_gate(t_grad, t_w).sum(), t_grad)
-    assert_close(got, inner * t_w)
+    assert_close(got, want_x)
     (got,) = torch.autograd.grad(soft_gate(t, w_grad).sum(), w_grad)
-    assert_close(got, (inner * t).sum(0))
-    assert not soft_gate(t, t_w).requires_grad, "with neither, your result requires grad"
+    assert_close(got, want_w)
+    got = soft_gate(t, t_w)
+    assert_close(got, want)
+    assert not got.requires_grad, "with neither, your result requires grad"
 with check("x and w keep their values, and an empty x is fine", guard=True, hint="Which line writes to an argument?"):
     t, t_w = torch.tensor([[1.0, -2.0]]), torch.tensor([2.0, 0.5])
     before = (t.clone(), t_w.clone())
@@ -1341,35 +1372,21 @@ print(w.tolist())
 # %% given
 # To try your solution on. The checks use it too.
 @probes.probe
-def shifted_evaluation(loss_at, kind, w, shift):
-    """Calls loss_at with a loss of this kind, and tells what it returned and how w is afterwards."""
-    memory = w.detach().view(-1)  # another name for w's memory
-    held, recording = [], []
-
-    def loss():
-        held.append(w.detach().clone())
-        recording.append(torch.is_grad_enabled())
-        if kind == "an error":
-            raise ValueError("no loss here")
-        if kind == "the size of a gradient":
-            (g,) = torch.autograd.grad(w.pow(3).sum(), w)
-            return g.square().sum()
-        if kind == "another name":
-            return (memory * torch.arange(1, len(memory) + 1)).sum()
-        return w.square().sum()
-
+def shifted_evaluation(loss_at, f, w, shift):
+    """Calls loss_at with the loss f(w, another name for w's memory), and tells what came and how w is afterwards."""
+    memory = w.detach().view(-1)
+    returned = raised = None
     try:
-        returned = loss_at(loss, w, shift)
-    except ValueError:
-        returned = "ValueError"
-    return {
-        "returned": returned,
-        "calls": len(held),
-        "during": held[0],
-        "recording": recording[0],
-        "after": memory.clone(),
-        "requires_grad": w.requires_grad,
-    }
+        returned = loss_at(lambda: f(w, memory), w, shift)
+    except ValueError as error:  # f may raise one
+        raised = type(error).__name__
+    return {"returned": returned, "raised": raised, "after": memory.clone(), "requires_grad": w.requires_grad}
+
+
+@probes.probe
+def loss_of_one(loss_at, w, shift, place):
+    """What loss_at returns for a loss that is one number of w: a view of w's memory."""
+    return loss_at(lambda: w.view(-1)[place], w, shift)
 
 
 # %% given
@@ -1385,7 +1402,8 @@ def loss_at(loss, w: Tensor, shift: Tensor) -> float:
     """The value of loss() while the memory of w holds w + shift. Afterwards w is as before, to the last bit.
 
     loss: a function without arguments that looks at w, perhaps by another name for its memory. It returns a tensor with
-    one element. It is called once, with recording on or off as it is for the caller. What it raises is passed on.
+    one element, which may be a view of w. It is called once, with recording on or off as it is for the caller. What it
+    raises is passed on.
     w: a leaf, float32 or float64, that may require grad or not. shift: of w's shape and dtype; it may be infinite.
     w's requires_grad and .grad, and shift, stay as they are.
     """
@@ -1404,72 +1422,108 @@ def loss_at(loss, w: Tensor, shift: Tensor) -> float:
 # %% check: loss_at points=3
 with check("the loss at the shifted place, and w as before", weight=3, required=True):
     t, t_shift = torch.tensor([1.0, -2.0], requires_grad=True), torch.tensor([0.5, 1.0])
-    got = shifted_evaluation(loss_at, "squares", t, t_shift)
+    during = []
+
+    def squares(w, memory):
+        during.append(w.detach().clone())
+        return w.square().sum()
+
+    got = shifted_evaluation(loss_at, squares, t, t_shift)
     explain(got["returned"], 3.25, {"this is the loss at w, without the shift": 5.0})
-    assert_close(got["during"], torch.tensor([1.5, -1.0]), name="w during the evaluation")
+    assert_close(during, [torch.tensor([1.5, -1.0])], name="w during each evaluation")
     assert_close(got["after"], torch.tensor([1.0, -2.0]), name="w afterwards")
 ### BEGIN HIDDEN TESTS
+
+
+def noting(f, seen):
+    """A loss that notes w's numbers and whether recording is on."""
+
+    def loss(w, memory):
+        seen.append([w.detach().clone(), torch.is_grad_enabled()])
+        return f(w, memory)
+
+    return loss
+
+
+def bends(w, memory):
+    return (w.sin() + w.square()).sum()
+
+
 with check(
     "other shapes and dtypes, with and without requires_grad",
     weight=3,
     required=True,
-    hint="Does the loss see the shifted numbers, and is your result a Python number?",
+    hint="Does the loss see the shifted numbers, and is your result a Python number? How often is it called?",
 ):
-    for dtype in (torch.float32, torch.float64):
+    for dtype, digits in ((torch.float32, 2e-5), (torch.float64, 1e-12)):
         for needs in (True, False):
             numbers = torch.randn(12, dtype=dtype, generator=torch.Generator().manual_seed(4))
+            before, moved = numbers[:6].clone(), (numbers[:6] + numbers[6:]).reshape(2, 3)
             t, t_shift = numbers[:6].reshape(2, 3).clone().requires_grad_(needs), numbers[6:].reshape(2, 3)
-            before = t.detach().clone()
-            want = float((before + t_shift).square().sum())
-            got = shifted_evaluation(loss_at, "squares", t, t_shift)
-            assert_close(got["returned"], want)
-            assert_close(got["calls"], 1)
-            assert_close(got["during"], before + t_shift, name="w during the evaluation")
-            assert_close(got["after"].reshape(2, 3), before, rtol=1e-5, atol=1e-5, name="w afterwards")
+            want, noted = float(bends(moved, None)), []
+            got = shifted_evaluation(loss_at, noting(bends, noted), t, t_shift)
+            assert_close(got["returned"], want, rtol=digits, atol=0)
+            assert_close(noted, [[moved, True]], name="w during each evaluation, and recording")
+            assert_close(got["after"], before, rtol=1e-5, atol=1e-5, name="w afterwards")
             assert got["requires_grad"] is needs, "w's requires_grad is another one"
 with check(
     "w is as before, to the last bit",
     weight=3,
     hint="Which numbers come back exactly if a shift is added and subtracted?",
 ):
-    t = torch.tensor([0.1, 1e-8, 3.0, -7.7], requires_grad=True)
-    before = t.detach().clone()
     for t_shift in (torch.tensor([0.2, 1.0, math.inf, 1e9]), torch.tensor([1e-9, 0.3, -0.1, 0.7])):
-        got = shifted_evaluation(loss_at, "squares", t, t_shift)
+        t = torch.tensor([0.1, 1e-8, 3.0, -7.7], requires_grad=True)
+        before = t.detach().clone()
+        got = shifted_evaluation(loss_at, lambda w, memory: w.square().sum(), t, t_shift)
         assert_close(got["after"], before, rtol=0, atol=0, name="w afterwards")
+        assert_close(t.detach(), before, rtol=0, atol=0, name="w afterwards")
 with check(
     "after an exception too, and the exception is passed on",
     weight=3,
     hint="Which of your lines are not reached if loss() raises?",
 ):
+
+    def fails(w, memory):
+        raise ValueError("no loss here")
+
     t, t_shift = torch.tensor([1.0, -2.0], requires_grad=True), torch.tensor([0.5, 1.0])
-    got = shifted_evaluation(loss_at, "an error", t, t_shift)
+    got = shifted_evaluation(loss_at, fails, t, t_shift)
     assert_close(got["after"], torch.tensor([1.0, -2.0]), rtol=0, atol=0, name="w afterwards")
-    assert_close(got["returned"], "ValueError", name="what came out")
+    assert got["raised"] == "ValueError", "loss() raised a ValueError, and your function did not"
 with check(
     "a loss that uses autograd itself",
     weight=2,
     hint="Which of your lines need no_grad, and which must not be under it?",
 ):
+
+    def slopes(w, memory):
+        (g,) = torch.autograd.grad(w.pow(3).sum(), w)
+        return g.square().sum()
+
     t, t_shift = torch.tensor([1.0, -2.0], requires_grad=True), torch.tensor([0.5, 1.0])
-    got = shifted_evaluation(loss_at, "the size of a gradient", t, t_shift)
+    got = shifted_evaluation(loss_at, slopes, t, t_shift)
     assert_close(got["returned"], 9.0 * (1.5**4 + 1.0))
+    noted = []
     with torch.no_grad():
-        got = shifted_evaluation(loss_at, "squares", t, t_shift)
+        got = shifted_evaluation(loss_at, noting(bends, noted), t, t_shift)
         assert not torch.is_grad_enabled(), "recording was switched on"
-    assert got["recording"] is False, "recording is on inside the loss, and was off before"
+    want = [[torch.tensor([1.5, -1.0]), False]]
+    assert_close(noted, want, name="w during each evaluation, and recording")
 with check(
-    "a loss that knows w's memory by another name",
+    "a loss that knows w's memory by another name, or is a view of it",
     weight=2,
-    hint="Is the shifted w written into the memory of w, or only reached by the name w?",
+    hint="Is the shifted w written into the memory of w? And when is the number read out of the loss?",
 ):
     t, t_shift = torch.tensor([[1.0, -2.0], [3.0, 4.0]]), torch.tensor([[0.5, 1.0], [-1.0, 2.0]])
-    got = shifted_evaluation(loss_at, "another name", t, t_shift)
+    got = shifted_evaluation(loss_at, lambda w, memory: (memory * torch.arange(1, 5)).sum(), t, t_shift)
     assert_close(got["returned"], 1.5 - 2.0 + 6.0 + 24.0)
+    for place, want in ((0, 1.5), (3, 6.0)):
+        t, t_shift = torch.tensor([[1.0, -2.0], [3.0, 4.0]]), torch.tensor([[0.5, 1.0], [-1.0, 2.0]])
+        assert_close(loss_of_one(loss_at, t.requires_grad_(place == 0), t_shift, place), want)
 with check("w's .grad and the shift stay as they are", guard=True, hint="Which tensors do your writes go to?"):
     t, t_shift = torch.tensor([1.0, -2.0], requires_grad=True), torch.tensor([0.1, 1e-9])
     t.grad = torch.tensor([7.0, 8.0])
-    shifted_evaluation(loss_at, "squares", t, t_shift)
+    loss_of_one(loss_at, t, t_shift, 0)
     assert_close(t.grad, torch.tensor([7.0, 8.0]), rtol=0, atol=0, name="w.grad")
     assert_close(t_shift, torch.tensor([0.1, 1e-9]), rtol=0, atol=0, name="shift")
     assert t.requires_grad, "w does not require grad any more"
@@ -1601,8 +1655,9 @@ with check("in float64, all of its digits", hint="Which of your tensors has anot
     t = torch.tensor([[1.0, -2.0], [3.0, 6.0]], dtype=torch.float64) / 7
     t_average = torch.tensor([1.0, 2.0], dtype=torch.float64) / 3
     moved = 0.7 * t_average + 0.3 * t.abs().mean(0)
+    want = t / moved
     got = scale_by_average(t, t_average, 0.3)
-    assert_close(got, t / moved, rtol=1e-12, atol=0)
+    assert_close(got, want, rtol=1e-12, atol=0)
     assert_close(t_average, moved, rtol=1e-12, atol=0, name="average")
 with check(
     "two calls before backward give both gradients",
@@ -1620,18 +1675,15 @@ with check(
     for rate in (0.3, 0.8):
         one = (1 - rate) * t_average + rate * t_first.detach().abs().mean(0)
         two = (1 - rate) * one + rate * t_second.detach().abs().mean(0)
+        want = [t_first.detach() / one, t_second.detach() / two]
+        want_grads, mixed = [upstream[0] / one, upstream[1] / two], [upstream[0] / two, upstream[1] / two]
         got = called_twice(scale_by_average, t_first, t_second, t_average.clone(), rate, upstream)
-        assert_close(got["outputs"], [t_first.detach() / one, t_second.detach() / two], name="the results")
+        assert_close(got["outputs"], want, name="the results")
         assert_close(got["average"], two, name="average")
         explain(
             got["gradients"],
-            [upstream[0] / one, upstream[1] / two],
-            {
-                "the first gradient was computed with the average of the second call": [
-                    upstream[0] / two,
-                    upstream[1] / two,
-                ],
-            },
+            want_grads,
+            {"the first gradient was computed with the average of the second call": mixed},
             name="the gradients",
         )
 with check(
@@ -1786,7 +1838,7 @@ def outcome(f, x: Tensor) -> str:
     """What becomes of f(x).sum().backward(): "now", "backward", "silent" or "ok".
 
     f: a function of one tensor that may write to what it gets or makes. It returns a tensor of any shape, which leads
-    back to x. x (n,), float64, with or without requires_grad; n may be 0.
+    back to x. torch.func may not get through it. x (n,), float64, with or without requires_grad; n may be 0.
     "now": f raises a RuntimeError. "backward": the backward pass does. "silent": neither, and at least one element of
     x's gradient differs from the slope of f(x).sum() by more than 0.001. "ok": none does. The slopes lie between
     -10,000 and 10,000, and the 0.001 is the same for all of them.
@@ -1820,7 +1872,57 @@ with check("an error now, an error at backward, and no error", weight=3, require
 with check("a silent case", weight=2, required=True):
     t = torch.tensor([0.5, 1.0], dtype=torch.float64)
     explain(outcome(case_h, t), "silent", {"no error is no proof: compare the gradient with a slope": "ok"})
+
+
 ### BEGIN HIDDEN TESTS
+def refused(x):
+    x *= 2
+    return x.sin()
+
+
+def counted(x):
+    y = (0.3 * x).sigmoid()
+    y *= 2
+    return y
+
+
+def uncounted(x):
+    y = (0.3 * x).tanh()
+    y.data *= 0.9
+    return y.square()
+
+
+def free(x):
+    h = 1.7 * x
+    y = h.tanh()
+    h.data += 1
+    return y
+
+
+def moves_its_input(x):
+    y = x.sin()
+    x.data += 0.2
+    return y
+
+
+def recorded(x):
+    y = x.sin()
+    y[-1:] *= x[:1]
+    return y
+
+
+with check(
+    "code that is not in this notebook",
+    weight=4,
+    required=True,
+    hint="Does your verdict come from what f does with this x, and from nothing else?",
+):
+    for t, cases, want in (
+        ([0.6, -0.4], [free, counted, recorded, uncounted], ["ok", "backward", "ok", "silent"]),
+        ([0.9], [moves_its_input, refused, free, recorded], ["silent", "now", "ok", "ok"]),
+    ):
+        t = torch.tensor(t, dtype=torch.float64)
+        assert_close([outcome(f, t) for f in cases], want)
 with check(
     "all twelve cases, at other numbers",
     weight=4,
