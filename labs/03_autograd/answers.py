@@ -677,14 +677,14 @@ def clamped_residual(x, branch, limit):
     return x + branch(inside)
 
 
-# %% wrong: clamped_residual "the hook belongs on x" fails="the gradient is the direct one plus the clamped one | other upstream gradients, limits and float64 | a branch that hands its gradient on unchanged leaves the direct way alone | two calls on the same x do not disturb each other | x may be the result of an operation, or require no grad while the branch has a parameter"
+# %% wrong: clamped_residual "the hook belongs on x" fails="the gradient is the direct one plus the clamped one | other upstream gradients, limits and float64 | a branch that hands its gradient on unchanged leaves the direct way alone | two calls on the same x do not disturb each other | x may be the result of an operation, or require no grad while the branch has a parameter | a branch that gives zeros is in the graph"
 def clamped_residual(x, branch, limit):
     if x.requires_grad:
         x.register_hook(lambda g: g.clamp(-limit, limit))
     return x + branch(x)
 
 
-# %% wrong: clamped_residual "the hook belongs on what the branch returns" fails="the gradient is the direct one plus the clamped one | other upstream gradients, limits and float64 | two calls on the same x do not disturb each other | x may be the result of an operation, or require no grad while the branch has a parameter"
+# %% wrong: clamped_residual "the hook belongs on what the branch returns" fails="the gradient is the direct one plus the clamped one | other upstream gradients, limits and float64 | two calls on the same x do not disturb each other | x may be the result of an operation, or require no grad while the branch has a parameter | a branch that gives zeros is in the graph"
 def clamped_residual(x, branch, limit):
     out = branch(x)
     if out.requires_grad:
@@ -700,7 +700,7 @@ def clamped_residual(x, branch, limit):
     return x + branch(inside)
 
 
-# %% wrong: clamped_residual "the hook computes, and returns nothing" fails="the gradient is the direct one plus the clamped one | other upstream gradients, limits and float64 | a branch that hands its gradient on unchanged leaves the direct way alone | two calls on the same x do not disturb each other | x may be the result of an operation, or require no grad while the branch has a parameter"
+# %% wrong: clamped_residual "the hook computes, and returns nothing" fails="the gradient is the direct one plus the clamped one | other upstream gradients, limits and float64 | a branch that hands its gradient on unchanged leaves the direct way alone | two calls on the same x do not disturb each other | x may be the result of an operation, or require no grad while the branch has a parameter | a branch that gives zeros is in the graph"
 def clamped_residual(x, branch, limit):
     inside = x.clone()
 
@@ -719,19 +719,19 @@ def clamped_residual(x, branch, limit):
     return x + branch(inside)
 
 
-# %% wrong: clamped_residual "a detached copy has its own gradient" fails="the gradient is the direct one plus the clamped one | other upstream gradients, limits and float64 | a branch that hands its gradient on unchanged leaves the direct way alone | two calls on the same x do not disturb each other | x may be the result of an operation, or require no grad while the branch has a parameter"
+# %% wrong: clamped_residual "a detached copy has its own gradient" fails="the gradient is the direct one plus the clamped one | other upstream gradients, limits and float64 | a branch that hands its gradient on unchanged leaves the direct way alone | two calls on the same x do not disturb each other | x may be the result of an operation, or require no grad while the branch has a parameter | a branch that gives zeros is in the graph"
 def clamped_residual(x, branch, limit):
     inside = x.detach().requires_grad_()
     inside.register_hook(lambda g: g.clamp(-limit, limit))
     return x + branch(inside)
 
 
-# %% wrong: clamped_residual "clamping the values clamps the gradient" fails="the value is x + branch(x), also for an x without grad | the gradient is the direct one plus the clamped one | other upstream gradients, limits and float64 | a branch that hands its gradient on unchanged leaves the direct way alone | two calls on the same x do not disturb each other | x may be the result of an operation, or require no grad while the branch has a parameter | an empty x and a 0-dim x keep their shapes"
+# %% wrong: clamped_residual "clamping the values clamps the gradient" fails="the value is x + branch(x), also for an x without grad | the gradient is the direct one plus the clamped one | other upstream gradients, limits and float64 | a branch that hands its gradient on unchanged leaves the direct way alone | two calls on the same x do not disturb each other | x may be the result of an operation, or require no grad while the branch has a parameter | a branch that gives zeros is in the graph | an empty x and a 0-dim x keep their shapes"
 def clamped_residual(x, branch, limit):
     return x + branch(x).clamp(-limit, limit)
 
 
-# %% wrong: clamped_residual "the limit is a norm, not one for each element" fails="the gradient is the direct one plus the clamped one | other upstream gradients, limits and float64 | a branch that hands its gradient on unchanged leaves the direct way alone | two calls on the same x do not disturb each other | x may be the result of an operation, or require no grad while the branch has a parameter"
+# %% wrong: clamped_residual "the limit is a norm, not one for each element" fails="the gradient is the direct one plus the clamped one | other upstream gradients, limits and float64 | a branch that hands its gradient on unchanged leaves the direct way alone | two calls on the same x do not disturb each other | x may be the result of an operation, or require no grad while the branch has a parameter | a branch that gives zeros is in the graph"
 def clamped_residual(x, branch, limit):
     inside = x.view_as(x)
     if inside.requires_grad:
@@ -951,3 +951,27 @@ def interview():
 
 # %% equivalent: jacobian "argument dtype dropped: for v in torch.eye(len(y)):"
 # autograd.grad casts grad_outputs to the dtype of the output, and zeros and ones are exact in float32.
+
+
+# %% wrong: task_gradients "remembered for losses and shapes that were there before" fails="three losses of two parameters, and float64"
+known = {}
+
+
+def task_gradients(losses, params):
+    key = tuple(losses), tuple((p.shape, p.dtype) for p in params)
+    if key not in known:
+        known[key] = [list(torch.autograd.grad(loss(params), params, materialize_grads=True)) for loss in losses]
+    return known[key]
+
+
+# %% wrong: clamped_residual "x where the branch adds nothing" fails="a branch that gives zeros is in the graph"
+def clamped_residual(x, branch, limit):
+    inside = x.view_as(x)
+    if inside.requires_grad:
+        inside.register_hook(lambda g: g.clamp(-limit, limit))
+    added = branch(inside)
+    return x + added if added.numel() == 0 or added.any() else x
+
+
+# %% equivalent: stream_gradient "empty tensors of a list left out"
+# A batch without samples adds nothing, neither to the sum nor to the count.

@@ -952,14 +952,14 @@ with check(
     required=True,
     hint="Which loss and which parameter does each entry belong to?",
 ):
-    for dtype in (torch.float32, torch.float64):
+    for dtype, start, slope in ((torch.float32, 1.0, -9.0), (torch.float64, 1.0, -9.0), (torch.float64, 4.0, -3.0)):
         t = [
-            torch.tensor([1.0, -2.0], dtype=dtype, requires_grad=True),
+            torch.tensor([start, -2.0], dtype=dtype, requires_grad=True),
             torch.tensor(0.5, dtype=dtype, requires_grad=True),
         ]
         want = [
             [torch.tensor([1.0, 1.0], dtype=dtype), torch.tensor(2.0, dtype=dtype)],
-            [torch.tensor([-9.0, -18.0], dtype=dtype), torch.tensor(-9.0, dtype=dtype)],
+            [torch.tensor([slope, 2 * slope], dtype=dtype), torch.tensor(slope, dtype=dtype)],
             [torch.tensor([1.0, 1.0], dtype=dtype), torch.tensor(2.0, dtype=dtype)],
         ]
         assert_close(task_gradients([total, fit, total], t), want)
@@ -1499,7 +1499,16 @@ with check(
     t = torch.tensor([0.5, 2.5])
     got = clamped_residual(t, weighted, 0.1)
     assert got.requires_grad, "x requires no grad, and the branch's own parameter gets no gradient"
+    own = torch.tensor(3.0, requires_grad=True)
+    clamped_residual(t, lambda x: x * own, 0.1).sum().backward()
+    assert_close(own.grad, torch.tensor(3.0), name="the gradient of the branch's own parameter")
     assert not t.requires_grad, "x requires grad now"
+with check("a branch that gives zeros is in the graph", weight=1, hint="Is a branch that adds nothing also flat?"):
+    t = torch.zeros(2, requires_grad=True)
+    got = clamped_residual(t, steep, 7.0)
+    assert_close(got.detach(), torch.zeros(2))
+    (got,) = torch.autograd.grad(got, t, grad_outputs=torch.tensor([1.0, 0.1]))
+    assert_close(got, torch.tensor([8.0, 4.1]))
 with check("an empty x and a 0-dim x keep their shapes", guard=True):
     want = torch.tensor(2.0) + 40 * torch.tensor(2.0).sin()
     assert_close(clamped_residual(torch.tensor(2.0), steep, 1.0), want)
