@@ -26,18 +26,24 @@ class Call(NamedTuple):
 class Seen:
     """Hand it to a function in place of f. `calls`: one Call for each time that it was called.
 
+    `backwards`: how many gradients have gone back through its results, one for each tensor and backward pass.
+
     In grading it stays in the grader: what it records is what happened, not what the student's process says.
     """
 
     def __init__(self, f: Callable[..., Any]) -> None:
         self._f = f
         self.calls: list[Call] = []
-        self._kept = [0]
+        self._kept, self._backwards = [0], [0]
 
     @property
     def kept(self) -> int:
         """Calls whose graph is still there: 0 behind a checkpointed forward pass, and after backward."""
         return self._kept[0]
+
+    @property
+    def backwards(self) -> int:
+        return self._backwards[0]
 
     def __call__(self, *args: Any, **kwargs: Any) -> Any:
         tensors = [t for t in tree_leaves((args, kwargs)) if isinstance(t, Tensor)]
@@ -45,31 +51,33 @@ class Seen:
         shapes, dtypes = tuple(tuple(t.shape) for t in tensors), tuple(t.dtype for t in tensors)
         self.calls.append(Call(torch.is_grad_enabled(), torch.is_autocast_enabled(device), shapes, dtypes))
         ticket = torch.zeros((), device="cpu")
-        marked = tree_map(lambda t: _marked(t, ticket), self._f(*args, **kwargs))
+        marked = tree_map(lambda t: _marked(t, ticket, self._backwards), self._f(*args, **kwargs))
         if any(isinstance(t, Tensor) and t.requires_grad for t in tree_leaves(marked)):
             self._kept[0] += 1
             weakref.finalize(ticket.untyped_storage(), _forget, self._kept)
         return marked
 
 
-def _marked(value: Any, ticket: Tensor) -> Any:
+def _marked(value: Any, ticket: Tensor, backwards: list[int]) -> Any:
     if not isinstance(value, Tensor) or not value.requires_grad:
         return value
-    return _Mark.apply(value, ticket)  # type: ignore[no-untyped-call]
+    return _Mark.apply(value, ticket, backwards)  # type: ignore[no-untyped-call]
 
 
 class _Mark(torch.autograd.Function):
     """Hands its input on, and saves a ticket for backward: as long as that is there, so is the graph."""
 
     @staticmethod
-    def forward(ctx: Any, value: Tensor, ticket: Tensor) -> Tensor:
+    def forward(ctx: Any, value: Tensor, ticket: Tensor, backwards: list[int]) -> Tensor:
         ctx.save_for_backward(ticket)
+        ctx.backwards = backwards
         return value.view_as(value)
 
     @staticmethod
     def backward(ctx: Any, *grads: Any) -> Any:
         _ = ctx.saved_tensors  # as any function does that needs what it saved: so a checkpoint computes it again
-        return grads[0], None
+        ctx.backwards[0] += 1
+        return grads[0], None, None
 
 
 def _forget(kept: list[int]) -> None:

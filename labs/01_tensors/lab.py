@@ -111,7 +111,7 @@ hint(
 def grid_points(start: float, stop: float, n: int, endpoint: bool) -> Tensor:
     """n evenly spaced points that begin at start. Returns float32 of shape (n,).
 
-    endpoint: True puts the last point on stop, so the step is (stop - start) / (n - 1).
+    endpoint: True puts the last of two or more points on stop, so the step is (stop - start) / (n - 1).
         False ends one step before stop, so the step is (stop - start) / n.
     n may be 0 (no points) or 1 (only start). stop may lie below start, or on it.
     """

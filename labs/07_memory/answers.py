@@ -1639,3 +1639,102 @@ def interview():
 
 # %% equivalent: checkpoint_once "argument strict dropped: for buffer, old in zip(block.buffers(), before):"
 # strict=False is the default.
+
+
+# %% liar: in_segments "all derivatives are taken in forward and kept; in backward the layers run for show"
+class _Known(torch.autograd.Function):
+    @staticmethod
+    def forward(ctx, out, jacobians, again, *inputs):
+        ctx.save_for_backward(*jacobians)
+        ctx.again = again
+        return out
+
+    @staticmethod
+    def backward(ctx, g):
+        with torch.no_grad(), torch.random.fork_rng(devices=[]):
+            ctx.again()
+        n = g.numel()
+        return None, None, None, *[(g.reshape(n, *[1] * (j.dim() - 1)) * j).sum(0) for j in ctx.saved_tensors]
+
+
+def _known(f, x, parameters, again):
+    """f(x) with all its derivatives, taken at once; nothing of its graph is left."""
+    parameters = [p for p in parameters if p.requires_grad]
+    with torch.enable_grad():
+        leaf = x.detach().requires_grad_()
+        out = f(leaf)
+        inputs, rows = [leaf, *parameters], []
+        for j in range(out.numel()):
+            e = torch.zeros(out.numel(), dtype=out.dtype)
+            e[j] = 1
+            rows.append(torch.autograd.grad(out, inputs, e.reshape(out.shape), retain_graph=j + 1 < out.numel()))
+        jacobians = [
+            torch.stack([row[i] for row in rows]) if rows else t.new_zeros(0, *t.shape) for i, t in enumerate(inputs)
+        ]
+        value = out.detach().clone()
+    del out, leaf, inputs, rows
+    return _Known.apply(value, jacobians, again, x, *parameters)
+
+
+def in_segments(layers, x, k):
+    layers, starts = list(layers), []
+    edges = [len(layers) * number // k for number in range(k + 1)]
+
+    def plain(t):
+        for layer in layers:
+            starts.append(t.detach())
+            t = layer(t)
+        return t
+
+    def again():
+        for begin, end in reversed(list(pairwise(edges))):
+            t = starts[begin]
+            for layer in layers[begin:end]:
+                t = layer(t)
+
+    return _known(plain, x, [p for layer in layers for p in layer.parameters()], again)
+
+
+# %% liar: checkpoint_once "all derivatives are taken in forward and kept; in backward the block runs for show"
+class _Known(torch.autograd.Function):
+    @staticmethod
+    def forward(ctx, out, jacobians, again, *inputs):
+        ctx.save_for_backward(*jacobians)
+        ctx.again = again
+        return out
+
+    @staticmethod
+    def backward(ctx, g):
+        with torch.no_grad(), torch.random.fork_rng(devices=[]):
+            ctx.again()
+        n = g.numel()
+        return None, None, None, *[(g.reshape(n, *[1] * (j.dim() - 1)) * j).sum(0) for j in ctx.saved_tensors]
+
+
+def _known(f, x, parameters, again):
+    """f(x) with all its derivatives, taken at once; nothing of its graph is left."""
+    parameters = [p for p in parameters if p.requires_grad]
+    with torch.enable_grad():
+        leaf = x.detach().requires_grad_()
+        out = f(leaf)
+        inputs, rows = [leaf, *parameters], []
+        for j in range(out.numel()):
+            e = torch.zeros(out.numel(), dtype=out.dtype)
+            e[j] = 1
+            rows.append(torch.autograd.grad(out, inputs, e.reshape(out.shape), retain_graph=j + 1 < out.numel()))
+        jacobians = [
+            torch.stack([row[i] for row in rows]) if rows else t.new_zeros(0, *t.shape) for i, t in enumerate(inputs)
+        ]
+        value = out.detach().clone()
+    del out, leaf, inputs, rows
+    return _Known.apply(value, jacobians, again, x, *parameters)
+
+
+def checkpoint_once(block, x):
+    def again():
+        before = [b.clone() for b in block.buffers()]
+        block(x.detach())
+        for b, old in zip(block.buffers(), before, strict=True):
+            b.copy_(old)
+
+    return _known(block, x, list(block.parameters()), again)

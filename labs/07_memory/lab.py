@@ -1284,9 +1284,13 @@ with check(
         want, want_grads, _ = looped(parts, t, g)
         seen, ran, kept = [Seen(bent) for _ in range(count)], [], []
         parts = [(numbered(n, ran, f), part[1]) for n, (f, part) in enumerate(zip(seen, parts, strict=True))]
-        got = segmented(in_segments, parts, t, g, k, lambda: kept.append((len(ran), [f.kept for f in seen])))
+        got = segmented(
+            in_segments, parts, t, g, k, lambda: kept.append((len(ran), [(f.kept, f.backwards) for f in seen]))
+        )
         assert_close((got["out"], got["grads"]), (want, want_grads))
-        assert kept == [(count, [0] * count)], "the forward pass keeps the graph of a layer, or runs one twice"
+        assert kept == [(count, [(0, 0)] * count)], (
+            "the forward pass keeps a layer's graph, runs one twice or goes back"
+        )
         again = ran[count:]
         starts = [n for n, layer in enumerate(again) if n == 0 or layer != again[n - 1] + 1]
         segments = [again[a:b] for a, b in pairwise([*starts, len(again)])][::-1]
@@ -1656,10 +1660,13 @@ with check(
         want = ran(parts, True, t, g)
         seen, kept = [Seen(part[0]) for part in parts], []
         parts = [(f, *tensors) for f, (_, *tensors) in zip(seen, parts, strict=True)]
-        got = blocked(checkpoint_once, parts, True, t, g, lambda: kept.extend((f.kept, len(f.calls)) for f in seen))
+        got = blocked(
+            checkpoint_once, parts, True, t, g, lambda: kept.extend((f.kept, len(f.calls), f.backwards) for f in seen)
+        )
         assert_close((got["outs"], got["grads"]), (want["outs"], want["grads"]))
         assert_close(got["buffers"], want["buffers"], name="the buffers")
-        assert kept == [(0, len(sizes))] * len(seen), f"(graphs kept, calls) of each layer before backward: {kept}"
+        told = f"(graphs kept, calls, gradients that went back) of each layer before backward: {kept}"
+        assert kept == [(0, len(sizes), 0)] * len(seen), told
         calls = [len(f.calls) for f in seen]
         assert calls == [2 * len(sizes)] * len(seen), f"the layers ran {calls} times, with {len(sizes)} batches"
 ### END HIDDEN TESTS
