@@ -614,6 +614,14 @@ def column_of(model, xs, column):
     return parts
 
 
+# %% wrong: column_of "the grad mode is on afterwards, whatever it was" fails="the model is as before"
+def column_of(model, xs, column):
+    torch.set_grad_enabled(False)
+    found = [model(x)[:, column].clone() for x in xs]
+    torch.set_grad_enabled(True)
+    return found
+
+
 # %% wrong: column_of "a view of one column" fails="the results keep no memory but their own"
 def column_of(model, xs, column):
     with torch.no_grad():

@@ -838,15 +838,16 @@ with check(
         assert_close(got["requires_grad"], [False] * len(sizes), name="requires_grad of your results")
 with check("the model is as before", weight=2, hint="Which modes were there before? Did anything touch .grad?"):
     t = [torch.linspace(-1, 1, 20).reshape(4, 5)]
-    for modes in ([True, False, True], [False, True, False]):
+    for modes, grad in (([True, False, True], True), ([False, True, False], True), ([True, True, False], False)):
         (_, (w, b)), (_, (v,), (shift,)) = parts = scorer(7, torch.float32)
         want = [w.detach().clone(), b.clone(), v.detach().clone(), shift.clone()]
-        got = columns(column_of, parts, modes, t, 1)
+        with torch.set_grad_enabled(grad):
+            got = columns(column_of, parts, modes, t, 1)
         assert_close(got["modes"], modes, name="which modules are in training mode")
         assert_close(got["trained"], [True, False, True], name="which parameters require grad")
         assert_close(got["state"], want, name="the parameters and buffers")
         assert_close(got["grads"], [torch.ones(5, 7), torch.ones(7), torch.ones(7, 3)], name="the .grad of the model")
-        assert_close(got["grad mode"], True, name="the grad mode")
+        assert_close(got["grad mode"], grad, name="the grad mode")
 with check("the results keep no memory but their own", weight=2, observed=True, hint="What is a column a view of?"):
     t = [torch.linspace(-1, 1, 5 * n).reshape(n, 5) for n in (4, 6, 1, 3)]
     got = columns(column_of, scorer(7, torch.float32), [True] * 3, t, 0)["bytes"]
@@ -971,7 +972,7 @@ def largest_batch(run: Callable[[int], object], low: int, high: int) -> int:
 
     run: a function of an int. If n fits, so does every smaller size. 1 <= low <= high. No n outside of this range is
     tried, and few inside: never more than 2 * log2(high - low + 1) + 3 calls. Any other exception comes out of the
-    function. A try has the whole device: nothing of a failed one is alive.
+    function. When run is called, nothing of a failed try is alive.
     """
 
     ### BEGIN SOLUTION
@@ -1451,8 +1452,8 @@ hint(
 def checkpoint_once(block: nn.Module, x: Tensor) -> Tensor:
     """block(x), checkpointed: of what block keeps for backward only x is kept, and the rest is computed again.
 
-    Values and gradients are those of block(x). The block runs once in forward, and once more in backward. Its result
-    does not depend on buffers that it changes. After backward, each buffer of the block, persistent or not, is what it
+    Values and gradients are those of block(x). The block runs once in forward, and once more in backward. It changes
+    its buffers in place, and its result does not depend on these. After backward, each buffer of the block, persistent or not, is what it
     was before backward: the second call changes none. It works for several calls before one backward.
     """
     ### BEGIN SOLUTION

@@ -979,6 +979,35 @@ def check_grad(fn, x):
     return True
 
 
+# %% wrong: check_grad "one point is moved in place, and a result may be that point" fails="right derivatives are accepted"
+def check_grad(fn: Callable[[Tensor], Tensor], x: Tensor) -> bool:
+    point = x.detach().clone()
+    leaf = point.clone().requires_grad_()
+    with torch.enable_grad():
+        result = fn(leaf)
+        flat = result.reshape(-1).unbind()
+    rows = torch.zeros(len(flat), point.numel(), dtype=torch.float64)
+    if result.requires_grad:
+        for number, entry in enumerate(flat):
+            (row,) = torch.autograd.grad(entry, leaf, retain_graph=True, materialize_grads=True)
+            rows[number] = row.reshape(-1)
+    columns = []
+    h = 1e-5
+    with torch.no_grad():
+        for number in range(point.numel()):
+            place = tuple(int(i) for i in torch.unravel_index(torch.tensor(number), point.shape)) if point.ndim else ()
+            old = point[place].item()
+            point[place] = old + h
+            above = fn(point)
+            point[place] = old - h
+            below = fn(point)
+            point[place] = old
+            columns.append(((above - below) / (2 * h)).reshape(-1))
+    slopes = torch.stack(columns, dim=1)
+    error = (rows - slopes).abs()
+    return bool((error <= (slopes.abs() * 5e-3).clamp(min=5e-4)).all())
+
+
 # %% wrong: check_grad "the gradient of the sum" fails="a transposed matrix is rejected, and a diagonal too | a backward that ignores the upstream gradient is rejected"
 def check_grad(fn, x):
     base = x.detach().clone(memory_format=torch.contiguous_format)
@@ -1091,7 +1120,7 @@ def check_grad(fn, x):
     return g is not None and bool(g.isfinite().all())
 
 
-# %% wrong: check_grad "x itself is moved, and left where it is" fails="x and x.grad stay as they are"
+# %% wrong: check_grad "x itself is moved, and left where it is" fails="right derivatives are accepted | x and x.grad stay as they are"
 def check_grad(fn, x):
     jac = torch.autograd.functional.jacobian(fn, x.detach().clone()).reshape(-1, x.numel())
     with torch.no_grad():
