@@ -77,8 +77,7 @@ def prove(
             line += f", {proof.mutants} mutants ({len(proof.survivors)} equivalent)"
         line += (
             f"; {proof.lies} lies earn {sum(proof.lied.values()):g} points outside observed checks, "
-            f"false claims of a technique {sum(proof.claimed.values()):g} of {proof.points:g}; "
-            f"{_count(proof.beliefs, 'look')} into a value before the whole was compared"
+            f"false claims of a technique {sum(proof.claimed.values()):g} of {proof.points:g}"
         )
         out.print(f"{line}, {_count(len(proof.problems), 'problem')}")
         for problem in proof.problems:

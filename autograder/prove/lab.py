@@ -26,7 +26,6 @@ class Proof:
     """What was tried, and every problem found. `survivors` are mutants with full marks: (exercise, description).
 
     points: of the lab.
-    beliefs: places where a check looks into a value before it compared the whole of it.
     lied, claimed: points by exercise of liars that gradlab made, and of those that a person wrote.
     """
 
@@ -36,7 +35,6 @@ class Proof:
     wrong: int = 0
     generated: int = 0
     lies: int = 0
-    beliefs: int = 0
     lied: dict[str, float] = field(default_factory=dict)  # points of the best lie, without observed checks
     claimed: dict[str, float] = field(default_factory=dict)  # points of the best lying answer
     mutants: int = 0
@@ -88,7 +86,6 @@ def _lies(lab: Lab, exercise: Exercise, bench: Bench, liars: list[Answer], proof
     for label, trial in tried.items():
         proof.problems += judge_lie(lab, exercise, label, trial)
     proof.lies += len(tried)
-    proof.beliefs += len(bench.beliefs())
     proof.lied[exercise.name] = max((t.points_beside_observed(exercise.points) for t in tried.values()), default=0.0)
     claims = [(answer, bench.try_liar(answer.source)) for answer in liars]
     for answer, trial in claims:

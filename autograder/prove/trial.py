@@ -13,7 +13,7 @@ from typing import Any
 import numpy as np
 import torch
 
-from autograder.build.beliefs import believed
+from autograder.build.believed import is_probe
 from autograder.build.checks import is_check
 from autograder.build.regions import HIDDEN, find_regions, stubbed
 from autograder.course import Cell, Exercise, Kind, Lab
@@ -100,15 +100,6 @@ class Bench:
                 trials[f"{name} in the exercise's place"] = self._lie(self._blank, (IN_ITS_PLACE, name))
         return {label: trial for label, trial in trials.items() if trial.applied}
 
-    def beliefs(self) -> list[tuple[int, str]]:
-        """(line of lab.py, what) of each place where a check looks into a value before it compared the whole of it."""
-        probes, _ = self._given()
-        asked = {*probes, *(e.name for e in self.lab.exercises)}
-        checks = [
-            node for node in ast.parse(self.check_cell.source).body if isinstance(node, ast.With) and is_check(node)
-        ]
-        return [(self.check_cell.line + line, what) for check in checks for line, what in believed(check, asked)]
-
     def _lie(self, source: str, lie: tuple[Any, ...]) -> Trial:
         checks = self.check_cell.source
         return self._attempt(Attempt(self.exercise.name, source, self.between, checks, note="applied", lie=lie))
@@ -121,9 +112,8 @@ class Bench:
         for cell in self.lab.cells[: ids.index(self.exercise.check_id)]:
             for node in ast.parse(cell.source).body if cell.kind is Kind.GIVEN else ():
                 if isinstance(node, ast.FunctionDef):
-                    is_probe = any("probe" in ast.unparse(decorator) for decorator in node.decorator_list)
-                    probes += [node.name] if is_probe else []
-                    functions |= {} if is_probe else {node.name: _count_required(node)}
+                    probes += [node.name] if is_probe(node) else []
+                    functions |= {} if is_probe(node) else {node.name: _count_required(node)}
         return probes, functions
 
     def constant_parameters(self) -> list[str]:

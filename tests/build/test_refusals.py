@@ -14,7 +14,7 @@ ENTRY = LabEntry(name="x", title="X", minutes=1)
 GOOD = '''# %% given
 import torch
 
-from labkit import assert_close, check
+from labkit import assert_close, check, probes
 
 # %% [markdown]
 # # A lab
@@ -107,6 +107,9 @@ def test_cell_ids_of_a_section_stay_when_another_section_grows() -> None:
         ('check("three becomes six", weight=3)', 'check("six", observed=1)', "written out", "observed=1"),
         ('weight=3)', 'observed=True, guard=True)', "observed check that is a guard", "guard=True"),
         ('weight=3)', 'observed=True, required=True)', "observed check that is required", "required=True"),
+        ("assert_close(double(3), 6)", "assert double(3)", "before the whole of it was compared", "assert double(3)"),
+        ("assert_close(double(3), 6)", "[assert_close(n, 6) for n in double([3])]", "a loop over it", "for n in"),
+        ("assert_close(double(3), 6)", "n = 6; assert_close(probes.saved_bytes(double, 3), n)", "says of itself", "saved_b"),
         ('weight=3)', 'observed=True)', "observed checks hold 1 of the lab's 3 points", "check: double"),
         ("import torch\n", "import torch\nx0 = torch.rand(3)\n", "no seed", "torch.rand"),
         ("# %% [markdown]\n# # A", "# %% [markdown] points=2\n# # A", "no option 'points'", "[markdown] points"),
