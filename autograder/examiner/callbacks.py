@@ -28,6 +28,7 @@ from labkit.seen import Seen
 
 MAX_USES = 20_000  # in one check cell
 MAX_NODES = 2_000  # histories kept at a time
+MAX_KEPT = 2**30  # bytes of the arguments and results of these, by their shapes: memory that is expanded counts whole
 FUNCTIONS = (types.FunctionType, types.MethodType, types.BuiltinMethodType, functools.partial, Seen)
 OPERATIONS: dict[str, Callable[..., Any]] = {
     **{name: operations.OPERATIONS[name] for name in ("call", "iter", "next", "len", "getitem", "enter")},
@@ -42,6 +43,7 @@ class Callbacks:
     def __init__(self) -> None:
         self._objects: list[Any] = []
         self._nodes: dict[int, Node] = {}
+        self._bytes: dict[int, int] = {}  # of each of them
         self._uses = self._made = 0
         self.serving = False
 
@@ -62,6 +64,7 @@ class Callbacks:
         """The student's process cannot come back to these uses. Raises WireError."""
         for node in numbers(nodes, 2**62):
             self._nodes.pop(node, None)
+            self._bytes.pop(node, None)
 
     def serve(self, request: Plain) -> Plain:
         """The reply to a use. Raises WireError where it is none, and Stopped."""
@@ -107,7 +110,7 @@ class Callbacks:
         packed = exchange.pack(result)
         found = exchange.objects[count:]
         made = [count + n for n, t in enumerate(found) if differentiable(t) and not t.is_leaf]
-        node = self._keep(inputs, [exchange.objects[n] for n in made])
+        node = self._keep(inputs, [exchange.objects[n] for n in made], exchange.objects)
         return [None, packed, exchange.changed_blocks(blocks), node, edges, made]
 
     def _product(
@@ -128,15 +131,18 @@ class Callbacks:
         except Exception as error:
             return [pack_exception(error), exchange.pack([]), [], None, [], []]
         made = [n for n, grad in enumerate(found) if how.create and differentiable(grad)]
-        new = self._keep([*node.inputs, *incoming], [found[n] for n in made], shared=True)
+        new = self._keep([*node.inputs, *incoming], [found[n] for n in made], exchange.objects, shared=True)
         return [None, exchange.pack(found), [], new, edges, made]
 
-    def _keep(self, inputs: list[Any], outputs: list[Any], shared: bool = False) -> int | None:
+    def _keep(self, inputs: list[Any], outputs: list[Any], held: list[Any], shared: bool = False) -> int | None:
+        """The number of a new history, which may hold these objects. None where there is nothing to go back from."""
         if not outputs:
             return None
-        if len(self._nodes) >= MAX_NODES:
-            raise Stopped(f"more than {MAX_NODES} results of this check's functions are kept for backward")
+        size = sum(t.numel() * t.element_size() for t in held if isinstance(t, Tensor))
+        if len(self._nodes) >= MAX_NODES or sum(self._bytes.values()) + size > MAX_KEPT:
+            raise Stopped("too many results of this check's functions are kept for backward")
         self._made += 1
+        self._bytes[self._made] = size
         self._nodes[self._made] = Node(inputs, [get_gradient_edge(t) for t in outputs], shared=shared)
         return self._made
 

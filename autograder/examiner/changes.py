@@ -10,7 +10,9 @@ from torch import Tensor
 
 from autograder.wire.exchange import refuse_colliding
 from autograder.wire.frames import WireError
-from autograder.wire.tensors import from_packed, raise_version, version
+from autograder.wire.names import name_of
+from autograder.wire.pure import HOOKS
+from autograder.wire.tensors import acyclic, from_packed, raise_version, version
 
 
 def versions(objects: list[Any]) -> list[int]:
@@ -60,14 +62,15 @@ class Changes:
 def _apply_rest(t: Tensor, change: dict[str, Any], before: int) -> list[Callable[[], None]]:
     raise_version(t, before + int(change.get("version", 0)))
     if "grad" in change:
-        t.grad = change["grad"]
+        t.grad = acyclic(t, change["grad"])
     if change.get("requires_grad") is False and t.is_leaf:
         t.requires_grad_(False)
     if change.get("retains_grad"):
         t.retain_grad()
     for register, key in ((t.register_hook, "hooks"), (t.register_post_accumulate_grad_hook, "post_hooks")):
         for hook in change.get(key, ()) if t.requires_grad else ():
-            if not callable(hook):
+            name = name_of(hook)
+            if not callable(hook) or (name is not None and name not in HOOKS):
                 raise WireError("a hook that is none")
             register(hook)
     leaked = change.get("leaked")

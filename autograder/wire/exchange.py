@@ -18,7 +18,7 @@ from autograder.wire import blocks, values
 from autograder.wire.arrays import array_geometry, rebuild_array
 from autograder.wire.blocks import Block
 from autograder.wire.frames import MAX_DEPTH, MAX_ITEMS, Plain, WireError
-from autograder.wire.tensors import Enter, as_leaf, base, from_packed, geometry, gradient, rebuild
+from autograder.wire.tensors import Enter, acyclic, as_leaf, base, from_packed, geometry, gradient, rebuild
 from autograder.wire.told import Told, as_sent
 
 MAX_COMPOSITE = 1_000
@@ -289,7 +289,7 @@ class Exchange:
         self._register(t)
         self._count(self._size(len(self.objects) - 1))
         if grad is not None:
-            t.grad = self._unpack(grad, depth + 1)
+            t.grad = acyclic(t, self._unpack(grad, depth + 1))
         return t
 
     def _unpack_array(self, number: Any, *shape: Any) -> np.ndarray[Any, Any]:

@@ -59,6 +59,9 @@ TABLE = {
     "torch.linalg": "cross det eigvals eigvalsh inv matmul matrix_norm norm solve vector_norm",
     "numpy": POINTWISE + "float16 float32 float64 int8 int16 int32 int64 uint8 bool_ complex64 complex128",
 }
+TENSORS = ("torch", "torch.Tensor", "torch.TensorBase")
+# Their results have the shape of their argument: a hook that grows could make terabytes of a gradient.
+HOOKS = frozenset(f"{place}.{name}" for place in TENSORS for name in POINTWISE.split())
 NAMES = frozenset(f"{place}.{name}" for place, names in TABLE.items() for name in names.split())
 
 

@@ -131,6 +131,16 @@ def as_leaf(t: Tensor, role: Role) -> Tensor:
     return t.requires_grad_() if role.requires_grad else t
 
 
+def acyclic(t: Tensor, grad: Any) -> Any:
+    """The .grad to be of t. Raises WireError where t is reached from it again: nothing would ever free the two."""
+    following = grad
+    while isinstance(following, Tensor):
+        if following is t:
+            raise WireError("a tensor that is its own gradient")
+        following = gradient(following)
+    return grad
+
+
 def from_packed(packed: Plain) -> Tensor:
     """A generator's state (n,), uint8. Raises WireError where it is no bytes: of a number, bytearray makes as many."""
     if not isinstance(packed, bytes):

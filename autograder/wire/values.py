@@ -75,6 +75,8 @@ def unpack(tag: Any, rest: list[Any], item: Recurse) -> Any:
             return torch.Size(rest)
         case "torch record":
             kind = getattr(torch.return_types, rest[0])
+            if not issubclass(kind, tuple):
+                _refuse("no record of torch's")
             return kind(item(v) for v in rest[1:])
         case "record":
             return _record(str(rest[0]), tuple(rest[1]))(*[item(v) for v in rest[2:]])

@@ -90,6 +90,18 @@ def test_the_histories_that_are_kept_are_bounded(monkeypatch: pytest.MonkeyPatch
             world.stand_in("f")(lambda t: t * 2, x)
 
 
+def test_the_bytes_of_the_histories_count_expanded_memory_whole(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(callbacks, "MAX_KEPT", 2**20)
+
+    def expands(g, times):
+        return [g(torch.ones(1).expand(2**14).requires_grad_()).sum() for _ in range(times)]
+
+    with world_of(f=expands) as world:
+        world.stand_in("f")(lambda t: t * t, 4)
+        with pytest.raises(Stopped, match="kept for backward"):
+            world.stand_in("f")(lambda t: t * t, 40)
+
+
 def test_the_time_of_a_check_counts_its_uses() -> None:
     with world_of(seconds=1.0, f=lambda g: [g() for _ in range(1000)]) as world:
         start = time.monotonic()

@@ -12,6 +12,19 @@ from autograder.wire.exchange import Exchange
 from autograder.wire.frames import WireError
 
 
+def test_a_tensor_that_is_its_own_gradient_is_refused() -> None:
+    """Nothing would free it: autograd's references are no part of what Python collects."""
+    a, b = torch.zeros(3), torch.zeros(3)
+    a.grad, b.grad = b, a
+    with pytest.raises(WireError, match="its own gradient"):
+        Exchange().unpack(Exchange().pack(a))
+
+
+def test_a_type_of_torchs_that_is_no_record_is_refused() -> None:
+    with pytest.raises(WireError):
+        Exchange().unpack([[], ["torch record", "__doc__", 1]])
+
+
 def doubled(levels: int) -> Any:
     value: list[Any] = [1]
     for _ in range(levels):

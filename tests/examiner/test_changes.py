@@ -1,0 +1,28 @@
+"""What a reply says of an argument is done to the examiner's own; what would harm it is refused."""
+
+from __future__ import annotations
+
+import pytest
+import torch
+
+from autograder.examiner.changes import Changes
+from autograder.wire.frames import WireError
+
+
+def hooked(hook: object) -> torch.Tensor:
+    t = torch.ones(3, requires_grad=True)
+    Changes([t], [{"hooks": [hook]}], [t._version]).after_connecting()
+    return t
+
+
+def test_a_hook_of_torchs_that_keeps_the_shape_is_registered() -> None:
+    t = hooked(torch.neg)
+    (2 * t).sum().backward()
+    assert t.grad is not None and torch.equal(t.grad, torch.full((3,), -2.0))
+
+
+@pytest.mark.parametrize("hook", [torch.diag, torch.Tensor.outer, torch.sum, torch.stack, 3])
+def test_a_hook_that_changes_the_shape_is_refused_before_it_runs(hook: object) -> None:
+    """Of n numbers, diag makes n * n."""
+    with pytest.raises(WireError):
+        hooked(hook)
