@@ -60,9 +60,9 @@ GOOD = [
     ["# %% given", "from labkit import check"],
     ["# %% exercise: f", "def f(x):", "    ### BEGIN SOLUTION", f"    return x + {SOLUTION!r}", "    ### END SOLUTION"],
     ["# %% exercise: g", "def g(x):", "    ### BEGIN SOLUTION", f"    return x * {SOLUTION!r}", "    ### END SOLUTION"],
-    ["# %% check: f points=1", 'with check("a"):', "    assert f(1)", "### BEGIN HIDDEN TESTS", 'with check("b"):']
+    ["# %% check: f points=1", 'with check("a"):', "    assert f(1) == 1", "### BEGIN HIDDEN TESTS", 'with check("b"):']
     + [f"    assert f(1) == {HIDDEN!r}", "### END HIDDEN TESTS"],
-    ["# %% check: g points=1", "### BEGIN HIDDEN TESTS", 'with check("b"):', f"    assert g({HIDDEN!r})"]
+    ["# %% check: g points=1", "### BEGIN HIDDEN TESTS", 'with check("b"):', f"    assert g({HIDDEN!r}) == 1"]
     + ["### END HIDDEN TESTS"],
     ["# %% question: q [markdown] points=1", "# Why?", "# ### BEGIN SOLUTION", f"# {SOLUTION}", "# ### END SOLUTION"],
     ["# %% [markdown]", "# ## Text", ""],
