@@ -1453,8 +1453,9 @@ def checkpoint_once(block: nn.Module, x: Tensor) -> Tensor:
     """block(x), checkpointed: of what block keeps for backward only x is kept, and the rest is computed again.
 
     Values and gradients are those of block(x). The block runs once in forward, and once more in backward. It changes
-    its buffers in place, and its result does not depend on these. After backward, each buffer of the block, persistent or not, is what it
-    was before backward: the second call changes none. It works for several calls before one backward.
+    its buffers in place, and its result does not depend on these. After backward, each buffer of the block, persistent
+    or not, is what it was before backward: the second call changes none. It works for several calls before one
+    backward.
     """
     ### BEGIN SOLUTION
     again = False
