@@ -7,12 +7,12 @@ import re
 import unicodedata
 from pathlib import Path
 
-from autograder.build.believed import refuse_beliefs
 from autograder.build.cells import RawCell, read_cells
 from autograder.build.checks import is_check, read_checks, refuse_much_observed
 from autograder.build.hints import line_of_lost_hint, read_hints
 from autograder.build.names import Names, names_of, refuse_undefined, refuse_unseeded
 from autograder.build.regions import HIDDEN, SOLUTION, Region, find_regions, stubbed
+from autograder.build.trust import refuse_trust
 from autograder.course import Cell, Exercise, Kind, Lab, LabEntry
 from autograder.errors import SourceError
 from labkit.hint import folded
@@ -55,7 +55,7 @@ def read_lab_text(text: str, path: Path, entry: LabEntry) -> Lab:
     exercises = _exercises(cells, regions, first_lines, path)
     _refuse_shared_names(cells, exercises, path)
     refuse_much_observed(exercises, sum(c.points for c in cells), path, {c.id: c.line for c in cells})
-    refuse_beliefs(cells, exercises, path, first_lines)
+    refuse_trust(cells, exercises, path, first_lines)
     return Lab(
         name=entry.name,
         title=entry.title,

@@ -13,9 +13,9 @@ from typing import Any
 import numpy as np
 import torch
 
-from autograder.build.believed import is_probe
 from autograder.build.checks import is_check
 from autograder.build.regions import HIDDEN, find_regions, stubbed
+from autograder.build.trust import is_probe
 from autograder.course import Cell, Exercise, Kind, Lab
 from autograder.errors import SourceError
 from autograder.examiner.cells import new_namespace, run_cell

@@ -6,8 +6,8 @@ import ast
 from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
 
-from autograder.build.beliefs import believed
 from autograder.build.checks import is_check
+from autograder.build.taint import uses_before_comparison
 from autograder.course import Cell, Exercise, Kind
 from autograder.errors import SourceError
 
@@ -34,7 +34,7 @@ def is_probe(function: ast.FunctionDef) -> bool:
     return any("probe" in ast.unparse(decorator) for decorator in function.decorator_list)
 
 
-def refuse_beliefs(
+def refuse_trust(
     cells: Sequence[Cell], exercises: Sequence[Exercise], path: Path, first_lines: Mapping[str, int]
 ) -> None:
     """Raises SourceError at the first place. first_lines: cell's id -> the line of its first statement."""
@@ -44,7 +44,7 @@ def refuse_beliefs(
         above = first_lines[exercise.check_id] - 1
         nodes = [n for n in ast.parse(sources[exercise.check_id]).body if isinstance(n, ast.With) and is_check(n)]
         for check, node in zip(exercise.checks, nodes, strict=True):
-            for line, what in believed(node, asked):
+            for line, what in uses_before_comparison(node, asked):
                 raise SourceError(
                     path,
                     above + line,

@@ -1,4 +1,4 @@
-"""What a check believes of a value from a student's process before it compared the whole of it.
+"""Static taint analysis of a check: what it does with a value from a student's process before it compared the whole.
 
 Such a value may be anything: an empty list, over which a loop compares nothing; a list that is too long, of which an
 index sees one item; NaN, which `max` passes over; an object that says yes. Comparing all of it with all that is wanted,
@@ -26,7 +26,7 @@ class Trust(Enum):
     NONE = 2
 
 
-def believed(check: ast.With, asked: Collection[str]) -> Iterator[tuple[int, str]]:
+def uses_before_comparison(check: ast.With, asked: Collection[str]) -> Iterator[tuple[int, str]]:
     """(line, what) of each place where the check looks into a value before the whole of it was compared.
 
     asked: names of what runs in the student's process, exercises and given probes.
@@ -81,20 +81,20 @@ class _Reader:
         """After a comparison of the whole of a name with what is wanted, the name can be believed."""
         match node:
             case ast.Call(func=ast.Name(id=name), args=[got, _, *_]) if name in COMPARISONS:
-                self.believe(got)
+                self.trust_now(got)
             case ast.Compare(left=left, ops=[ast.Eq()], comparators=[right]):
-                self.believe(left)
-                self.believe(right)
+                self.trust_now(left)
+                self.trust_now(right)
             case ast.BoolOp(op=ast.And(), values=values):
                 for value in values:
                     self.compared(value)
 
-    def believe(self, node: ast.expr) -> None:
+    def trust_now(self, node: ast.expr) -> None:
         if isinstance(node, ast.Name):
             self.trust[node.id] = Trust.OWN
         elif isinstance(node, ast.Tuple | ast.List):
             for item in node.elts:
-                self.believe(item)
+                self.trust_now(item)
 
     def bind(self, target: ast.expr, trust: Trust) -> None:
         if isinstance(target, ast.Name):

@@ -6,7 +6,7 @@ import ast
 
 import pytest
 
-from autograder.build.beliefs import believed
+from autograder.build.taint import uses_before_comparison
 
 ASKED = {"f", "probe"}
 
@@ -53,7 +53,7 @@ COMPARES = {
 def looks(body: str) -> list[tuple[int, str]]:
     check = ast.parse("with check('x'):\n" + "\n".join(f"    {line}" for line in body.splitlines())).body[0]
     assert isinstance(check, ast.With)
-    return list(believed(check, ASKED))
+    return list(uses_before_comparison(check, ASKED))
 
 
 @pytest.mark.parametrize("name", BELIEVES)
