@@ -219,6 +219,14 @@ def manual_grads(W, b, X, Y):
     return {"X": (R[:, :, None] * W).sum(1), "W": (R[:, :, None] * X[:, None, :]).sum(0), "b": R.sum(dim=0)}
 
 
+# %% wrong: manual_grads "autograd is switched on again" fails="five samples, three inputs and two outputs" raises=RuntimeError
+def manual_grads(W: Tensor, b: Tensor, X: Tensor, Y: Tensor) -> dict[str, Tensor]:
+    with torch.enable_grad():
+        leaves = {name: t.detach().clone().requires_grad_() for name, t in {"W": W, "b": b, "X": X}.items()}
+        loss = ((leaves["X"] @ leaves["W"].T + leaves["b"] - Y) ** 2).sum()
+        return dict(zip(leaves, torch.autograd.grad(loss, list(leaves.values())), strict=True))
+
+
 # %% wrong: manual_grads "the 2 of the square does not matter" fails="the example above, and two more samples | five samples, three inputs and two outputs | float32 with a transposed X | one sample and one input keep their axes"
 def manual_grads(W, b, X, Y):
     R = X @ W.T + b - Y

@@ -582,7 +582,7 @@ with check(
     leaves = [p.clone().requires_grad_() for p in (matrix, shift, rows)]
     every = torch.autograd.grad((leaves[2] @ leaves[0].T + leaves[1] - goals).square().sum(), leaves)
     want = dict(zip(("W", "b", "X"), every, strict=True))
-    with torch.no_grad():
+    with torch.inference_mode():
         got = manual_grads(matrix, shift, rows, goals)
     explain(
         got,

@@ -450,6 +450,28 @@ def adam_step_(params, state, lr, betas=(0.9, 0.999), eps=1e-8):
     state["optimizer"].step()
 
 
+# %% wrong: adam_step_ "the first average is the gradient, scaled in place" fails="the same leaves, and their .grad unchanged"
+@torch.no_grad()
+def adam_step_(
+    params: list[Tensor], state: dict, lr: float, betas: tuple[float, float] = (0.9, 0.999), eps: float = 1e-8
+) -> None:
+    b1, b2 = betas
+    for n, p in enumerate(params):
+        if p.grad is None:
+            continue
+        g = p.grad
+        if n not in state:
+            v = (1 - b2) * g * g
+            state[n] = {"t": 1, "m": g.mul_(1 - b1), "v": v}
+        else:
+            s = state[n]
+            s["t"] += 1
+            s["m"] = b1 * s["m"] + (1 - b1) * g
+            s["v"] = b2 * s["v"] + (1 - b2) * g * g
+        s = state[n]
+        p -= lr * (s["m"] / (1 - b1 ** s["t"])) / ((s["v"] / (1 - b2 ** s["t"])).sqrt() + eps)
+
+
 # %% wrong: adam_step_ "no correction of the start at zero" fails="two steps of one parameter | five steps of two parameters, in float32 and float64 | other settings | a parameter without a gradient waits, and counts its own steps | an empty state begins anew | a gradient of zero changes nothing at first"
 def adam_step_(params, state, lr, betas=(0.9, 0.999), eps=1e-8):
     with torch.no_grad():
@@ -828,6 +850,23 @@ def evaluate(model, batches):
         outputs = [(twin(x).log_softmax(1), y) for x, y in batches]
     logs, y = torch.cat([o for o, _ in outputs]), torch.cat([t for _, t in outputs])
     return F.nll_loss(logs, y).item(), (logs.max(dim=1).indices == y).double().mean().item()
+
+
+# %% wrong: evaluate "recording is on afterwards, whatever it was" fails="what requires grad, and the grad mode"
+def evaluate(model: nn.Module, batches) -> tuple[float, float]:
+    modes = [(module, module.training) for module in model.modules()]
+    model.eval()
+    torch.set_grad_enabled(False)
+    loss, right, count = 0.0, 0, 0
+    for x, y in batches:
+        logits = model(x)
+        loss += F.cross_entropy(logits, y, reduction="sum").item()
+        right += (logits.argmax(1) == y).sum().item()
+        count += len(y)
+    torch.set_grad_enabled(True)
+    for module, mode in modes:
+        module.training = mode
+    return loss / count, right / count
 
 
 # %% wrong: evaluate "the mean of the batches' means" fails="batches of 7, 3 and 2, from a model in training mode | batches that can be read once"

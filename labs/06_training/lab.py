@@ -636,10 +636,10 @@ def stepped_with(step, start, gradients, rates, *settings, anew=None):
     """What the parameters' memory holds after each call of step on leaves that start here.
 
     gradients: for each call, one or None for each parameter. rates: of the calls. anew: the call before which state is
-    an empty dict again. Also the last .grad of each, and whether they are the same leaves.
+    an empty dict again. Also each .grad after each call, and whether they are the same leaves.
     """
     leaves = [t.clone().requires_grad_() for t in start]
-    memory, params, state, seen = [p.detach() for p in leaves], list(leaves), {}, []
+    memory, params, state, seen, found = [p.detach() for p in leaves], list(leaves), {}, [], []
     for number, (grads, rate) in enumerate(zip(gradients, rates, strict=True)):
         for p, g in zip(leaves, grads, strict=True):
             p.grad = None if g is None else g.clone()
@@ -647,8 +647,9 @@ def stepped_with(step, start, gradients, rates, *settings, anew=None):
             state = {}
         step(params, state, rate, *settings)
         seen.append([t.clone() for t in memory])
+        found.append([None if p.grad is None else p.grad.clone() for p in leaves])
     flags = [p.is_leaf and p.requires_grad for p in leaves]
-    return {"after": seen, "grads": [p.grad for p in leaves], "leaves": flags}
+    return {"after": seen, "grads": found, "leaves": flags}
 
 
 # %% check: adam_step_ points=4
@@ -743,7 +744,7 @@ with check(
     t = [torch.tensor([1.0, 2.0]), torch.tensor(3.0)]
     got = stepped_with(adam_step_, t, [[torch.tensor([3.0, -1.0]), None]] * 3, [0.1] * 3)
     assert got["leaves"] == [True, True], "a parameter is no leaf that requires grad any more"
-    assert_close(got["grads"], [torch.tensor([3.0, -1.0]), None], rtol=0, atol=0, name=".grad")
+    assert_close(got["grads"], [[torch.tensor([3.0, -1.0]), None]] * 3, rtol=0, atol=0, name=".grad")
 ### END HIDDEN TESTS
 
 # %% [markdown]
@@ -1062,15 +1063,16 @@ def evaluate(model: nn.Module, batches) -> tuple[float, float]:
 
 # %% given
 @probes.probe
-def evaluated(evaluate, first, start, batches, training=(), old=None):
+def evaluated(evaluate, first, start, batches, training=(), old=None, recording=True):
     """What evaluate returns for that model, and what it leaves behind.
 
-    training: the names of modules in training mode before; "" is all. old: the number in each .grad.
+    training: the names of modules in training mode before; "" is all. old: the number in each .grad. recording: the
+    grad mode before.
     """
     model = normed_model(first, start, old)
     for name, module in model.named_modules():
         module.training = name in training
-    with torch.enable_grad():
+    with torch.set_grad_enabled(recording):
         loss, accuracy = evaluate(model, batches)
         recording = torch.is_grad_enabled()
     return {
@@ -1149,8 +1151,9 @@ with check("every .grad is as before", guard=True, hint="Which call of yours tou
         assert_close(got["gradients"], want, name="the .grad of the model")
 with check("what requires grad, and the grad mode", guard=True, hint="What do you switch off, and never on again?"):
     first, start = a_case(3)
-    got = evaluated(evaluate, first, start, samples([5], 9), EVERYWHERE)
-    assert got["recording"] == [True] * 7, "something does not require grad any more, or recording is off"
+    for recording in (True, False):
+        got = evaluated(evaluate, first, start, samples([5], 9), EVERYWHERE, recording=recording)
+        assert got["recording"] == [recording, *[True] * 6], "what requires grad, or the grad mode, is another"
 with check("no graph is built", weight=2, hint="Under which context does the forward pass run?"):
     recording = []
 

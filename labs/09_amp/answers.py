@@ -1630,6 +1630,28 @@ def amp_step(model, optimizer, scaler, x, y, loss_of, dtype, clip):
     return norm
 
 
+# %% wrong: amp_step "gradients are zeros, and weight decay moves what takes no part" fails="a parameter that takes no part"
+def amp_step(
+    model: nn.Module,
+    optimizer: torch.optim.Optimizer,
+    scaler: torch.amp.GradScaler,
+    x: Tensor,
+    y: Tensor,
+    loss_of: Callable,
+    dtype: torch.dtype,
+    clip: float,
+) -> float:
+    optimizer.zero_grad(set_to_none=False)
+    with torch.autocast(x.device.type, dtype=dtype):
+        loss = loss_of(model(x), y)
+    scaler.scale(loss).backward()
+    scaler.unscale_(optimizer)
+    norm = nn.utils.clip_grad_norm_(model.parameters(), clip)
+    scaler.step(optimizer)
+    scaler.update()
+    return norm.item()
+
+
 # %% wrong: amp_step "clip before unscale" fails="a step is not longer than lr times clip, and not much shorter | norms and weights of six steps, both formats | a batch that overflows is skipped: weights and momentum stay | small steps reach the weights | a parameter that takes no part"
 def amp_step(model, optimizer, scaler, x, y, loss_of, dtype, clip):
     optimizer.zero_grad()

@@ -1389,10 +1389,12 @@ def amp_stepped(step, start, head, batches, loss_of, dtype, clip, lr, momentum, 
     that doubles it after `every` good steps; None switches the scaler off. more: parameters that take no part.
     """
     model, seen = model_of(start, head), []
-    for n, value in enumerate(more):
-        model.register_parameter(f"more{n}", nn.Parameter(value.to(here)))
+    spare = [nn.Parameter(value.to(here)) for value in more]
+    for n, parameter in enumerate(spare):
+        model.register_parameter(f"more{n}", parameter)
     scaler = torch.amp.GradScaler(here.type, init_scale=scale or 1.0, growth_interval=every, enabled=scale is not None)
-    sgd = torch.optim.SGD(model.parameters(), lr=lr, momentum=momentum)
+    groups = [{"params": [*model[0].parameters()]}, {"params": spare, "weight_decay": 0.5}]
+    sgd = torch.optim.SGD(groups, lr=lr, momentum=momentum)
     for parameter in model.parameters():
         parameter.grad = torch.full_like(parameter, 3e4)  # of somebody else
     for x, y in batches:
