@@ -1587,7 +1587,7 @@ class MyScaler:
 def amp_step(model, optimizer, scaler, x, y, loss_of, dtype, clip):
     with torch.autocast(device_type=here.type, dtype=dtype):
         loss = loss_of(model(x), y)
-    optimizer.zero_grad(set_to_none=False)
+    optimizer.zero_grad()
     scaler.scale(loss).backward()
     scaler.unscale_(optimizer)
     grads = [p.grad for p in model.parameters() if p.grad is not None]
