@@ -217,7 +217,7 @@ def test_processes_that_a_check_leaves_behind_are_gone_at_its_end(warm: Warm) ->
             # A process that was killed is on the list until it gets its next turn.
             "import time\n"
             'with check("only the process, and perhaps its fork, is there"):\n'
-            "    assert any(add(1, 1) <= 2 or time.sleep(0.1) for _ in range(30)), str(add(1, 1))\n",
+            "    assert any(add(1, 1) <= 2 or time.sleep(0.1) for _ in range(100)), str(add(1, 1))\n",
         ),
     ]
     seen = examine(steps, ["double", "add"], warm.student, PATIENCE)
