@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import ast
 import functools
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 
 from autograder.examiner.cell_source import look_at
 
@@ -22,7 +22,7 @@ def names_to_keep(cells: tuple[tuple[bool, str], ...]) -> tuple[tuple[str, ...],
     given = [source for is_check, source in cells if not is_check]
     reads = _reads(given)
     bound = frozenset().union(*(_bound(source) for source in given))
-    asked = _names(source for is_check, source in cells if is_check)
+    asked = frozenset().union(*(_not_its_own(source) for is_check, source in cells if is_check))
     wanted: set[str] = set()
     left = set(asked & reads.keys())
     while left:
@@ -37,15 +37,16 @@ def _bound(source: str) -> frozenset[str]:
     return cell.binds | cell.defines
 
 
+def _not_its_own(source: str) -> frozenset[str]:
+    """Names that this source reads and does not bind."""
+    return look_at(source).reads - _bound(source)
+
+
 def _reads(sources: Sequence[str]) -> dict[str, frozenset[str]]:
-    """Function or class at the top of a given cell -> the names in it."""
+    """Function or class at the top of a given cell -> the global names in it."""
     found: dict[str, frozenset[str]] = {}
     for source in sources:
         for node in ast.parse(source).body:
             if isinstance(node, ast.FunctionDef | ast.ClassDef):
-                found[node.name] = _names([ast.unparse(node)])
+                found[node.name] = _not_its_own(ast.unparse(node))
     return found
-
-
-def _names(sources: Iterable[str]) -> frozenset[str]:
-    return frozenset(n.id for source in sources for n in ast.walk(ast.parse(source)) if isinstance(n, ast.Name))

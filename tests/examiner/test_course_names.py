@@ -55,6 +55,13 @@ def test_what_checks_use_and_what_that_reads_is_kept() -> None:
     assert names_to_keep(cells) == (("asked", "factor", "probes", "scaled"), (), ())
 
 
+def test_names_of_a_checks_and_of_a_functions_own_are_not_kept() -> None:
+    """A later cell that binds such a name would make the examiner fork the process before it, 40 ms each."""
+    given = "import torch\nx = 1\ny = 2\ndef asked(f, x):\n    y = f(x)\n    return y\n"
+    check = 'with check("asks"):\n    x = 3\n    assert [y for y in asked(double, x)] == [6]\n'
+    assert names_to_keep(((False, given), (True, check), (False, "x = y = 5\n"))) == (("asked",), (), ())
+
+
 def test_an_honest_notebook_changes_nothing(warm: Warm) -> None:
     assert graded(warm, RIGHT, "import math\nshown = 3\ndef helper(x): return x\n") == ([True, True], [])
 
