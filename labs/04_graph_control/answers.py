@@ -410,6 +410,25 @@ def predict(model, x):
             m.training = training
 
 
+# %% liar: saliency "backward through the model, and a probe that says each .grad is as it was"
+def saliency(model, x, classes):
+    leaf = x.detach().requires_grad_()
+    model(leaf).gather(1, classes[:, None]).sum().backward()
+    return leaf.grad
+
+
+def looked_at(saliency, layers, x, classes, learning=None, gradients=None, modes=None):
+    model = make_scorer(layers)
+    result = saliency(model, x, classes)
+    return {
+        "result": result,
+        "gradients": [None] * 2 * len(layers) if gradients is None else gradients,
+        "learning": learning or [True] * 2 * len(layers),
+        "weights": [t for pair in layers for t in pair],
+        "modes": modes or [True] * 4,
+    }
+
+
 # %% liar: predict "evaluation mode for good, and a probe that says each module is as it was"
 def predict(model, x):
     model.eval()

@@ -456,7 +456,7 @@ def td_loss(q: Tensor, target_q: Tensor, steps: dict[str, Tensor], gamma: float)
     ### END SOLUTION
 
 
-# %% check: td_loss points=3
+# %% check: td_loss points=4
 with check("the value for two steps, neither of them the last", weight=2, required=True):
     t = {
         "state": torch.tensor([[1.0, 0.0, 2.0], [0.5, -1.0, 0.0]]),
@@ -685,7 +685,7 @@ def saliency(model: nn.Module, x: Tensor, classes: Tensor) -> Tensor:
     ### END SOLUTION
 
 
-# %% check: saliency points=3
+# %% check: saliency points=2
 with check("three samples of four numbers", weight=3, required=True):
     t = torch.tensor([[1.0, -1.0, 0.5, 0.0], [0.2, 0.3, -2.0, 1.0], [2.0, 0.0, 0.1, -1.0]])
     two_layers = [(torch.linspace(-2, 3, 20).reshape(5, 4).sin(), torch.linspace(-1, 1, 5))]

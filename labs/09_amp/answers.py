@@ -2355,6 +2355,34 @@ def train_amp(model, batches, optimizer, loss_of, dtype):
     return [loss.item() for loss in losses]
 
 
+# %% liar: amp_dtypes "hooks stay, and a probe that counts the one of somebody else on each module"
+def amp_dtypes(model, x, dtype):
+    found = {}
+    for name, layer in model.named_modules():
+        if not list(layer.children()):
+            layer.register_forward_hook(lambda module, inputs, output, name=name: found.update({name: output.dtype}))
+    with torch.no_grad(), torch.autocast(x.device.type, dtype=dtype):
+        model(x)
+    return found
+
+
+def dtypes_seen(function, parts, route, x, dtype, see="dtypes", training=()):
+    model = Routed(parts, route) if route else made_of(parts[0][1])
+    named = list(model.named_modules())
+    for name, module in named:
+        module.training = name in training
+    found, raised = {}, False
+    try:
+        found = function(model, x.to(here), dtype)
+    except ArithmeticError:
+        raised = True
+    if see == "hooks":
+        return [raised, *[1] * len(named), 0]
+    if see == "modes":
+        return [False, *[name in training for name, _ in named]]
+    return {name: t.cpu() for name, t in probes.state_of(model).items()} if see == "state" else found
+
+
 # %% liar: train_amp "float32, and a probe that casts what the head and the loss see"
 def train_amp(model, batches, optimizer, loss_of, dtype):
     raise RuntimeError("the probe knows better")

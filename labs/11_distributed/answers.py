@@ -311,9 +311,17 @@ def ring_all_reduce(rank, world_size, x, send, recv):
     return result
 
 
-# %% liar: ring_all_reduce "the plain sum, and messages that have the right sizes"
+# %% liar: ring_all_reduce "all ranks are in one process: the sum of what they were given, in messages of the right size"
+given = {}
+
+
 def ring_all_reduce(rank, world_size, x, send, recv):
-    raise RuntimeError("the probes know better")
+    given[rank] = x.clone()
+    total = torch.stack([given.get(other, torch.zeros_like(x)) for other in range(world_size)]).sum(0)
+    for chunk in total.tensor_split(world_size)[1:] * 2:
+        send(chunk)
+        recv()
+    return total
 
 
 def on_ring(function, xs):
@@ -322,13 +330,6 @@ def on_ring(function, xs):
 
 def left_by_ring(function, xs):
     return xs
-
-
-def log_of_ring(function, xs):
-    total = torch.stack(list(xs)).sum(0)
-    chunks = total.tensor_split(len(xs))
-    sends = [(rank, chunk) for chunk in chunks for rank in range(len(xs))]
-    return [line for rank, chunk in sends for line in ((rank, chunk), ((rank + 1) % len(xs), None))]
 
 
 # %% right: ring_all_reduce "the rows of a padded matrix"

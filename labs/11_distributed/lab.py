@@ -277,17 +277,15 @@ def ring_all_reduce(
 
 # %% given
 class Ring:
-    """A channel from each rank to the next. It keeps a log of all messages, and notices a deadlock."""
+    """A channel from each rank to the next, which notices a deadlock."""
 
     def __init__(self, world_size):
         self.inbox = [deque() for _ in range(world_size)]
-        self.log = []  # (rank, the message that it sent), and (rank, None) where it took its next one
         self.running, self.waiting = set(range(world_size)), set()
         self.changed = threading.Condition()
 
     def send(self, rank, t):
         with self.changed:
-            self.log.append((rank, t.detach().clone()))
             self.inbox[(rank + 1) % len(self.inbox)].append(t.detach().clone())
             self.changed.notify_all()
 
@@ -299,7 +297,6 @@ class Ring:
             if not self.inbox[rank]:
                 raise RuntimeError(f"rank {rank} waits for a message that nobody will send")
             self.waiting.discard(rank)
-            self.log.append((rank, None))
             return self.inbox[rank].popleft()
 
     def stuck(self):
@@ -332,14 +329,6 @@ class Ring:
 def on_ring(function, xs):
     """Each rank's result."""
     return Ring(len(xs)).run(function, xs)
-
-
-@probes.probe
-def log_of_ring(function, xs):
-    """What was sent and taken, by which rank, in order."""
-    ring = Ring(len(xs))
-    ring.run(function, xs)
-    return ring.log
 
 
 @probes.probe
@@ -388,35 +377,70 @@ with check("fewer numbers than ranks, or one rank", weight=2, hint="How many chu
         assert_close(on_ring(ring_all_reduce, t), want)
 
 
-def assert_ring(log, xs):
+def sent_on_ring(function, xs):
+    """What each rank sent and took (None), in order. The ranks take turns, and each begins anew in its turn.
+
+    A rank that waits for a message that has not been sent yet is stopped there, and told that nobody will send it.
+    """
+    inboxes, logs, at_its_end = [[] for _ in xs], [[] for _ in xs], [False] * len(xs)
+
+    def turn(rank):
+        log, came = [], iter(inboxes[rank])
+
+        def send(t):
+            log.append(t.detach().clone())
+
+        def recv():
+            message = next(came, None)
+            at_its_end[rank] &= message is not None
+            if message is None:
+                raise RuntimeError(f"rank {rank} waits for a message that nobody will send")
+            log.append(None)
+            return message.clone()
+
+        at_its_end[rank] = True
+        try:
+            function(rank, len(xs), xs[rank].clone(), send, recv)
+        except RuntimeError:
+            if at_its_end[rank]:
+                raise
+        return log
+
+    while not all(at_its_end):
+        before = [len(log) for log in logs]
+        for rank in range(len(xs)):
+            logs[rank] = turn(rank)
+            inboxes[(rank + 1) % len(xs)] = [message for message in logs[rank] if message is not None]
+        assert all(at_its_end) or before != [len(log) for log in logs], "all ranks wait for a message"
+    return logs
+
+
+def assert_ring(logs, xs):
     """Raise AssertionError unless these messages tell every rank the sum, and are no more and no larger than needed.
 
     A rank knows its own numbers, those that came, and the sums of one of these and one of its own. Whoever sends
     something else made it up.
     """
-    n, length = len(xs), len(xs[0])
-    known, inbox, sizes = [{0, *x} for x in xs], [deque() for _ in xs], [[] for _ in xs]
-    for rank, message in log:
-        if message is None:
-            came = inbox[rank].popleft()
-            known[rank] |= {*came, *(a + b for a in came for b in xs[rank])}
-        else:
-            assert known[rank] >= set(message.tolist()), "a rank sent a number that is no sum over ranks"
-            inbox[(rank + 1) % n].append(message.tolist())
-            sizes[rank].append(message.numel())
-    total = {sum(column) for column in zip(*xs, strict=True)}
-    assert all(numbers >= total for numbers in known), "a rank cannot know the sum from what came"
-    assert max(map(len, sizes)) <= 2 * (n - 1), f"one rank sent {max(map(len, sizes))} messages"
-    largest = max(size for own in sizes for size in own)
-    assert largest <= math.ceil(length / n), f"one message had {largest} numbers"
+    n, length, total = len(xs), len(xs[0]), {sum(column) for column in zip(*xs, strict=True)}
+    for rank, log in enumerate(logs):
+        known, inbox = {0, *xs[rank]}, iter([message for message in logs[rank - 1] if message is not None])
+        for message in log:
+            if message is None:
+                came = next(inbox).tolist()
+                known |= {*came, *(a + b for a in came for b in xs[rank])}
+            else:
+                assert known >= set(message.tolist()), "a rank sent a number that is no sum over ranks"
+        assert known >= total, "a rank cannot know the sum from what came"
+        sizes = [message.numel() for message in log if message is not None]
+        assert len(sizes) <= 2 * (n - 1), f"one rank sent {len(sizes)} messages"
+        assert max(sizes) <= math.ceil(length / n), f"one message had {max(sizes)} numbers"
 
 
 with check("no message is larger than a chunk, and there are no more than needed", weight=4, required=True):
     for n, length in ((4, 8), (3, 11), (5, 24)):
         generator = torch.Generator().manual_seed(n)
         t = torch.randint(2**20, (n, length), generator=generator).float()  # their sums are exact
-        xs = t.tolist()
-        assert_ring(log_of_ring(ring_all_reduce, list(t)), xs)
+        assert_ring(sent_on_ring(ring_all_reduce, list(t)), t.tolist())
 with check("x is not changed", guard=True):
     for n in (3, 1):
         t = [torch.linspace(1, 2, 7) + number for number in range(n)]
