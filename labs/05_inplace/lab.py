@@ -1829,7 +1829,8 @@ def picky(x):
 hint(
     "Go in the order of the four words: call f, go backward, compare the gradient with an independent slope.",
     "f may write to what it gets. So each call needs a copy of its own: the recorded call, and both steps of each "
-    "finite difference. In float64, a step of 1e-6 gives slopes that are right to about ten digits.",
+    "finite difference. In float64 a sum of 10,000 is right to about 1e-12. Divided by two steps of 1e-6, that is "
+    "about 1e-6 in the slope: small beside 0.001.",
 )
 
 
@@ -1840,8 +1841,8 @@ def outcome(f, x: Tensor) -> str:
     f: a function of one tensor that may write to what it gets or makes. It returns a tensor of any shape, which leads
     back to x. torch.func may not get through it. x (n,), float64, with or without requires_grad; n may be 0.
     "now": f raises a RuntimeError. "backward": the backward pass does. "silent": neither, and at least one element of
-    x's gradient differs from the slope of f(x).sum() by more than 0.001. "ok": none does. The slopes lie between
-    -10,000 and 10,000, and the 0.001 is the same for all of them.
+    x's gradient differs from the slope of f(x).sum() by more than 0.001. "ok": none does. The slopes and f(x).sum()
+    lie between -10,000 and 10,000, and the 0.001 is the same for all of them.
     Other exceptions of f are passed on. x and its .grad stay as they are.
     """
     ### BEGIN SOLUTION
