@@ -1158,3 +1158,7 @@ def interview():
 
 # %% equivalent: window_gradients "first two arguments swapped: for i in range(begin, min(len(inputs), begin + k)):"
 # The smaller of two integers is the same in either order.
+
+
+# %% equivalent: predict "copies of results that share memory with an argument"
+# The docstring does not say whose memory the result has: it leaves x as it is, and so does a copy.
