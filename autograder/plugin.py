@@ -9,14 +9,16 @@ from typing import Any
 import nbformat
 from nbconvert.exporters import HTMLExporter, NotebookExporter
 from nbformat import NotebookNode
+from nbgrader.converters import GenerateAssignment
 from nbgrader.preprocessors import NbGraderPreprocessor, SaveAutoGrades
 from traitlets import Float, Unicode
 
 from autograder.examiner.clock import Patience
+from autograder.metadata import clear_hidden, name_of
 from autograder.results.feedback import feedback_page
 from autograder.results.gradebook import read_result
 from autograder.results.store import write_result
-from autograder.runner.grading import grade_notebook, identity
+from autograder.runner.grading import grade_notebook
 from autograder.runner.task import settings_of
 from autograder.runner.warm import Warm
 from autograder.sandbox import Limits
@@ -42,6 +44,14 @@ class SubmissionExporter(NotebookExporter):  # type: ignore[misc]
         for note in repaired.notes:
             self.log.warning("%s: %s", resources["nbgrader"]["student"], note)
         return self.from_notebook_node(repaired.notebook, resources=resources, **kwargs)
+
+
+class ClearHiddenFacts(NbGraderPreprocessor):  # type: ignore[misc]
+    """Takes what the metadata says of hidden checks out of the students' notebook."""
+
+    def preprocess_cell(self, cell: NotebookNode, resources: Any, _: int) -> Any:
+        clear_hidden(cell.metadata)
+        return cell, resources
 
 
 def settle_submission(assignment: str, student: str, notebooks: list[str]) -> None:
@@ -85,7 +95,7 @@ class SaveScores(SaveAutoGrades):  # type: ignore[misc]
         return super().preprocess(nb, resources)
 
     def _add_score(self, cell: NotebookNode, resources: Any) -> None:
-        score = resources["gradlab"].points_of(identity(cell))
+        score = resources["gradlab"].points_of(name_of(cell))
         if score is None:
             super()._add_score(cell, resources)
             return
@@ -128,6 +138,11 @@ def configure(c: Any) -> None:
     """
     # release/ is committed: without this, nbgrader would see it and never put the lab into its gradebook.
     c.GenerateAssignment.force = True
+    stock = GenerateAssignment.class_traits()["preprocessors"].default_args[0]
+    c.GenerateAssignment.preprocessors = [
+        *[f"{kind.__module__}.{kind.__name__}" for kind in stock],
+        "autograder.plugin.ClearHiddenFacts",
+    ]
     c.Autograde.pre_convert_hook = "autograder.plugin.settle_submission"
     c.Autograde.exporter_class = "autograder.plugin.SubmissionExporter"
     c.Autograde.autograde_preprocessors = [

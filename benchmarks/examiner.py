@@ -16,7 +16,7 @@ from autograder.build.course import read_course, read_labs
 from autograder.build.notebooks import source_notebook
 from autograder.examiner.submission import Step, examine
 from autograder.runner.compiled import compiled_for
-from autograder.runner.grading import exercises_of, steps_of
+from autograder.runner.grading import steps_of
 from autograder.runner.warm import Warm
 from autograder.runner.warm_main import make_forks_cheap
 from benchmarks.floor import new_floor
@@ -65,7 +65,7 @@ def run() -> str:
 def _examined(steps: Sequence[Step], warm: Warm) -> float:
     """Seconds of CPU of the examiner, the warm process and the student process."""
     before = _own(resource.RUSAGE_SELF) + _of_warm(warm)
-    seen = examine(steps, exercises_of(steps), warm.student)
+    seen = examine(steps, warm.student)
     took = _own(resource.RUSAGE_SELF) + _of_warm(warm) - before
     if not all(earned(came.outcomes, 1) == 1 for step, came in seen.items() if step.startswith("check-")):
         raise SystemExit("a worked solution lost a point: nothing can be compared")

@@ -24,6 +24,7 @@ LEVELS = {
     "course": 0,
     "errors": 0,
     "progress": 0,
+    "metadata": 1,
     "result": 1,
 }
 

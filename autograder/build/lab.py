@@ -15,12 +15,12 @@ from autograder.build.regions import HIDDEN, SOLUTION, Region, find_regions, stu
 from autograder.build.trust import refuse_trust
 from autograder.course import Cell, Exercise, Kind, Lab, LabEntry
 from autograder.errors import SourceError
+from autograder.metadata import NAMED, cell_name
 from labkit.hint import folded
 
 NAME = re.compile(r"[A-Za-z_]\w{0,59}$")
 OPTIONS = {Kind.CHECK: {"points"}, Kind.QUESTION: {"points"}}
 CODE = (Kind.GIVEN, Kind.SCRATCH, Kind.EXERCISE, Kind.CHECK)
-NAMED = {Kind.EXERCISE, Kind.CHECK, Kind.QUESTION}
 HEADERS = (
     "'# %% [markdown]', '# %% given', '# %% scratch', '# %% exercise: NAME', '# %% check: NAME points=N' "
     "or '# %% question: NAME [markdown] points=N'"
@@ -78,7 +78,7 @@ def _cell(raw: RawCell, path: Path, before: list[Cell]) -> Cell:
             raise SourceError(path, raw.line, f"a {kind} cell has no option {option!r}", f"write one of {HEADERS}")
     points = _points(raw, path) if "points" in OPTIONS.get(kind, set()) else 0.0
     if kind in NAMED:
-        cell_id = f"{kind}-{name}"
+        cell_id = cell_name(kind, name)
         if earlier := next((c for c in before if c.id == cell_id), None):
             raise SourceError(
                 path, raw.line, f"{kind} {name!r} stands already at line {earlier.line}", "give each its own name"

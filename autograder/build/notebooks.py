@@ -10,6 +10,7 @@ from nbformat import NotebookNode
 
 from autograder.build.regions import HIDDEN, find_regions, without_markers, without_regions
 from autograder.course import Cell, Exercise, Kind, Lab
+from autograder.metadata import KEY, clear_hidden, written
 
 METADATA = {
     "kernelspec": {"display_name": "Python 3 (ipykernel)", "language": "python", "name": "python3"},
@@ -27,6 +28,8 @@ def release_notebook(lab: Lab) -> NotebookNode:
     notebook, resources = source_notebook(lab), {"metadata": {"path": ""}, "nbgrader": {}}
     for preprocessor in _stripping():
         notebook, resources = preprocessor.preprocess(notebook, resources)
+    for cell in notebook.cells:
+        clear_hidden(cell.metadata)
     return notebook
 
 
@@ -70,7 +73,7 @@ def _source_cell(cell: Cell, lab: Lab) -> NotebookNode:
     if cell.kind is Kind.CHECK:
         exercise = lab.exercise(cell.name)
         text = "\n".join([worth_line(exercise), text, score_line(exercise)])
-    fields: dict[str, Any] = {"id": _short(cell.id), "metadata": {}, "source": text}
+    fields: dict[str, Any] = {"id": _short(cell.id), "metadata": {KEY: written(cell, lab)}, "source": text}
     if flags := nbgrader_flags(cell):
         fields["metadata"]["nbgrader"] = flags
     if cell.kind in (Kind.PROSE, Kind.QUESTION):

@@ -12,7 +12,8 @@ from nbformat import NotebookNode
 
 from autograder.build.notebooks import release_notebook
 from autograder.build.regions import without_markers
-from autograder.course import Answer, Lab
+from autograder.course import Answer, Kind, Lab
+from autograder.metadata import facts_of, kind_of
 from autograder.prove.trial import notebook_points
 
 PATCHES = """
@@ -70,9 +71,9 @@ def filled(lab: Lab, solutions: Mapping[str, str]) -> NotebookNode:
     """The released notebook with these exercises written: name -> source of the cell."""
     notebook = copy.deepcopy(release_notebook(lab))
     for cell in notebook.cells:
-        name = _grade_id(cell).removeprefix("exercise-")
-        if _grade_id(cell) != name and name in solutions:
-            cell.source = solutions[name]
+        facts = facts_of(cell)
+        if facts and facts.kind is Kind.EXERCISE and facts.exercise in solutions:
+            cell.source = solutions[facts.exercise]
     return notebook
 
 
@@ -124,7 +125,7 @@ def _tampered(lab: Lab) -> NotebookNode:
     """Nothing written, and every check cell replaced by one that claims all of its points."""
     notebook = copy.deepcopy(release_notebook(lab))
     for cell in notebook.cells:
-        if _grade_id(cell).startswith("check-"):
+        if kind_of(cell) is Kind.CHECK:
             cell.source = f"{cell.metadata.nbgrader.points}"
     return notebook
 
@@ -138,7 +139,3 @@ def _with_cell(notebook: NotebookNode, source: str) -> NotebookNode:
 
 def _submission(student: str, notebook: NotebookNode, points: float) -> Submission:
     return Submission(student, json.dumps(notebook, indent=1).encode(), round(points, 4))
-
-
-def _grade_id(cell: NotebookNode) -> str:
-    return str(cell.metadata.get("nbgrader", {}).get("grade_id", ""))

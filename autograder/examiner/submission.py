@@ -31,13 +31,14 @@ SHORT_SECONDS = 2.0
 class Step:
     """A code cell of the notebook to grade. kind: "student" (an exercise or an added cell), "given" or "check".
 
-    number: its execution count.
+    number: its execution count. exercise: the name that a student defines there.
     """
 
     id: str
     kind: str
     source: str
     number: int = 1
+    exercise: str = ""
 
 
 @dataclass
@@ -54,10 +55,8 @@ class Seen:
     changed: list[str] = field(default_factory=list)
 
 
-def examine(
-    steps: Sequence[Step], exercises: Sequence[str], start: Start, patience: Patience | None = None
-) -> dict[str, Seen]:
-    """Step id -> what came of it. `exercises` are the names that stand for the student's objects.
+def examine(steps: Sequence[Step], start: Start, patience: Patience | None = None) -> dict[str, Seen]:
+    """Step id -> what came of it. The exercises' names stand for the student's objects.
 
     start: gives a new student process. Only the course's own source is executed here: `given` and `check` steps must be
     the course's. The state of this process (grad mode, default dtype, random states) is afterwards as it was.
@@ -66,22 +65,23 @@ def examine(
     clock = Clock(patience or Patience())
     student = Student(start, clock)
     try:
-        seen = _run_cells(steps, exercises, student)
+        seen = _run_cells(steps, student)
         clock.begin_checks()
-        _run_checks(steps, exercises, student, clock, seen)
+        _run_checks(steps, student, clock, seen)
         return seen
     finally:
         Ambient().apply(before)
         student.kill()
 
 
-def _run_cells(steps: Sequence[Step], exercises: Sequence[str], student: Student) -> dict[str, Seen]:
+def _run_cells(steps: Sequence[Step], student: Student) -> dict[str, Seen]:
     """Every cell in the student process, which keeps its state wherever the examiner will need it."""
     seen = {step.id: Seen() for step in steps}
     left, last = MAX_OF_SUBMISSION, Seen()
+    exercises = [step.exercise for step in steps if step.exercise]
     effects, beside, keep = Effects(exercises), _beside_the_checks(steps), _names_to_keep(steps)
     kept: set[str] = set()
-    for step, defined in _with_names(steps, exercises):
+    for step, defined in _with_names(steps):
         if step.kind != "check":
             names = keep.get(step.id, ())
             alone = effects.leaves_alone(step.source, step.kind == "given")
@@ -109,14 +109,12 @@ def _blame(last: Seen, keep: Callable[[], None]) -> None:
         last.stopped = last.stopped or str(stopped)
 
 
-def _run_checks(
-    steps: Sequence[Step], exercises: Sequence[str], student: Student, clock: Clock, seen: dict[str, Seen]
-) -> None:
+def _run_checks(steps: Sequence[Step], student: Student, clock: Clock, seen: dict[str, Seen]) -> None:
     """The course's check cells in this process, and those of its given cells on which they depend."""
     for seed in (torch.manual_seed, random.seed, np.random.seed):
         seed(0)
     namespace, beside = new_namespace(), _beside_the_checks(steps)
-    for step, defined in _with_names(steps, exercises):
+    for step, defined in _with_names(steps):
         if step.kind == "given" and step.id in beside:
             with _lines(student, step.id, clock) as line, contextlib.suppress(Exception):
                 run_given(step.source, f"<{step.id}>", namespace, defined, line)  # which may show the student's result
@@ -141,13 +139,12 @@ def _names_to_keep(steps: Sequence[Step]) -> dict[str, tuple[str, ...]]:
     return {step.id: kept for step, kept in zip(ours, names, strict=True) if step.kind == "given"}
 
 
-def _with_names(steps: Sequence[Step], exercises: Sequence[str]) -> Iterator[tuple[Step, list[str]]]:
+def _with_names(steps: Sequence[Step]) -> Iterator[tuple[Step, list[str]]]:
     """Each step, and which exercises have been defined when it runs."""
     defined: list[str] = []
     for step in steps:
-        name = step.id.removeprefix("exercise-")
-        if name in exercises and name != step.id:
-            defined.append(name)
+        if step.exercise:
+            defined.append(step.exercise)
         yield step, defined
 
 

@@ -11,6 +11,8 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
+from autograder.course import Kind
+from autograder.metadata import cell_name, name_of
 from autograder.results.gradebook import read_notebook
 from autograder.results.pages import render
 from autograder.results.schema import ExerciseResult, SubmissionResult
@@ -55,13 +57,13 @@ def feedback_page(result: SubmissionResult, autograded: Path) -> str:
 
 def own_cells(notebook: Any, exercise: ExerciseResult) -> list[Shown]:
     """The exercise's cell, or the question's, and the cells that the student added after it."""
-    wanted = f"{'question' if exercise.by_hand else 'exercise'}-{exercise.name}"
+    wanted = cell_name(Kind.QUESTION if exercise.by_hand else Kind.EXERCISE, exercise.name)
     shown = []
     inside = False
     for cell in notebook.cells:
         course_cell = "nbgrader" in cell.metadata
         if course_cell:
-            inside = cell.metadata["nbgrader"].get("grade_id") == wanted
+            inside = name_of(cell) == wanted
         if inside and (course_cell or cell.cell_type == "code"):
             shown.append(_shown(cell))
     return shown

@@ -9,7 +9,9 @@ from typing import Any
 import nbformat
 from nbgrader.api import MissingEntry
 
+from autograder.course import Kind
 from autograder.errors import GradlabError
+from autograder.metadata import cell_name, name_of, parts_of
 from autograder.results.recording import opened
 from autograder.results.schema import CheckResult, ExerciseResult, SubmissionResult
 from autograder.results.store import load_result
@@ -50,7 +52,7 @@ def _result(submission: Any, course: Path, lab: str) -> SubmissionResult:
     comments = {c.name: c.comment or "" for submitted in submission.notebooks for c in submitted.comments}
     exercises = [_exercise(g, checks.get(g.name, ()), comments.get(g.name, "")) for g in grades]
     notebook = read_notebook(course / "autograded" / student / lab / f"{lab}.ipynb")
-    order = [c.metadata.get("nbgrader", {}).get("grade_id") for c in notebook.cells] if notebook else []
+    order = [name_of(c) for c in notebook.cells] if notebook else []
     exercises.sort(key=lambda e: order.index(_cell_id(e)) if _cell_id(e) in order else len(order))
     return SubmissionResult(
         student=student,
@@ -66,20 +68,22 @@ def _result(submission: Any, course: Path, lab: str) -> SubmissionResult:
 
 
 def _exercise(grade: Any, checks: tuple[CheckResult, ...], comment: str) -> ExerciseResult:
-    by_hand = grade.name.startswith("question-")
+    kind, name = parts_of(grade.name)
     points = grade.manual_score if grade.manual_score is not None else grade.auto_score
     return ExerciseResult(
-        name=grade.name.split("-", 1)[1],
-        points=None if points is None or (by_hand and grade.needs_manual_grade) else points + (grade.extra_credit or 0),
+        name=name,
+        points=None
+        if points is None or (kind is Kind.QUESTION and grade.needs_manual_grade)
+        else points + (grade.extra_credit or 0),
         worth=grade.max_score,
-        by_hand=by_hand,
+        by_hand=kind is Kind.QUESTION,
         comment=comment,
         checks=checks,
     )
 
 
 def _cell_id(exercise: ExerciseResult) -> str:
-    return f"{'question' if exercise.by_hand else 'check'}-{exercise.name}"
+    return cell_name(Kind.QUESTION if exercise.by_hand else Kind.CHECK, exercise.name)
 
 
 def read_notebook(path: Path) -> Any:

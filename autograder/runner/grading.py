@@ -2,12 +2,10 @@
 
 from __future__ import annotations
 
-import ast
 import functools
 import os
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from pathlib import Path
 from typing import Any
 
 import nbformat
@@ -17,11 +15,10 @@ from nbgrader.preprocessors import IgnorePattern, LimitOutput
 from nbgrader.utils import compute_checksum, is_grade
 from traitlets.config import Config
 
-from autograder.build.checks import read_checks
-from autograder.build.regions import find_regions
-from autograder.course import Check
+from autograder.course import Kind
 from autograder.examiner.clock import Patience
 from autograder.examiner.submission import Seen, Step, examine
+from autograder.metadata import facts_of, name_of
 from autograder.result import CheckOutcome, GradedCell, Result, Versions
 from autograder.results.recording import Marks, marks_of
 from autograder.runner.notebook_text import notebook_text
@@ -34,6 +31,7 @@ from autograder.submission.repair import blank, repair
 from labkit.outcome import Outcome, earned
 from labkit.verdict import Verdict
 
+STEPS = {Kind.CHECK: "check", Kind.GIVEN: "given"}
 PREPROCESSORS = (IgnorePattern, ClearMetadataPreprocessor, LimitOutput)  # nbgrader's, after it has run the cells
 
 
@@ -95,10 +93,10 @@ def grade_notebook(
     steps = steps_of(notebook)
     keys = _keys(notebook, steps, warm.layers, device)
     known = {cell.id: cell for cell in kept if cell.key and cell.key == keys.get(cell.id)}
-    seen = examine([step for step in steps if step.id not in known], exercises_of(steps), warm.student, patience)
+    seen = examine([step for step in steps if step.id not in known], warm.student, patience)
     graded = []
     for number, cell in enumerate(code, start=1):
-        name = identity(cell)
+        name = name_of(cell)
         cell.execution_count = number
         if is_grade(cell):
             graded.append(known.get(name) or _graded(cell, seen[name], keys[name]))
@@ -136,7 +134,7 @@ def limit_outputs(notebook: NotebookNode, settings: Mapping[str, Any]) -> Notebo
 def _add_checksums(notebook: NotebookNode, checksums: Mapping[str, str]) -> None:
     """As nbgrader keeps them: by these it knows an answer that is as it was handed out."""
     for cell in notebook.cells:
-        if "nbgrader" in cell.metadata and (known := checksums.get(identity(cell))) is not None:
+        if "nbgrader" in cell.metadata and (known := checksums.get(name_of(cell))) is not None:
             cell.metadata.nbgrader["checksum"] = known
 
 
@@ -144,20 +142,15 @@ def _add_checksums(notebook: NotebookNode, checksums: Mapping[str, str]) -> None
 def _checksums(source: bytes) -> dict[str, str]:
     """Of the cells of a lab's source notebook as they are handed out, by their names."""
     own = [cell for cell in _course(source).cells if "nbgrader" in cell.metadata]
-    return {identity(cell): compute_checksum(as_released(cell) if is_answer(cell) else cell) for cell in own}
+    return {name_of(cell): compute_checksum(as_released(cell) if is_answer(cell) else cell) for cell in own}
 
 
 def _keys(notebook: NotebookNode, steps: Sequence[Step], layers: Sequence[str], device: str) -> dict[str, str]:
     """For each check cell, by its id, of all that its outcomes depend on."""
     ran = [part for step in steps if step.kind != "check" for part in (step.id, step.source)]
     same = digest(*ran, *sorted(layers), device, versions().model_dump_json(), code_digest())
-    points = {identity(cell): cell.metadata.nbgrader.points for cell in notebook.cells if is_grade(cell)}
+    points = {name_of(cell): cell.metadata.nbgrader.points for cell in notebook.cells if is_grade(cell)}
     return {step.id: digest(same, step.source, str(points[step.id])) for step in steps if step.kind == "check"}
-
-
-def identity(cell: NotebookNode) -> str:
-    """nbgrader's name for a cell of the course's, or the cell's own id."""
-    return str(cell.metadata.get("nbgrader", {}).get("grade_id", cell.id))
 
 
 def steps_of(notebook: NotebookNode) -> list[Step]:
@@ -166,29 +159,20 @@ def steps_of(notebook: NotebookNode) -> list[Step]:
     return [_step(cell, number) for number, cell in enumerate(code, start=1)]
 
 
-def exercises_of(steps: Sequence[Step]) -> list[str]:
-    """The names that stand for the student's objects."""
-    return [s.id.removeprefix("exercise-") for s in steps if s.id.startswith("exercise-")]
-
-
 def _step(cell: NotebookNode, number: int) -> Step:
-    flags = cell.metadata.get("nbgrader", {})
-    kind = "check" if is_grade(cell) else "given" if flags.get("locked") else "student"
-    return Step(identity(cell), kind, cell.source, number)
+    facts = facts_of(cell)
+    kind = STEPS.get(facts.kind, "student") if facts else "student"
+    exercise = facts.exercise if facts and facts.kind is Kind.EXERCISE else ""
+    return Step(name_of(cell), kind, cell.source, number, exercise)
 
 
 def _graded(cell: NotebookNode, came: Seen, key: str) -> GradedCell:
-    checks = {check.label: check for check in _checks(cell.source)}
-    worth = float(cell.metadata.nbgrader.points)
-    outcomes = [CheckOutcome(hidden=checks[o.label].hidden, **o.as_dict()) for o in came.outcomes]
-    points = earned(came.outcomes, worth)
-    return GradedCell(id=identity(cell), key=key, points=points, worth=worth, checks=tuple(outcomes))
-
-
-@functools.lru_cache(maxsize=1024)
-def _checks(source: str) -> tuple[Check, ...]:
-    path = Path("lab.py")  # only errors would name it, and the builder has found those
-    return read_checks(ast.parse(source), find_regions(source, path, 1), path, 1)
+    facts = facts_of(cell)
+    assert facts is not None
+    hidden = {check.label for check in facts.checks if check.hidden}
+    outcomes = [CheckOutcome(hidden=o.label in hidden, **o.as_dict()) for o in came.outcomes]
+    points = earned(came.outcomes, facts.points)
+    return GradedCell(id=name_of(cell), key=key, points=points, worth=facts.points, checks=tuple(outcomes))
 
 
 def _verdict(graded: GradedCell, number: int) -> NotebookNode:

@@ -12,6 +12,7 @@ from importlib.metadata import version
 from pathlib import Path
 from typing import Any
 
+import autograder
 import labkit
 from autograder.examiner.clock import Patience
 from autograder.result import GradedCell, Versions
@@ -67,10 +68,6 @@ class Task:
     kept: tuple[GradedCell, ...] = ()
 
 
-# The rooms whose code has a part in a result.
-ROOMS = ("labkit", *(f"autograder/{room}" for room in "build examiner runner sandbox student submission wire".split()))
-
-
 @functools.cache
 def versions() -> Versions:
     """What this process grades with."""
@@ -81,13 +78,12 @@ def versions() -> Versions:
 
 @functools.cache
 def code_digest() -> str:
-    """Of all code of this project that has a part in a result."""
-    root = Path(labkit.__file__).parent.parent
-    files = [path for room in ROOMS for path in sorted((root / room).rglob("*.py"))]
-    files.append(root / "autograder" / "result.py")
+    """Of all code of this project: what has a part in a result is nowhere listed, so nothing can be left out."""
     parts: list[str | bytes] = []
-    for path in files:
-        parts += [str(path.relative_to(root)), path.read_bytes()]
+    for package in (labkit, autograder):
+        folder = Path(str(package.__file__)).parent
+        for path in sorted(folder.rglob("*.py")):
+            parts += [f"{package.__name__}/{path.relative_to(folder)}", path.read_bytes()]
     return digest(*parts)
 
 

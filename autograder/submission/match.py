@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 from collections import Counter
+from collections.abc import Collection, Mapping
 from dataclasses import replace
 
 from nbformat import NotebookNode
 
+from autograder.metadata import exercises_of
 from autograder.submission.notes import NOTES_ID, Found
 from autograder.submission.pieces import (
     Piece,
@@ -19,7 +21,6 @@ from autograder.submission.pieces import (
     texts,
 )
 
-EXERCISE = "exercise-"
 MAX_SPLITS = 30  # joining is trying: a notebook of nothing but halves would take minutes
 
 
@@ -30,11 +31,12 @@ def match(submitted: NotebookNode, own: dict[str, NotebookNode], found: Found) -
     """
     pieces = [piece for piece in map(piece_of, submitted.cells) if NOTES_ID not in (piece.id, piece.grade_id)]
     known = {identity: texts(cell) for identity, cell in own.items()}
+    exercises = exercises_of(own.values())
     _identify(pieces, own, known)
-    pieces = _join_splits(pieces, found)
+    pieces = _join_splits(pieces, exercises, found)
     _note_order_and_settings(pieces, own, found)
-    pieces = _set_course_code_aside(pieces, own, known, found)
-    _find_exercises(pieces, known, found)
+    pieces = _set_course_code_aside(pieces, own, known, set(exercises.values()), found)
+    _find_exercises(pieces, exercises, known, found)
     return pieces
 
 
@@ -59,12 +61,12 @@ def _can_be(piece: Piece, cell: NotebookNode) -> bool:
     return piece.kind != "code" or cell.cell_type == "code" or not is_prose(cell)
 
 
-def _join_splits(pieces: list[Piece], found: Found) -> list[Piece]:
+def _join_splits(pieces: list[Piece], exercises: Collection[str], found: Found) -> list[Piece]:
     """Join neighbours that are whole only together, or that share an identity and define different names."""
     joined: list[Piece] = []
     for piece in pieces:
         before = joined[-1] if joined else None
-        if before is not None and len(found.split) < MAX_SPLITS and _are_halves(before, piece):
+        if before is not None and len(found.split) < MAX_SPLITS and _are_halves(before, piece, exercises):
             before.identity = before.identity or piece.identity
             before.text = f"{before.text}\n{piece.text}"
             found.split.append(before.identity)
@@ -73,11 +75,11 @@ def _join_splits(pieces: list[Piece], found: Found) -> list[Piece]:
     return joined
 
 
-def _are_halves(a: Piece, b: Piece) -> bool:
-    exercises = {piece.identity for piece in (a, b) if piece.identity}
+def _are_halves(a: Piece, b: Piece, exercises: Collection[str]) -> bool:
+    identities = {piece.identity for piece in (a, b) if piece.identity}
     if (
-        len(exercises) != 1
-        or not exercises.pop().startswith(EXERCISE)
+        len(identities) != 1
+        or identities.pop() not in exercises
         or not (a.own and b.own)
         or "markdown" in (a.kind, b.kind)
     ):
@@ -105,15 +107,19 @@ def _note_order_and_settings(pieces: list[Piece], own: dict[str, NotebookNode], 
 
 
 def _set_course_code_aside(
-    pieces: list[Piece], own: dict[str, NotebookNode], known: dict[str, list[str]], found: Found
+    pieces: list[Piece],
+    own: dict[str, NotebookNode],
+    known: dict[str, list[str]],
+    exercises: set[str],
+    found: Found,
 ) -> list[Piece]:
     """Take the course's own code out, alone or merged into other cells; what a student wrote into it stays.
 
-    A piece without text stands for each cell of the course, so that it counts as there and has its place.
+    exercises: the names that they define. A piece without text stands for each cell of the course, so that it counts
+    as there and has its place.
     """
     present = {piece.identity for piece in pieces}
     gone = {i: versions[-1] for i, versions in known.items() if i not in present and _comes_back(own[i])}
-    exercises = {identity.removeprefix(EXERCISE) for identity in known if identity.startswith(EXERCISE)}
     kept: list[Piece] = []
     for piece in pieces:
         versions = known.get(piece.identity, [])
@@ -149,10 +155,11 @@ def _without(text: str, parts: dict[str, str]) -> tuple[str, list[str]]:
     return text, inside
 
 
-def _find_exercises(pieces: list[Piece], known: dict[str, list[str]], found: Found) -> None:
+def _find_exercises(
+    pieces: list[Piece], exercises: Mapping[str, str], known: dict[str, list[str]], found: Found
+) -> None:
     """Give each exercise without a cell that defines its name the last cell that does, or its part of one."""
-    names = {identity.removeprefix(EXERCISE): identity for identity in known if identity.startswith(EXERCISE)}
-    for name, identity in names.items():
+    for identity, name in exercises.items():
         mine = [piece for piece in pieces if piece.identity == identity]
         written = [piece for piece in mine if piece.text.strip() not in known[identity]]
         if any(name in piece.defines or parsed(piece.text) is None for piece in written):
@@ -162,12 +169,12 @@ def _find_exercises(pieces: list[Piece], known: dict[str, list[str]], found: Fou
             for p in pieces
             if p.own and p not in mine and name in p.defines and p.text.strip() not in known.get(p.identity, [])
         ]
-        whole = [p for p in others if p.identity.removeprefix(EXERCISE) not in p.defines]
+        whole = [p for p in others if exercises.get(p.identity) not in p.defines]
         if whole:
             whole[-1].identity = identity
             found.adopted.append(identity)
         elif others:
-            text = part_defining(others[-1].text, name, set(names))
+            text = part_defining(others[-1].text, name, set(exercises.values()))
             pieces.append(Piece(text, "code", identity=identity))
             found.merged.append(identity)
         else:

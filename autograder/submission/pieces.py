@@ -12,6 +12,9 @@ from nbformat import NotebookNode
 from nbgrader.preprocessors import ClearHiddenTests, ClearSolutions
 from nbgrader.utils import is_solution
 
+from autograder.course import Kind
+from autograder.metadata import kind_of
+
 MAX_PARSED = 50_000  # characters of a cell; the parser needs some hundred times that in bytes
 
 
@@ -85,16 +88,12 @@ def part_defining(text: str, name: str, names: set[str]) -> str:
 
 def is_answer(cell: NotebookNode) -> bool:
     """Whether the student may change this cell of the course: exercises, questions, scratch cells and prose."""
-    return not cell.metadata.get("nbgrader", {}).get("locked", False)
+    return kind_of(cell) not in (Kind.GIVEN, Kind.CHECK)
 
 
 def is_prose(cell: NotebookNode) -> bool:
     """Whether the cell is text or code that nobody grades, and that need not be there."""
-    return "nbgrader" not in cell.metadata
-
-
-def identity_of(cell: NotebookNode) -> str:
-    return str(cell.metadata.get("nbgrader", {}).get("grade_id", cell.get("id", "")))
+    return kind_of(cell) in (Kind.PROSE, Kind.SCRATCH)
 
 
 def as_released(cell: NotebookNode) -> NotebookNode:

@@ -10,14 +10,14 @@ from dataclasses import dataclass, field
 
 from nbformat import NotebookNode
 
+from autograder.metadata import exercises_of, is_named, name_of, refuse_unbuilt
 from autograder.submission.decode import AGAIN, Refused
-from autograder.submission.match import EXERCISE, match
+from autograder.submission.match import match
 from autograder.submission.notes import NOTES_ID, Found, notes_of, with_notes
 from autograder.submission.pieces import (
     Piece,
     as_released,
     copied,
-    identity_of,
     is_answer,
     is_prose,
     new_cell,
@@ -41,9 +41,10 @@ class Repaired:
 def repair(submitted: NotebookNode, course: NotebookNode) -> Repaired:
     """submitted: as read_submission gives it. course: the lab's source notebook, with its hidden tests.
 
-    Raises Refused where the submission is the notebook of another lab.
+    Raises Refused where the submission is the notebook of another lab, GradlabError where the course's was not built.
     """
-    own = {identity_of(cell): cell for cell in course.cells}
+    refuse_unbuilt(course)
+    own = {name_of(cell): cell for cell in course.cells}
     found = Found(whole=list(submitted.metadata.get("notes", [])))
     pieces = match(submitted, own, found)
     _refuse_another_lab(submitted, pieces)
@@ -77,11 +78,10 @@ def blank(course: NotebookNode, reason: str) -> Repaired:
 
 
 def _refuse_another_lab(submitted: NotebookNode, pieces: list[Piece]) -> None:
-    graded = ("exercise-", "check-", "question-")
-    if any(piece.identity.startswith(graded) for piece in pieces):
+    if any(is_named(piece.identity) for piece in pieces):
         return
     claims = [cell.metadata["claims"]["grade_id"] for cell in submitted.cells]
-    foreign = [claim for claim in claims if claim.startswith(graded)]
+    foreign = [claim for claim in claims if is_named(claim)]
     if foreign:
         raise Refused(f"It is the notebook of another lab: it holds {', '.join(foreign[:3])}. Hand in this lab's.")
 
@@ -124,7 +124,7 @@ def _look_at_the_whole(
 ) -> None:
     if any(marker in cell.source for cell in submitted.cells for marker in MARKERS):
         found.whole.append("The notebook holds marks of the instructor's version (### BEGIN SOLUTION or HIDDEN TESTS).")
-    exercises = [identity for identity in own if identity.startswith(EXERCISE)]
+    exercises = exercises_of(own.values())
     if exercises and all(
         identity in answers and answers[identity].text.strip() == released_source(own[identity]).strip()
         for identity in exercises

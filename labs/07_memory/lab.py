@@ -836,6 +836,9 @@ with check(
         got = columns(column_of, scorer(width, dtype), modes, t, column)
         assert_close(got["found"], want)
         assert_close(got["requires_grad"], [False] * len(sizes), name="requires_grad of your results")
+    t = [1 - x for x in t]  # other numbers of the same shapes
+    want = [x[:, column].clone() for x in scores(scorer(width, dtype), modes, t)]
+    assert_close(columns(column_of, scorer(width, dtype), modes, t, column)["found"], want)
 with check("the model is as before", weight=2, hint="Which modes were there before? Did anything touch .grad?"):
     t = [torch.linspace(-1, 1, 20).reshape(4, 5)]
     for modes, grad in (([True, False, True], True), ([False, True, False], True), ([True, True, False], False)):

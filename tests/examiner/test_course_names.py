@@ -42,11 +42,11 @@ def warm() -> Iterator[Warm]:
 def graded(warm: Warm, answer: str, after: str = "") -> tuple[list[bool], list[str]]:
     steps = [
         Step("setup", "given", GIVEN),
-        Step("exercise-double", "student", answer),
+        Step("exercise-double", "student", answer, exercise="double"),
         Step("added", "student", after),
         Step("check-double", "check", CHECK),
     ]
-    seen = examine(steps, ["double"], warm.student, Patience())
+    seen = examine(steps, warm.student, Patience())
     return [o.passed for o in seen["check-double"].outcomes], [n for came in seen.values() for n in came.changed]
 
 
@@ -88,11 +88,16 @@ def test_the_names_are_as_they_were_at_each_check_cell(warm: Warm) -> None:
     """A given cell further down may bind a name anew: the checks above it see the earlier value."""
     steps = [
         Step("setup", "given", GIVEN),
-        Step("exercise-double", "student", RIGHT),
+        Step("exercise-double", "student", RIGHT, exercise="double"),
         Step("check-double", "check", CHECK),
         Step("later", "given", "factor = 10\n"),
-        Step("exercise-triple", "student", "state = []\ndef triple(x):\n    state.append(1)\n    return 3 * x\n"),
+        Step(
+            "exercise-triple",
+            "student",
+            "state = []\ndef triple(x):\n    state.append(1)\n    return 3 * x\n",
+            exercise="triple",
+        ),
         Step("check-triple", "check", 'with check("triples"):\n    assert asked(triple, 1) == 30\n'),
     ]
-    seen = examine(steps, ["double", "triple"], warm.student, Patience())
+    seen = examine(steps, warm.student, Patience())
     assert [o.passed for name in ("check-double", "check-triple") for o in seen[name].outcomes] == [True] * 3

@@ -61,12 +61,12 @@ def examined(warm: Warm, answer: str, before: str = "", patience: Patience = PAT
     steps = [
         Step("setup", "given", GIVEN),
         Step("added-0", "student", before),
-        Step("exercise-double", "student", answer),
+        Step("exercise-double", "student", answer, exercise="double"),
         Step("check-double", "check", CHECKS),
-        Step("exercise-add", "student", ADD),
+        Step("exercise-add", "student", ADD, exercise="add"),
         Step("check-add", "check", ADDS),
     ]
-    return examine(steps, ["double", "add"], warm.student, patience)
+    return examine(steps, warm.student, patience)
 
 
 IN_A_CELL = {
@@ -144,14 +144,14 @@ def test_cells_that_use_up_the_time_leave_the_exercises_before_them_their_points
     slow = "import time\ntime.sleep(2.5)\n"
     steps = [
         Step("setup", "given", GIVEN),
-        Step("exercise-add", "student", ADD),
+        Step("exercise-add", "student", ADD, exercise="add"),
         Step("check-add", "check", ADDS),
-        Step("exercise-double", "student", f"def double(x):\n    return 2 * x\n\n{slow}"),
+        Step("exercise-double", "student", f"def double(x):\n    return 2 * x\n\n{slow}", exercise="double"),
         Step("added-0", "student", slow),
         Step("added-1", "student", slow),
         Step("check-double", "check", CHECKS),
     ]
-    seen = examine(steps, ["double", "add"], warm.student, Patience(cell=9, check=9, submission=6))
+    seen = examine(steps, warm.student, Patience(cell=9, check=9, submission=6))
     assert seen["added-0"].stopped == "the time limit of 4 s for all cells was reached"
     assert seen["added-1"].stopped
     assert earned(seen["check-add"].outcomes, 1) == 1
@@ -177,11 +177,11 @@ def test_a_program_that_a_cell_has_started_serves_every_check(warm: Warm) -> Non
     steps = [
         Step("setup", "given", GIVEN),
         Step("added-0", "student", starts),
-        Step("exercise-double", "student", answer),
+        Step("exercise-double", "student", answer, exercise="double"),
         Step("check-double", "check", CHECKS),
         Step("check-again", "check", CHECKS),
     ]
-    seen = examine(steps, ["double"], warm.student, PATIENCE)
+    seen = examine(steps, warm.student, PATIENCE)
     for check in ("check-double", "check-again"):
         assert earned(seen[check].outcomes, 2) == 2
 
@@ -208,9 +208,9 @@ def test_processes_that_a_check_leaves_behind_are_gone_at_its_end(warm: Warm) ->
     )
     steps = [
         Step("setup", "given", GIVEN),
-        Step("exercise-double", "student", f"def double(x):\n{indented(daemon)}    return 2 * x\n"),
+        Step("exercise-double", "student", f"def double(x):\n{indented(daemon)}    return 2 * x\n", exercise="double"),
         Step("check-double", "check", CHECKS),
-        Step("exercise-add", "student", count),
+        Step("exercise-add", "student", count, exercise="add"),
         Step(
             "check-add",
             "check",
@@ -220,7 +220,7 @@ def test_processes_that_a_check_leaves_behind_are_gone_at_its_end(warm: Warm) ->
             "    assert any(add(1, 1) <= 2 or time.sleep(0.1) for _ in range(100)), str(add(1, 1))\n",
         ),
     ]
-    seen = examine(steps, ["double", "add"], warm.student, PATIENCE)
+    seen = examine(steps, warm.student, PATIENCE)
     assert [o.passed for o in seen["check-double"].outcomes] == [True, True]
     assert seen["check-add"].outcomes[0].passed, seen["check-add"].outcomes[0].seen
 
@@ -250,12 +250,12 @@ def test_a_function_that_ran_into_the_limit_twice_has_less_for_its_other_checks(
     checks = "".join(f'with check("number {n}"):\n    assert double({n}) == {2 * n}\n' for n in range(5))
     steps = [
         Step("setup", "given", GIVEN),
-        Step("exercise-double", "student", f"def double(x):\n{indented(BUSY)}"),
+        Step("exercise-double", "student", f"def double(x):\n{indented(BUSY)}", exercise="double"),
         Step("check-double", "check", checks),
-        Step("exercise-add", "student", ADD),
+        Step("exercise-add", "student", ADD, exercise="add"),
         Step("check-add", "check", ADDS),
     ]
-    seen = examine(steps, ["double", "add"], warm.student, PATIENCE)
+    seen = examine(steps, warm.student, PATIENCE)
     assert [o.seen for o in seen["check-double"].outcomes] == [
         *["the time limit of 2 s for a check was reached"] * 2,
         *["the time limit of 0.5 s for a check was reached"] * 3,
@@ -270,10 +270,10 @@ def test_what_comes_in_one_check_is_bounded_together(warm: Warm, monkeypatch: py
     checks = 'with check("few"):\n    list(double(3))\nwith check("many"):\n    list(double(100))\n'
     steps = [
         Step("setup", "given", GIVEN),
-        Step("exercise-double", "student", answer),
+        Step("exercise-double", "student", answer, exercise="double"),
         Step("check-double", "check", checks),
     ]
-    few, many = examine(steps, ["double"], warm.student, PATIENCE)["check-double"].outcomes
+    few, many = examine(steps, warm.student, PATIENCE)["check-double"].outcomes
     assert few.passed and not many.passed and many.blame == "process"
 
 
@@ -282,7 +282,7 @@ def test_a_cell_of_the_students_under_the_id_of_a_given_one_runs_in_the_student_
     steps = [
         Step("setup", "given", GIVEN + "limit = 3\n"),
         Step("setup", "student", "limit = 1000\ndef check(*args, **kwargs): raise SystemExit\n"),
-        Step("exercise-add", "student", ADD),
+        Step("exercise-add", "student", ADD, exercise="add"),
         Step("check-add", "check", 'with check("the course\'s limit"):\n    assert add(1, 2) == limit\n'),
     ]
-    assert examine(steps, ["add"], warm.student, PATIENCE)["check-add"].outcomes[0].passed
+    assert examine(steps, warm.student, PATIENCE)["check-add"].outcomes[0].passed

@@ -39,11 +39,11 @@ def outcomes_of(warm: Warm, before: str, answer: str, after: str) -> list[Outcom
     steps = [
         Step("setup", "given", GIVEN),
         Step("added-0", "student", before),
-        Step("exercise-double", "student", answer),
+        Step("exercise-double", "student", answer, exercise="double"),
         Step("added-1", "student", after),
         Step("check-double", "check", CHECKS),
     ]
-    return examine(steps, ["double"], warm.student)["check-double"].outcomes
+    return examine(steps, warm.student)["check-double"].outcomes
 
 
 @pytest.mark.parametrize("name", ENDS)

@@ -29,8 +29,9 @@ def outcomes_of(lab: Lab, solutions: dict[str, str], warm: Warm) -> dict[str, li
         stub = stubbed(cell.source, find_regions(cell.source, lab.path, cell.line))
         source = solutions.get(cell.name, stub) if cell.kind is Kind.EXERCISE else cell.source
         if cell.kind in KINDS:
-            steps.append(Step(cell.id, KINDS[cell.kind], source))
-    seen = examine(steps, [e.name for e in lab.exercises], warm.student)
+            exercise = cell.name if cell.kind is Kind.EXERCISE else ""
+            steps.append(Step(cell.id, KINDS[cell.kind], source, exercise=exercise))
+    seen = examine(steps, warm.student)
     return {e.name: seen[e.check_id].outcomes for e in lab.exercises}
 
 

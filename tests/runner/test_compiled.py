@@ -63,8 +63,7 @@ def warm(cache: Path) -> Iterator[Warm]:
 def printed(warm: Warm, *cells: str) -> list[str]:
     steps = [Step(str(number), "student", source, number) for number, source in enumerate(cells, start=1)]
     return [
-        "".join(o.get("text", o.get("evalue", "")) for o in s.outputs)
-        for s in examine(steps, [], warm.student).values()
+        "".join(o.get("text", o.get("evalue", "")) for o in s.outputs) for s in examine(steps, warm.student).values()
     ]
 
 

@@ -132,7 +132,7 @@ def warm() -> Iterator[Warm]:
 def here(warm: Warm, sources: list[str]) -> list[list[dict[str, Any]]]:
     """The outputs of each of these cells in a student process."""
     steps = [Step(str(number), "student", source, number) for number, source in enumerate(sources, start=1)]
-    seen = examine(steps, [], warm.student)
+    seen = examine(steps, warm.student)
     return [came.outputs for came in seen.values()]
 
 

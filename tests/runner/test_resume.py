@@ -164,7 +164,6 @@ def test_a_check_that_did_not_change_is_not_examined_again(monkeypatch: pytest.M
         return {step.id: grading.Seen() for step in steps}
 
     monkeypatch.setattr(grading, "examine", examine)
-    monkeypatch.setattr(grading, "_checks", lambda cell: ())
     warm = type("NoWarm", (), {"layers": (), "student": None})
     first = grading.grade_notebook(notebook, "lab", "ada", (), warm, grading.Patience())  # type: ignore[arg-type]
     changed = grading_notebook(checks | {"check-b": "another check"})
@@ -180,5 +179,9 @@ def grading_notebook(checks: dict[str, str], answer: str = "an answer"):  # type
     flags = {"grade": True, "solution": False, "locked": True, "points": 1, "schema_version": 3}
     cells = [nbformat.v4.new_code_cell(answer, id="answer")]
     for name, source in checks.items():
-        cells.append(nbformat.v4.new_code_cell(source, metadata={"nbgrader": flags | {"grade_id": name}}))
+        cells.append(
+            nbformat.v4.new_code_cell(
+                source, metadata={"nbgrader": flags | {"grade_id": name}, "gradlab": {"kind": "check", "points": 1}}
+            )
+        )
     return nbformat.v4.new_notebook(cells=cells)

@@ -62,7 +62,7 @@ def warm() -> Iterator[Warm]:
 
 def test_what_honest_labs_do_works_in_the_sandbox(warm: Warm) -> None:
     steps = [Step(name, "student", source) for name, (source, _) in HONEST.items()]
-    seen = examine(steps, [], warm.student)
+    seen = examine(steps, warm.student)
     for name, (_, printed) in HONEST.items():
         assert printed in str(seen[name].outputs), (name, seen[name].outputs)
 
@@ -78,14 +78,14 @@ def test_two_processes_of_a_check_meet_over_loopback(warm: Warm) -> None:
         "from labkit import check, probes\nwith check('both hold the sum'):\n"
         "    got = [r.item() for r in probes.ranks(total)]\n    assert got == [3.0, 3.0], str(got)\n"
     )
-    steps = [Step("exercise-total", "student", answer), Step("check-total", "check", check)]
-    (outcome,) = examine(steps, ["total"], warm.student)["check-total"].outcomes
+    steps = [Step("exercise-total", "student", answer, exercise="total"), Step("check-total", "check", check)]
+    (outcome,) = examine(steps, warm.student)["check-total"].outcomes
     assert outcome.passed, outcome.seen
 
 
 def test_a_submission_finds_the_random_state_that_every_other_finds(warm: Warm) -> None:
     draws = "import random, torch, numpy as np\nprint(random.random(), torch.rand(1).item(), np.random.rand())"
-    first, second = (examine([Step("a", "student", draws)], [], warm.student)["a"].outputs for _ in range(2))
+    first, second = (examine([Step("a", "student", draws)], warm.student)["a"].outputs for _ in range(2))
     assert first == second
 
 

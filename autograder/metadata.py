@@ -1,0 +1,89 @@
+"""What a notebook says of the course's cells, in `metadata.gradlab`. The builder writes it; only this file reads it.
+
+A cell without it was added by a student. Of a check cell the release says what the student can read there: the checks
+that are not hidden.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from typing import Any
+
+from nbformat import NotebookNode
+
+from autograder.course import Cell, Check, Kind, Lab, Model
+from autograder.errors import GradlabError
+
+KEY = "gradlab"
+NAMED = (Kind.EXERCISE, Kind.CHECK, Kind.QUESTION)
+SECRET = {"hint", "misconceptions"}  # of a check: they stand in its code, which a student may not have
+
+
+class Facts(Model):
+    """Of one cell. exercise: the name of the exercise or question that it belongs to. points: that it is worth.
+
+    checks: of a check cell, in their order, without hints and misconceptions.
+    """
+
+    kind: Kind
+    exercise: str = ""
+    points: float = 0.0
+    checks: tuple[Check, ...] = ()
+
+
+def written(cell: Cell, lab: Lab) -> dict[str, Any]:
+    """The metadata of a cell of the source notebook."""
+    checks = lab.exercise(cell.name).checks if cell.kind is Kind.CHECK else ()
+    facts = Facts(kind=cell.kind, exercise=cell.name, points=cell.points, checks=checks)
+    return facts.model_dump(mode="json", exclude_defaults=True, exclude={"checks": {"__all__": SECRET}})
+
+
+def clear_hidden(metadata: dict[str, Any]) -> None:
+    """Take out what the student's notebook does not hold."""
+    if "checks" in metadata.get(KEY, {}):
+        metadata[KEY]["checks"] = [check for check in metadata[KEY]["checks"] if not check.get("hidden")]
+
+
+def facts_of(cell: NotebookNode) -> Facts | None:
+    """None where the course did not write this cell."""
+    found = cell.metadata.get(KEY)
+    return None if found is None else Facts.model_validate(found)
+
+
+def kind_of(cell: NotebookNode) -> Kind | None:
+    """None where the course did not write this cell."""
+    found = cell.metadata.get(KEY)
+    return None if found is None else Kind(found["kind"])
+
+
+def refuse_unbuilt(course: NotebookNode) -> None:
+    """Raise GradlabError where this source notebook does not say what its cells are for."""
+    if not any(KEY in cell.metadata for cell in course.cells):
+        raise GradlabError("this source notebook was not made by this version of Gradlab\n    fix: run gradlab build")
+
+
+def exercises_of(cells: Iterable[NotebookNode]) -> dict[str, str]:
+    """Cell's name -> the exercise that a student writes there."""
+    found = ((name_of(cell), facts_of(cell)) for cell in cells)
+    return {name: facts.exercise for name, facts in found if facts is not None and facts.kind is Kind.EXERCISE}
+
+
+def name_of(cell: NotebookNode) -> str:
+    """nbgrader's name for a cell of the course's, or the cell's own id."""
+    return str(cell.metadata.get("nbgrader", {}).get("grade_id", cell.get("id", "")))
+
+
+def cell_name(kind: Kind, exercise: str) -> str:
+    """The name of a cell that belongs to an exercise or a question, in notebooks and in the gradebook."""
+    return f"{kind}-{exercise}"
+
+
+def is_named(name: str) -> bool:
+    """Whether this is the name of a cell that belongs to an exercise or a question."""
+    return name.startswith(tuple(cell_name(kind, "") for kind in NAMED))
+
+
+def parts_of(name: str) -> tuple[Kind, str]:
+    """(kind, exercise or question) of what cell_name made: the gradebook keeps nothing else."""
+    kind, _, exercise = name.partition("-")
+    return Kind(kind), exercise
