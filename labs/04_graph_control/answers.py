@@ -120,6 +120,19 @@ def descend(f, x, lr, steps):
     return points
 
 
+# %% wrong: descend "it stops where the gradient is zero" fails="other functions, shapes, step sizes and float64"
+def descend(f, x: Tensor, lr: float, steps: int) -> list[Tensor]:
+    points = [x.detach().clone()]
+    with torch.enable_grad():
+        for _ in range(steps):
+            leaf = points[-1].clone().requires_grad_()
+            (g,) = torch.autograd.grad(f(leaf), leaf)
+            if not g.any():
+                break
+            points.append(points[-1] - lr * g)
+    return points
+
+
 # %% right: td_loss "index by rows, and detach the target"
 def td_loss(q, target_q, steps, gamma):
     n = len(steps["state"])

@@ -282,6 +282,7 @@ with check(
                 leaf = want[-1].clone().requires_grad_()
                 want.append(want[-1] - lr * torch.autograd.grad(f(leaf), leaf)[0])
             assert_close(descend(f, t, lr, count), want)
+    assert_close(descend(bowl, torch.zeros(2), 0.5, 3), [torch.zeros(2)] * 4)  # where the gradient is zero
 with check(
     "the points do not require grad",
     hint="Which of your operations are recorded, and which should not be?",
@@ -1645,9 +1646,9 @@ hint(
 def hvp(f, x: Tensor, v: Tensor) -> Tensor:
     """The Hessian of f at x times v, without building the Hessian.
 
-    f: a function from a tensor (n,) to a scalar that is twice differentiable; it may be linear. x, v: (n,), both
-    float32 or both float64; either may require grad, and v may be x or computed from x: it counts as a constant.
-    Returns (n,) in that dtype, without grad, exact but for rounding: a difference of two gradients is not. n may be
+    f: a function from a tensor (n,) to a scalar that is twice differentiable; it may be linear. No tensor but x
+    requires grad in it. x, v: (n,), both float32 or both float64; either may require grad, and v may be x or computed
+    from x: it counts as a constant. Returns (n,) in that dtype, without grad, exact but for rounding: a difference of two gradients is not. n may be
     20,000. The arguments stay as they are, their .grad and requires_grad too. Works inside torch.no_grad() as well.
     """
     ### BEGIN SOLUTION

@@ -1,4 +1,5 @@
 # %% given
+import contextlib
 import math
 import warnings
 
@@ -1153,6 +1154,12 @@ with check(
     assert_close(got, torch.tensor([[1.0, 2.0], [3.0, 4.0]]))
     got += 1
     assert_close(t, torch.tensor([[1.0, 2.0], [3.0, 4.0]]), rtol=0, atol=0, name="h, after a write to your result")
+    t_new = torch.tensor([[5.0, 6.0], [7.0, 8.0]])  # all rows are replaced
+    for places in ([0, 1], [1, 0]):
+        got = replace_rows(t, torch.tensor(places), t_new)
+        assert_close(got, torch.tensor([[5.0, 6.0], [7.0, 8.0]])[places])
+        got += 1
+        assert_close(t_new, torch.tensor([[5.0, 6.0], [7.0, 8.0]]), rtol=0, atol=0, name="new, after such a write")
 ### END HIDDEN TESTS
 
 # %% [markdown]
@@ -1320,6 +1327,11 @@ with check(
     assert_close(buffer_held, torch.tensor([1.5, -4.5]), name="the memory of the first buffer")
     assert t[0].is_leaf and t[0].requires_grad, "the parameter is no leaf that requires grad"
     assert not t_states[0].requires_grad, "the buffer requires grad"
+    t, t_states = [torch.tensor([1.0, 2.0], requires_grad=True)], [None]
+    t[0].grad = torch.tensor([1.0, -3.0], requires_grad=True) * 2  # as backward(create_graph=True) leaves it
+    sgd_step_(t, t_states, 0.5, 0.5, 0.0)
+    assert_close(t[0].detach(), torch.tensor([0.0, 5.0]), name="the parameter")
+    assert not t_states[0].requires_grad, "the buffer requires grad, as the gradient does"
 with check(
     "there is a buffer for momentum 0 too, and it has the parameter's dtype",
     hint="What do the three formulas say for momentum 0? Which dtype does each call give that makes a tensor?",
@@ -1381,6 +1393,18 @@ def shifted_evaluation(loss_at, f, w, shift):
     except ValueError as error:  # f may raise one
         raised = type(error).__name__
     return {"returned": returned, "raised": raised, "after": memory.clone(), "requires_grad": w.requires_grad}
+
+
+@probes.probe
+def left_by_interrupt(loss_at, w, shift):
+    """w after somebody stopped the kernel while the loss was computed."""
+
+    def stopped():
+        raise KeyboardInterrupt
+
+    with contextlib.suppress(KeyboardInterrupt):
+        loss_at(stopped, w, shift)
+    return w.detach()
 
 
 @probes.probe
@@ -1490,6 +1514,9 @@ with check(
     got = shifted_evaluation(loss_at, fails, t, t_shift)
     assert_close(got["after"], torch.tensor([1.0, -2.0]), rtol=0, atol=0, name="w afterwards")
     assert got["raised"] == "ValueError", "loss() raised a ValueError, and your function did not"
+    t, t_shift = torch.tensor([0.1, -7.0], requires_grad=True), torch.tensor([0.5, 1.0])
+    got = left_by_interrupt(loss_at, t, t_shift)
+    assert_close(got, torch.tensor([0.1, -7.0]), rtol=0, atol=0, name="w after a KeyboardInterrupt")
 with check(
     "a loss that uses autograd itself",
     weight=2,
@@ -1842,7 +1869,7 @@ def outcome(f, x: Tensor) -> str:
     back to x. torch.func may not get through it. x (n,), float64, with or without requires_grad; n may be 0.
     "now": f raises a RuntimeError. "backward": the backward pass does. "silent": neither, and at least one element of
     x's gradient differs from the slope of f(x).sum() by more than 0.001. "ok": none does. The slopes and f(x).sum()
-    lie between -10,000 and 10,000, and the 0.001 is the same for all of them.
+    lie between -10,000 and 10,000, and the 0.001 is the same for all of them. NaN differs from every slope.
     Other exceptions of f are passed on. x and its .grad stay as they are.
     """
     ### BEGIN SOLUTION
@@ -1860,7 +1887,7 @@ def outcome(f, x: Tensor) -> str:
         step = torch.zeros_like(start)
         step[i] = 1e-6
         slope = (f(start + step).sum() - f(start - step).sum()) / 2e-6  # new tensors: f may write to them
-        if abs(slope - got[i]) > 1e-3:
+        if not abs(slope - got[i]) <= 1e-3:
             return "silent"
     return "ok"
     ### END SOLUTION
@@ -1912,6 +1939,28 @@ def recorded(x):
     return y
 
 
+def refuses_backward(x):
+    y = x.sin()
+    y.register_hook(refuse)
+    return y * 1
+
+
+def refuse(grad):
+    raise RuntimeError("not this way")
+
+
+def half_root(x):
+    return torch.where(x > 0, x.sqrt(), x)  # where x < 0, its gradient is 0 times NaN
+
+
+def slanted(x):
+    """Slopes of thousands, each with an error of hundredths."""
+    h = x * 1
+    y = 5000 * h.sin()
+    h.data += 1e-5
+    return y
+
+
 with check(
     "code that is not in this notebook",
     weight=4,
@@ -1921,6 +1970,8 @@ with check(
     for t, cases, want in (
         ([0.6, -0.4], [free, counted, recorded, uncounted], ["ok", "backward", "ok", "silent"]),
         ([0.9], [moves_its_input, refused, free, recorded], ["silent", "now", "ok", "ok"]),
+        ([0.6, 0.3], [refuses_backward, half_root], ["backward", "ok"]),
+        ([0.6, -0.3], [half_root, refuses_backward], ["silent", "backward"]),
     ):
         t = torch.tensor(t, dtype=torch.float64)
         assert_close([outcome(f, t) for f in cases], want)
@@ -1970,6 +2021,7 @@ with check(
     assert_close(outcome(swapped, torch.tensor([0.5, -1.0, 0.1], dtype=torch.float64)), "silent")
     assert_close(outcome(swapped, torch.tensor([0.5, -1.0, 0.5], dtype=torch.float64)), "ok")
     assert_close(outcome(steep, torch.tensor([2.0, 3.0], dtype=torch.float64)), "silent")
+    assert_close(outcome(slanted, torch.tensor([0.5], dtype=torch.float64)), "silent")
 with check(
     "an x that requires grad, or is a result, gets the same verdicts",
     weight=2,

@@ -416,6 +416,16 @@ def decay_groups(model, weight_decay):
     ]
 
 
+# %% wrong: decay_groups "the weights of linear layers and convolutions, by the type of the module" fails="a convolution, a single number and other rates"
+def decay_groups(model: nn.Module, weight_decay: float) -> list[dict]:
+    weights = {id(m.weight) for m in model.modules() if isinstance(m, (nn.Linear, nn.Conv1d, nn.Conv2d))}
+    trained = [p for p in model.parameters() if p.requires_grad]
+    return [
+        {"params": [p for p in trained if id(p) in weights], "weight_decay": weight_decay},
+        {"params": [p for p in trained if id(p) not in weights], "weight_decay": 0.0},
+    ]
+
+
 # %% right: adam_step_ "dicts, data and addcdiv"
 def adam_step_(params, state, lr, betas=(0.9, 0.999), eps=1e-8):
     for number, p in enumerate(params):
@@ -1062,6 +1072,39 @@ def evaluate(model, batches):
     return loss, accuracy
 
 
+# %% wrong: evaluate "train(mode) sets one module alone" fails="each module is in the mode it was in"
+def evaluate(model: nn.Module, batches) -> tuple[float, float]:
+    modes = [(module, module.training) for module in model.modules()]
+    model.eval()
+    total = hits = count = 0
+    with torch.no_grad():
+        for x, y in batches:
+            logits = model(x)
+            total += F.cross_entropy(logits, y, reduction="sum").item()
+            hits += (logits.argmax(1) == y).sum().item()
+            count += len(y)
+    for module, mode in modes:
+        module.train(mode)
+    return total / count, hits / count
+
+
+# %% wrong: evaluate "the modes of the children are all modes" fails="each module is in the mode it was in"
+def evaluate(model: nn.Module, batches) -> tuple[float, float]:
+    own, children = model.training, [(child, child.training) for child in model.children()]
+    model.eval()
+    total = hits = count = 0
+    with torch.no_grad():
+        for x, y in batches:
+            logits = model(x)
+            total += F.cross_entropy(logits, y, reduction="sum").item()
+            hits += (logits.argmax(1) == y).sum().item()
+            count += len(y)
+    for child, mode in children:
+        child.train(mode)
+    model.training = own
+    return total / count, hits / count
+
+
 # %% right: train_accumulated "the size of each window first, and mean losses by their share"
 def train_accumulated(model, batches, optimizer, every):
     windows = [batches[i : i + every] for i in range(0, len(batches), every)]
@@ -1311,7 +1354,7 @@ def fit(model, run_epoch, validate, patience, most):
     return best, losses[best]
 
 
-# %% wrong: fit "state_dict() is a copy" fails="the best of five epochs is the second | other losses: the best epoch and its weights and buffers | an equal loss is no improvement | a loss of nan is never the best | the losses to their last digit | the first epoch improves, even with an infinite loss"
+# %% wrong: fit "state_dict() is a copy" fails="the best of five epochs is the second | other losses: the best epoch and its weights and buffers | an equal loss is no improvement | at most `most` epochs | a loss of nan is never the best | the losses to their last digit | the first epoch improves, even with an infinite loss"
 def fit(model, run_epoch, validate, patience, most):
     best, best_loss, state = -1, math.inf, {}
     for epoch in range(most):
@@ -1325,7 +1368,7 @@ def fit(model, run_epoch, validate, patience, most):
     return best, best_loss
 
 
-# %% wrong: fit "dict.copy() copies the tensors" fails="the best of five epochs is the second | other losses: the best epoch and its weights and buffers | an equal loss is no improvement | a loss of nan is never the best | the losses to their last digit | the first epoch improves, even with an infinite loss"
+# %% wrong: fit "dict.copy() copies the tensors" fails="the best of five epochs is the second | other losses: the best epoch and its weights and buffers | an equal loss is no improvement | at most `most` epochs | a loss of nan is never the best | the losses to their last digit | the first epoch improves, even with an infinite loss"
 def fit(model, run_epoch, validate, patience, most):
     best, best_loss, state = -1, math.inf, {}
     for epoch in range(most):
@@ -1339,7 +1382,7 @@ def fit(model, run_epoch, validate, patience, most):
     return best, best_loss
 
 
-# %% wrong: fit "parameters are all there is to keep" fails="the best of five epochs is the second | other losses: the best epoch and its weights and buffers | an equal loss is no improvement | a loss of nan is never the best | the losses to their last digit | the first epoch improves, even with an infinite loss"
+# %% wrong: fit "parameters are all there is to keep" fails="the best of five epochs is the second | other losses: the best epoch and its weights and buffers | an equal loss is no improvement | at most `most` epochs | a loss of nan is never the best | the losses to their last digit | the first epoch improves, even with an infinite loss"
 def fit(model, run_epoch, validate, patience, most):
     best, best_loss, kept = -1, math.inf, []
     for epoch in range(most):
@@ -1399,7 +1442,7 @@ def fit(model, run_epoch, validate, patience, most):
     return best, best_loss
 
 
-# %% wrong: fit "the last weights, and the best loss" fails="the best of five epochs is the second | other losses: the best epoch and its weights and buffers | an equal loss is no improvement | a loss of nan is never the best | the losses to their last digit | the first epoch improves, even with an infinite loss"
+# %% wrong: fit "the last weights, and the best loss" fails="the best of five epochs is the second | other losses: the best epoch and its weights and buffers | an equal loss is no improvement | at most `most` epochs | a loss of nan is never the best | the losses to their last digit | the first epoch improves, even with an infinite loss"
 def fit(model, run_epoch, validate, patience, most):
     best, best_loss = -1, math.inf
     for epoch in range(most):
@@ -1511,6 +1554,20 @@ def fit(model, run_epoch, validate, patience, most):
     return best, best_loss
 
 
+# %% wrong: fit "back to the best epoch only where patience ran out" fails="at most `most` epochs"
+def fit(model: nn.Module, run_epoch, validate, patience: int, most: int) -> tuple[int, float]:
+    best = None
+    for epoch in range(most):
+        run_epoch()
+        loss = validate()
+        if best is None or loss < best[1]:
+            best = epoch, loss, copy.deepcopy(model.state_dict())
+        elif epoch - best[0] >= patience:
+            model.load_state_dict(best[2])
+            break
+    return best[:2]
+
+
 # %% right: checkpoint "through a file in memory"
 def checkpoint(model, optimizer, generator):
     import io
@@ -1543,7 +1600,7 @@ def checkpoint(model, optimizer, generator):
     }
 
 
-# %% wrong: checkpoint "state_dict() is a copy" fails="a run that goes on is bit for bit the one that was not stopped"
+# %% wrong: checkpoint "state_dict() is a copy" fails="a run that goes on is bit for bit the one that was not stopped | it survives a file"
 def checkpoint(model, optimizer, generator):
     return {
         "model": model.state_dict(),
@@ -1553,7 +1610,7 @@ def checkpoint(model, optimizer, generator):
     }
 
 
-# %% wrong: checkpoint "the optimizer holds numbers only" fails="a run that goes on is bit for bit the one that was not stopped"
+# %% wrong: checkpoint "the optimizer holds numbers only" fails="a run that goes on is bit for bit the one that was not stopped | it survives a file"
 def checkpoint(model, optimizer, generator):
     return {
         "model": copy.deepcopy(model.state_dict()),
@@ -1610,6 +1667,32 @@ def checkpoint(model, optimizer, generator):
     return {
         "model": {name: p.detach().clone() for name, p in model.named_parameters()},
         "optimizer": copy.deepcopy(optimizer.state_dict()),
+        "generator": generator.get_state(),
+        "rng": torch.get_rng_state(),
+    }
+
+
+# %% wrong: checkpoint "all that an optimizer keeps is tensors" fails="it survives a file" raises=AttributeError
+def checkpoint(model: nn.Module, optimizer: torch.optim.Optimizer, generator: torch.Generator) -> dict:
+    kept = optimizer.state_dict()
+    kept["state"] = {i: {k: t.clone() for k, t in own.items()} for i, own in kept["state"].items()}
+    return {
+        "model": {k: t.clone() for k, t in model.state_dict().items()},
+        "optimizer": kept,
+        "generator": generator.get_state(),
+        "rng": torch.get_rng_state(),
+    }
+
+
+# %% wrong: checkpoint "a list holds nothing that changes" fails="it survives a file"
+def checkpoint(model, optimizer, generator):
+    kept = optimizer.state_dict()
+    kept["state"] = {
+        i: {k: t.clone() if isinstance(t, Tensor) else t for k, t in own.items()} for i, own in kept["state"].items()
+    }
+    return {
+        "model": {k: t.clone() for k, t in model.state_dict().items()},
+        "optimizer": kept,
         "generator": generator.get_state(),
         "rng": torch.get_rng_state(),
     }

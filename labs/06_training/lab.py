@@ -483,6 +483,10 @@ def make_conv():
     return nn.Sequential(nn.Conv1d(1, 3, 1), nn.GroupNorm(1, 3), nn.PReLU())
 
 
+def make_table():
+    return nn.Sequential(nn.Embedding(5, 3), nn.LayerNorm(3))
+
+
 @probes.probe
 def decayed(groups_of, make_model, weight_decay, frozen=()):
     """One step of SGD on the groups of a model whose parameters are all 1, with gradients of 1 and a rate of 0.5."""
@@ -529,7 +533,12 @@ with check(
     required=True,
     hint="How many dimensions do a kernel and a single number have? Where does the rate go?",
 ):
-    for make, matrix, rate in ((make_conv, "0.weight", 0.5), (Tied, "table.weight", 0.1), (make_conv, "0.weight", 0.0)):
+    for make, matrix, rate in (
+        (make_conv, "0.weight", 0.5),
+        (Tied, "table.weight", 0.1),
+        (make_conv, "0.weight", 0.0),
+        (make_table, "0.weight", 0.3),
+    ):
         ones = {name: torch.ones_like(p) for name, p in make().named_parameters()}
         want = {name: p * (0.5 - 0.5 * rate if name == matrix else 0.5) for name, p in ones.items()}
         got = decayed(decay_groups, make, rate)
@@ -1069,7 +1078,8 @@ def evaluated(evaluate, first, start, batches, training=(), old=None, recording=
     training: the names of modules in training mode before; "" is all. old: the number in each .grad. recording: the
     grad mode before.
     """
-    model = normed_model(first, start, old)
+    model, shared = normed_model(first, start, old), nn.Identity()
+    model.extend([shared, nn.Sequential(shared, nn.Identity())])  # "5", and "6" with "5" and "6.1" in it
     for name, module in model.named_modules():
         module.training = name in training
     with torch.set_grad_enabled(recording):
@@ -1093,7 +1103,7 @@ with check("one batch of six", weight=2, required=True):
     want = [F.cross_entropy(logits, t[0][1]).item(), (logits.argmax(1) == t[0][1]).float().mean().item()]
     assert_close(evaluated(evaluate, lambda x: x, start, t)["returned"], want)
 ### BEGIN HIDDEN TESTS
-EVERYWHERE = ["", "0", "1", "2", "3", "4"]
+EVERYWHERE = ["", "0", "1", "2", "3", "4", "5", "6", "6.1"]
 
 
 def a_case(seed, dtype=torch.float32):
@@ -1140,7 +1150,7 @@ with check(
     hint="Which modes were there before? Is one train() at the end enough, or eval()?",
 ):
     first, start = a_case(5)
-    for want in (EVERYWHERE, [], ["", "0", "2", "3", "4"], ["1"]):
+    for want in (EVERYWHERE, [], ["", "0", "2", "3", "4"], ["1"], ["", "3", "5", "6.1"], ["5", "6"], ["0", "6", "6.1"]):
         got = evaluated(evaluate, first, start, samples([5], 9), want)
         assert_close(got["training"], want, name="the modules in training mode")
 with check("every .grad is as before", guard=True, hint="Which call of yours touches gradients?"):
@@ -1515,12 +1525,20 @@ with check(
     got = scripted(fit, everything_is(0), script.epoch, script.validate, 3, 6)
     assert_close(got["returned"], [0, 2.0])
     assert_close(got["state"], everything_is(1), name="the model")
-with check("at most `most` epochs", weight=2, hint="What stops your loop if every epoch is better?"):
+with check(
+    "at most `most` epochs",
+    weight=2,
+    hint="What stops your loop if every epoch is better? What is left to do when it ends in this way?",
+):
     for most in (1, 4):
         script = Script([9.0 - n for n in range(9)])
         got = scripted(fit, everything_is(0), script.epoch, script.validate, 2, most)
         assert_close(got["returned"], [most - 1, 10.0 - most])
         assert_close(script.calls, ["epoch", "loss"] * most, name="the calls")
+    script, want = Script([3.0, 1.0, 2.0, 2.5]), everything_is(2)  # patience is left at the end
+    got = scripted(fit, everything_is(0), script.epoch, script.validate, 5, 4)
+    assert_close(got["returned"], [1, 1.0])
+    assert_close(got["state"], want, name="the model")
 with check("a loss of nan is never the best", weight=2, hint="What does nan < 3 say, and what does 3 < nan?"):
     script = Script([4.5, 4.0, math.nan, 3.0, math.nan, math.nan, 5.0])
     got = scripted(fit, everything_is(0), script.epoch, script.validate, 2, 7)
@@ -1645,10 +1663,17 @@ class Run:
     def go(self, steps):
         for _ in range(steps):
             rows = torch.randperm(len(self.y), generator=self.generator)[:8]
-            self.optimizer.zero_grad()
-            F.cross_entropy(self.model(self.first(self.x[rows])), self.y[rows]).backward()
-            self.optimizer.step()
+            self.step(self.x[rows], self.y[rows])
         return self
+
+    def step(self, x, y):
+        def loss():  # some optimizers, such as LBFGS, call it themselves
+            self.optimizer.zero_grad()
+            loss = F.cross_entropy(self.model(self.first(x)), y)
+            loss.backward()
+            return loss
+
+        self.optimizer.step(loss)
 
     def state(self):
         return probes.state_of(self.model)
@@ -1660,8 +1685,8 @@ def taken(checkpoint, run, before, after, see="saved"):
     with torch.random.fork_rng(devices=[]):
         session, file = Run(*run).go(before), io.BytesIO()
         saved = checkpoint(session.model, session.optimizer, session.generator)
-        torch.save(saved, file)
         session.go(after)
+        torch.save(saved, file)
         return {"saved": saved, "file": file.getvalue(), "state": session.state()}[see]
 
 
@@ -1681,6 +1706,7 @@ with check("three steps, a checkpoint, and no step more", weight=2, required=Tru
     assert_close(got["optimizer"]["state"], want, name="what the optimizer keeps")
 ### BEGIN HIDDEN TESTS
 SGD, ADAM = (torch.optim.SGD, {"lr": 0.1, "momentum": 0.9}), (torch.optim.Adam, {"lr": 0.05})
+LBFGS = (torch.optim.LBFGS, {"lr": 0.1, "max_iter": 1})  # keeps numbers and lists
 
 
 def a_run(seed, optimizer, dtype=torch.float32):
@@ -1724,9 +1750,13 @@ with check("the run that was saved is not disturbed", weight=2, guard=True, hint
         run = a_run(seed, optimizer)
         want = not_interrupted(run, 6)
         assert_close(taken(checkpoint, run, 2, 4, "state"), want, name="the model")
-with check("it survives a file", weight=2, hint="What may a file hold that torch.load reads by default?"):
-    for seed, optimizer in ((4, ADAM), (6, SGD)):
-        run = a_run(seed, optimizer)
+with check(
+    "it survives a file",
+    weight=2,
+    hint="What may a file hold that torch.load reads by default? What does an optimizer keep besides tensors?",
+):
+    for seed, optimizer, dtype in ((4, ADAM, torch.float32), (6, SGD, torch.float32), (9, LBFGS, torch.float64)):
+        run = a_run(seed, optimizer, dtype)
         want = not_interrupted(run, 7)
         file = io.BytesIO(taken(checkpoint, run, 3, 4, "file"))
         got = resumed(run, torch.load(file, weights_only=True), 4)

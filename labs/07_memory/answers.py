@@ -974,6 +974,27 @@ def searched(search, room, weights, low, high):
     return largest_batch(run, low, high)
 
 
+# %% wrong: largest_batch "an error that speaks of memory is one of memory" fails="other exceptions come out"
+def largest_batch(run: Callable[[int], object], low: int, high: int) -> int:
+    def fits(n: int) -> bool:
+        try:
+            run(n)
+        except RuntimeError as error:
+            if isinstance(error, torch.OutOfMemoryError) or "memory" in str(error):
+                return False
+            raise
+        return True
+
+    good, bad = low - 1, high + 1
+    while bad - good > 1:
+        n = (good + bad) // 2
+        if fits(n):
+            good = n
+        else:
+            bad = n
+    return good if good >= low else 0
+
+
 # %% right: in_segments "a function with its layers bound"
 def in_segments(layers, x, k):
     def apply(part, t):

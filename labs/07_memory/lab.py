@@ -1016,7 +1016,7 @@ def limited(most, tried, error=torch.OutOfMemoryError):
     def run(n):
         tried.append(n)
         if n > most:
-            raise error(f"{n} samples")
+            raise error(f"{n} samples do not fit into memory")
         return n % 3 == 0  # whether n fits is not what it returns
 
     return run

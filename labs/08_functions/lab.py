@@ -215,6 +215,7 @@ with check("zero belongs to 1, and only the sign of a tiny number counts", weigh
     t = torch.tensor([0.0, 1e-60, -1e-60, 0.999, -0.999, 1.001, -1 - 1e-12], dtype=torch.float64, requires_grad=True)
     want = torch.tensor([1, 1, -1, 1, -1, 1, -1], dtype=torch.float64)
     want_grad = -0.25 * torch.tensor([1, 1, 1, 1, 1, 0, 0], dtype=torch.float64)
+    assert_close(ste_sign(torch.tensor([-0.0, 1e20, -1e20])), torch.tensor([1.0, 1.0, -1.0]))
     got = ste_sign(t)
     assert_close(got, want)
     got.backward(torch.full((7,), -0.25, dtype=torch.float64))

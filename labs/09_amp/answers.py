@@ -35,7 +35,7 @@ def ulp(x, dtype):
     return torch.full(x.shape, torch.finfo(dtype).eps, dtype=torch.float64)
 
 
-# %% wrong: ulp "eps times x" fails="numbers between 1 and 2, and 300, in bfloat16 | numbers of all sizes, in all three formats | zero and subnormal numbers | x is rounded to the format first | other shapes, empty ones too"
+# %% wrong: ulp "eps times x" fails="numbers between 1 and 2, and 300, in bfloat16 | numbers of all sizes, in all three formats | powers of two, negative ones too | zero and subnormal numbers | x is rounded to the format first | other shapes, empty ones too"
 def ulp(x, dtype):
     return torch.finfo(dtype).eps * x.abs().double()
 
@@ -89,6 +89,16 @@ def ulp(x, dtype):
     return (y.view(whole) + 1).view(dtype).double() - y.double()
 
 
+# %% wrong: bf16_sgd_ "rate times gradient in bfloat16, added to float32" fails="random gradients, several parameters, several rates"
+def bf16_sgd_(params: list[Tensor], state: dict, lr: float) -> None:
+    with torch.no_grad():
+        for number, p in enumerate(params):
+            if p.grad is not None:
+                master = state.setdefault(number, p.detach().float())
+                master -= p.grad * lr
+                p.copy_(master)
+
+
 # %% equivalent: ulp "call of double left out: return above - y.double()"
 # A 16-bit or float32 tensor minus a float64 tensor is computed in float64: above is promoted without loss.
 
@@ -99,6 +109,13 @@ def ulp(x, dtype):
 
 # %% equivalent: ulp "float64 and int64 results through float32"
 # A spacing is a power of two, 2**-149 or more: a float32 number.
+
+
+# %% wrong: ulp "a logarithm in float32, which rounds up just below a power of two" fails="powers of two, negative ones too"
+def ulp(x: Tensor, dtype: torch.dtype) -> Tensor:
+    info = torch.finfo(dtype)
+    size = x.to(dtype).float().abs().clamp(min=info.tiny)
+    return info.eps * 2.0 ** size.log2().floor().double()
 
 
 # %% right: amp_dtypes "partial and an ExitStack"
@@ -2054,7 +2071,7 @@ def bf16_sgd_(params, state, lr):
                 p.copy_(state[i][0])
 
 
-# %% wrong: bf16_sgd_ "the gradient is scaled in place" fails="the same leaves, and .grad as it was"
+# %% wrong: bf16_sgd_ "the gradient is scaled in place" fails="random gradients, several parameters, several rates | the same leaves, and .grad as it was"
 def bf16_sgd_(params, state, lr):
     with torch.no_grad():
         for i, p in enumerate(params):
@@ -2440,6 +2457,19 @@ def underflow_fraction(model, x, y, loss_of, dtype, scale):
     return (low == 0).float().mean().item() if len(low) else 0.0
 
 
+# %% wrong: underflow_fraction "the loss is computed outside of autocast" fails="gradients of all sizes, three scales"
+def underflow_fraction(
+    model: nn.Module, x: Tensor, y: Tensor, loss_of: Callable, dtype: torch.dtype, scale: float
+) -> float:
+    params = [p for p in model.parameters() if p.requires_grad]
+    exact = torch.cat([g.flatten() for g in torch.autograd.grad(loss_of(model(x), y), params)])
+    with torch.autocast(x.device.type, dtype=dtype):
+        out = model(x)
+    got = torch.cat([g.flatten() for g in torch.autograd.grad(loss_of(out.float(), y) * scale, params)])
+    alive = exact != 0
+    return (alive & (got == 0)).sum().item() / max(1, alive.sum().item())
+
+
 # %% wrong: MyScaler "new tensors for .grad" fails="unscale_ leaves the gradients of the loss"
 class MyScaler:
     def __init__(self, init_scale, growth_interval, growth_factor=2.0, backoff_factor=0.5):
@@ -2600,6 +2630,49 @@ class MyScaler:
             MyScaler.good += 1
             if MyScaler.good == self.every:
                 self.s, MyScaler.good = self.s * self.up, 0
+
+
+# %% wrong: MyScaler "after an inf, a step without gradients counts as another one" fails="steps without any gradient"
+class MyScaler:
+    def __init__(
+        self, init_scale: float, growth_interval: int, growth_factor: float = 2.0, backoff_factor: float = 0.5
+    ) -> None:
+        self.s, self.every, self.up, self.down = float(init_scale), growth_interval, growth_factor, backoff_factor
+        self.good, self.unscaled, self.stepped, self.ok = 0, False, False, True
+
+    def get_scale(self) -> float:
+        return self.s
+
+    def scale(self, loss: Tensor) -> Tensor:
+        return loss * self.s
+
+    def unscale_(self, optimizer: torch.optim.Optimizer) -> None:
+        if self.unscaled or self.stepped:
+            raise RuntimeError("too late")
+        self.unscaled = True
+        grads = [p.grad for group in optimizer.param_groups for p in group["params"] if p.grad is not None]
+        if grads:
+            for grad in grads:
+                grad.div_(self.s)
+            self.ok = torch.cat([grad.flatten() for grad in grads]).isfinite().all().item()
+
+    def step(self, optimizer: torch.optim.Optimizer) -> None:
+        if self.stepped:
+            raise RuntimeError("once only")
+        if not self.unscaled:
+            self.unscale_(optimizer)
+        self.stepped = True
+        if self.ok:
+            optimizer.step()
+
+    def update(self) -> None:
+        if not self.ok:
+            self.s, self.good = self.s * self.down, 0
+        else:
+            self.good += 1
+            if self.good >= self.every:
+                self.s, self.good = self.s * self.up, 0
+        self.unscaled = self.stepped = False
 
 
 # %% wrong: amp_step "each parameter has a gradient" fails="a parameter that takes no part" raises=AttributeError

@@ -151,6 +151,9 @@ with check(
         t = torch.tensor([8.0, -8.0, 0.5, -1.0, 2.0**-14])
         want = torch.tensor([8.0, 8.0, 0.5, 1.0, 2.0**-14], dtype=torch.float64) * 2.0**-bits
         assert_close(ulp(t, dtype), want, rtol=1e-9, atol=0)
+        t = torch.tensor([16.0, -2.0, 1.0, 2.0**-13]) * (1 - 2.0 ** -(bits + 1))  # the numbers just below
+        want = torch.tensor([8.0, 1.0, 0.5, 2.0**-14], dtype=torch.float64) * 2.0**-bits
+        assert_close(ulp(t, dtype), want, rtol=1e-9, atol=0)
 with check(
     "zero and subnormal numbers",
     weight=2,
@@ -908,6 +911,12 @@ with check(
         1.0,
     )
     assert_close(got, 6 / 43, rtol=1e-9, atol=0)  # of the weights and biases, those of the third result
+    large = 1e4 * torch.eye(3)  # the loss multiplies by it in float16, where 1e-9 is zero
+    (y,) = drawn(8, (4, 3))
+    case = (units(6), [True] * 4, regression([4], 8)[0][0], y)
+    case = (*case, lambda out, y: 1e-9 * (out @ large.to(here)).sum(), torch.float16, 1.0)
+    want, _, _ = share_lost(*case)
+    assert_close(underflow_of(underflow_fraction, *case), want)
 with check(
     "units that are always off, and a layer that is frozen",
     weight=3,
@@ -1055,6 +1064,8 @@ class MyScaler:
 
     def step(self, optimizer: torch.optim.Optimizer) -> None:
         """Let the optimizer take its step, unless a gradient is inf or nan. Then nothing of the optimizer changes.
+
+        A finite gradient whose sum overflows may count as inf.
 
         Calls unscale_ first, unless it was called since the last update. Raises RuntimeError if step was called since
         the last update.
@@ -1237,7 +1248,7 @@ with check("unscale_ leaves the gradients of the loss", weight=2, hint="By what 
     assert_close(scaled_steps(MyScaler, t, "grads"), want, name="what .grad was before unscale_, after it")
 with check("steps without any gradient", weight=1, hint="What does your unscale_ do where every .grad is None?"):
     t = [run_of(seed, [(3,), (2,)], 5, [(3, 1, math.inf)], 2, early=(0, 1)) for seed in (8, 9)]
-    t[0][2][1] = t[1][2][0] = t[1][2][2] = [None, None]
+    t[0][2][1] = t[1][2][0] = t[1][2][2] = t[0][2][4] = [None, None]
     for see in ("scale", "parameters"):
         want = runs_by_hand(t, see)
         assert_close(scaled_steps(MyScaler, t, see), want, name=see)
@@ -1359,7 +1370,8 @@ def amp_step(
 ) -> float:
     """One training step in mixed precision with loss scaling and gradient clipping.
 
-    x, y: on the model's device. optimizer: of all the model's parameters. scaler: as its last update left it.
+    x, y: on the model's device. optimizer: of all the model's parameters. scaler: as its last update left it. Where a
+    scaled gradient is finite, so is the norm of all of them.
     The loss is loss_of(model(x), y), under autocast with dtype, float16 or bfloat16.
     The gradients of all parameters together are clipped to a norm of at most clip, as nn.utils.clip_grad_norm_ does.
     Gradients from before do not count. A parameter that takes no part in the loss stays as it is.
@@ -1482,9 +1494,12 @@ with check(
     required=True,
     hint="Is the norm that you return the one before clipping, and of which gradients?",
 ):
-    for n, low, clip, lr in ((9, torch.float16, 0.3, 0.5), (3, torch.bfloat16, 50.0, 0.05)):
-        case = amp_case(n, [4, 7, 1, 5, 6, 3], n, uneven_loss, low, clip, lr, 0.9, 1024.0, 3)
-        norms, scales = amp_expected("norm", *case), [1024.0, *amp_expected("scale", *case)][:-1]
+    for n, sizes, low, clip, lr, first in (
+        (9, [4, 7, 1, 5, 6, 3], torch.float16, 0.3, 0.5, 1024.0),
+        (3, [5, 2, 4, 3], torch.bfloat16, 50.0, 0.05, 512.0),
+    ):
+        case = amp_case(n, sizes, n, uneven_loss, low, clip, lr, 0.9, first, 3)
+        norms, scales = amp_expected("norm", *case), [first, *amp_expected("scale", *case)][:-1]
         weights = amp_expected("weights", *case)
         explain(
             amp_stepped(amp_step, *case),
@@ -1676,7 +1691,7 @@ def bf16_sgd_(params: list[Tensor], state: dict, lr: float) -> None:
     place in which to remember something; empty before the first call, and the same dict in all later calls, which get
     the same params. With another, empty dict the same params begin anew, from what they are then. After any number of
     calls each parameter is what SGD in float32 gives from the same start, gradients and rates, but for an error of up
-    to two bfloat16 spacings. .grad and requires_grad stay.
+    to two bfloat16 spacings of the largest value that it had. .grad and requires_grad stay.
     """
     ### BEGIN SOLUTION
     with torch.no_grad():
@@ -1753,6 +1768,10 @@ with check(
         t = [drawn_run(shapes, lr, steps, steps)]
         want = rounded_at_the_end(t, steps // 6)
         assert_close(bf16_run(bf16_sgd_, t, steps // 6), want, name="the parameters on the way")
+    cycle = [[torch.tensor([g, -g]).bfloat16()] for g in (3.9375, -0.5, -3.4375)]  # they add up to zero
+    t = [([torch.ones(2).bfloat16()], cycle * 200, [0.019] * 600)]
+    want = [[torch.ones(2).bfloat16()]]  # and their products with 0.019 in bfloat16 do not
+    assert_close(bf16_run(bf16_sgd_, t, 600), want, rtol=0, atol=2.0**-6, name="the parameters at the end")
 with check("a parameter without a gradient waits", weight=2, hint="What is None * lr?"):
     for rate, steps in ((0.004, 120), (0.02, 60)):
         starts = [torch.full((2,), 5.0).bfloat16(), torch.full((3,), -5.0).bfloat16()]

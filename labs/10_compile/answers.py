@@ -115,6 +115,19 @@ def n_graphs(fn, *args):
     return said[fn]
 
 
+# %% wrong: n_graphs "what fullgraph takes is one graph, in each case" fails="functions with several breaks, of several kinds"
+def n_graphs(fn, *args):
+    for fullgraph in (True, False):
+        forget()
+        recorder = Recorder()
+        try:
+            torch.compile(fn, backend=recorder, fullgraph=fullgraph)(*args)
+            return len(recorder.graphs)
+        except Exception:
+            if not fullgraph:
+                raise
+
+
 # %% wrong: n_graphs "operations are counted" fails="smooth makes one graph, printing two, and so does branching | functions with several breaks, of several kinds | graphs that run several times | the same again, and other sizes"
 def n_graphs(fn, *args):
     torch.compiler.reset()
@@ -225,6 +238,13 @@ def clip_norm(x, limit):
 def clip_norm(x, limit):
     norm = x.norm()
     return x * torch.clamp(limit / (norm + 1e-6), max=1.0), norm.detach()
+
+
+# %% wrong: clip_norm "no limit is below 1e-12" fails="one number, no number, four dimensions"
+def clip_norm(x, limit):
+    norm = x.norm()
+    safe = norm.clamp(min=1e-12)
+    return torch.where(norm > limit, x * (limit / safe), x), norm.detach()
 
 
 # %% wrong: clip_norm "the norm of the largest row" fails="a small x stays, a large one is clipped, and the norm comes back | values of both kinds, in float32 and float64 | one number, no number, four dimensions | one graph, which is right on both sides | the gradient of both kinds" raises=RuntimeError
@@ -400,7 +420,7 @@ class Decay(DecayEager):
     pass
 
 
-def decayed(make, rate, xs, state=None, compiled=True, upstream=None):
+def decayed(make, rate, xs, state=None, compiled=True, upstream=None, training=True):
     module = make(rate)
     module.step = int(state["step"]) if state else 0
     outs = [module(x) for x in xs]
@@ -575,6 +595,19 @@ class Decay(nn.Module):
         self.step += 1
         self.factor = self.factor * self.rate
         return x * self.factor.to(x.dtype)
+
+
+# %% wrong: Decay "counts in training only" fails="goes on from a state that is loaded"
+class Decay(nn.Module):
+    def __init__(self, rate):
+        super().__init__()
+        self.rate = rate
+        self.register_buffer("step", torch.tensor(0))
+
+    def forward(self, x):
+        if self.training:
+            self.step += 1
+        return (x.double() * self.rate ** self.step.double()).to(x.dtype)
 
 
 # %% right: save_clean "a new dict, in a loop"
@@ -1628,6 +1661,23 @@ def export_gate(gate):
     program = torch.export.export(Both(), (torch.ones(2, gate.up.in_features),), dynamic_shapes=({0: n},))
     file = io.BytesIO()
     torch.export.save(program, file)
+    return file.getvalue()
+
+
+# %% wrong: export_gate "4096 rows at most" fails="three and more rows" raises=AssertionError
+def export_gate(gate):
+    class Both(nn.Module):
+        def __init__(self):
+            super().__init__()
+            self.gate = gate
+
+        def forward(self, x):
+            return torch.where(x.mean() > 0, self.gate.up(x), self.gate.down(x).relu())
+
+    rows = torch.export.Dim("rows", min=2, max=4096)
+    example = torch.randn(4, gate.up.in_features, generator=torch.Generator().manual_seed(0))
+    file = io.BytesIO()
+    torch.export.save(torch.export.export(Both(), (example,), dynamic_shapes=({0: rows},)), file)
     return file.getvalue()
 
 

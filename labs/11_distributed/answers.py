@@ -865,6 +865,15 @@ def accum_no_sync(model, batches):
     F.cross_entropy(model(x), y).backward()
 
 
+# %% wrong: accum_no_sync "the last pair is told by its identity" fails="gradients are sent once"
+def accum_no_sync(model, batches):
+    n = sum(len(y) for _, y in batches)
+    for batch in batches:
+        x, y = batch
+        with nullcontext() if batch is batches[-1] else model.no_sync():
+            (F.cross_entropy(model(x), y, reduction="sum") / n).backward()
+
+
 # %% right: accum_no_sync "DDP's flag itself, divided at the end"
 def accum_no_sync(model, batches):
     n = 0
@@ -1164,6 +1173,20 @@ def sync_moments(x):
     squares = x.sub_(mean).square().sum(0)
     dist.all_reduce(squares)
     return mean, squares / count
+
+
+# %% wrong: sync_moments "what is subtracted in place can be added again" fails="transposed inputs, which are not changed"
+def sync_moments(x):
+    count = torch.tensor(float(len(x)))
+    dist.all_reduce(count)
+    mean = x.sum(0)
+    dist.all_reduce(mean)
+    mean /= count
+    x -= mean
+    var = x.square().sum(0)
+    x += mean
+    dist.all_reduce(var)
+    return mean, var / count
 
 
 # %% right: sync_moments "merged rank by rank, by Chan's formula"

@@ -952,7 +952,7 @@ def evaluate(model, batches, classes):
     return total / int(matrix.sum()), matrix.reshape(classes, classes)
 
 
-# %% wrong: evaluate "grad mode is switched on again at the end only" fails="where the model raises an error, too"
+# %% wrong: evaluate "grad mode is switched on again at the end only" fails="where the model raises an error, too | no graph is built"
 def evaluate(model, batches, classes):
     modes = {m: m.training for m in model.modules()}
     total, matrix = 0.0, torch.zeros(classes * classes, dtype=torch.int64)
@@ -1004,6 +1004,24 @@ def evaluate(model, batches, classes):
         for m, was in modes.items():
             m.training = was
     return sum(losses) / max(int(matrix.sum()), 1), matrix.reshape(classes, classes)
+
+
+# %% wrong: evaluate "recording is on afterwards" fails="no graph is built"
+def evaluate(model: nn.Module, batches, classes: int) -> tuple[float, Tensor]:
+    where, modes = next(model.parameters()).device, [(m, m.training) for m in model.modules()]
+    matrix, total = torch.zeros(classes * classes, dtype=torch.int64), 0.0
+    model.eval()
+    torch.set_grad_enabled(False)
+    try:
+        for x, y in batches:
+            logits = model(x.to(where)).cpu()
+            total += F.cross_entropy(logits, y, reduction="sum").item()
+            matrix += torch.bincount(y * classes + logits.argmax(1), minlength=classes * classes)
+    finally:
+        torch.set_grad_enabled(True)
+        for module, mode in modes:
+            module.training = mode
+    return total / matrix.sum().item(), matrix.view(classes, classes)
 
 
 # %% right: Saver "prefix stripped by hand"

@@ -862,6 +862,9 @@ with check("no graph is built", weight=1, hint="Under which context does the for
 
         measured(evaluate, drawn(normed(n), n), noting, labelled([5, n], n, 9), n, "loss")
         assert recording == [False] * len(recording), "recording was on"
+    with torch.no_grad():
+        measured(evaluate, drawn(normed(2), 2), noting, labelled([5, 2], 2, 9), 2, "loss")
+        assert not torch.is_grad_enabled(), "recording was off before the call, and is on now"
 ### END HIDDEN TESTS
 
 # %% [markdown]
