@@ -1281,6 +1281,44 @@ def check_grad(fn, x):
     return torch.isclose(jac, torch.stack(columns, 1), rtol=1e-3, atol=1e-5).numpy().all()
 
 
+# %% wrong: check_grad "all errors together, against all entries together" fails="small entries count as much as large ones"
+def check_grad(fn: Callable[[Tensor], Tensor], x: Tensor) -> bool:
+    own = x.detach().clone().requires_grad_()
+    result = fn(own).reshape(-1)
+    jacobian = torch.zeros(result.numel(), x.numel(), dtype=x.dtype)
+    if result.requires_grad:
+        for a, one in enumerate(result):
+            (row,) = torch.autograd.grad(one, own, retain_graph=True, materialize_grads=True)
+            jacobian[a] = row.reshape(-1)
+    columns = []
+    for j in range(x.numel()):
+        step = torch.zeros(x.numel(), dtype=x.dtype)
+        step[j] = 1e-6
+        step = step.reshape(x.shape)
+        columns.append(((fn(x.detach() + step) - fn(x.detach() - step)) / 2e-6).detach().reshape(-1))
+    slopes = torch.stack(columns, 1)
+    return bool((jacobian - slopes).norm() <= 5e-4 + 1e-3 * slopes.norm())
+
+
+# %% wrong: check_grad "NaN is not larger than any tolerance" fails="one wrong entry is enough, wherever it is"
+def check_grad(fn: Callable[[Tensor], Tensor], x: Tensor) -> bool:
+    own = x.detach().clone().requires_grad_()
+    result = fn(own).reshape(-1)
+    jacobian = torch.zeros(result.numel(), x.numel(), dtype=x.dtype)
+    if result.requires_grad:
+        for a, one in enumerate(result):
+            (row,) = torch.autograd.grad(one, own, retain_graph=True, materialize_grads=True)
+            jacobian[a] = row.reshape(-1)
+    columns = []
+    for j in range(x.numel()):
+        step = torch.zeros(x.numel(), dtype=x.dtype)
+        step[j] = 1e-6
+        step = step.reshape(x.shape)
+        columns.append(((fn(x.detach() + step) - fn(x.detach() - step)) / 2e-6).detach().reshape(-1))
+    slopes = torch.stack(columns, 1)
+    return not ((jacobian - slopes).abs() > (0.004 * slopes.abs()).clamp(min=5e-4)).any()
+
+
 # %% right: per_sample_grads "a loop"
 def per_sample_grads(model, x, y):
     named = [(n, p) for n, p in model.named_parameters() if p.requires_grad]
@@ -1445,6 +1483,16 @@ def per_sample_grads(model, x, y):
     found = torch.func.vmap(torch.func.grad(loss), in_dims=(None, 0, 0))(trained, x, y)
     model.requires_grad_()
     return found
+
+
+# %% wrong: per_sample_grads "an x that requires grad gives a history" fails="no history, and .grad, modes and parameters as before"
+def per_sample_grads(model: nn.Module, x: Tensor, y: Tensor) -> dict[str, Tensor]:
+    trained = {name: p.detach() for name, p in model.named_parameters() if p.requires_grad}
+
+    def loss(parts, one, label):
+        return F.cross_entropy(torch.func.functional_call(model, parts, (one[None],)), label[None])
+
+    return torch.func.vmap(torch.func.grad(loss), in_dims=(None, 0, 0))(trained, x, y)
 
 
 # %% right: batched_jacobian "jacfwd"

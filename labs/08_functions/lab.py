@@ -1133,6 +1133,10 @@ with check(
     t_cases = [(cubes_of(0.1, 0.1), t), (cubes_of(0.1, 0.102), t), (linear_map(t_small, 1.1 * t_small), t)]
     t_cases += [(linear_map(t_zeros, t_zeros), t), (linear_map(t_zeros, t_zeros + 0.0015), t)]
     assert_close([check_grad(f, at) for f, at in t_cases], [True, False, False, True, False], name="your verdicts")
+    t_apart = torch.tensor([[500.0, 0.0], [0.0, 1.0]], dtype=torch.float64)
+    t_wrong = torch.tensor([[500.0, 0.0], [0.0, 1.1]], dtype=torch.float64)
+    got = [check_grad(linear_map(t_apart, claimed), t) for claimed in (t_apart, t_wrong)]
+    assert_close(got, [True, False], name="your verdicts, where one entry is 500")
 with check("a transposed matrix is rejected, and a diagonal too", weight=2, hint="Which entries do you compare?"):
     t = torch.randn(3, dtype=torch.float64, generator=torch.Generator().manual_seed(6))
     t_matrix, t_flip = matrix_of(3, 3), torch.eye(3, dtype=torch.float64).flip(0)
@@ -1152,7 +1156,8 @@ with check(
         t_wrong = t_right.clone()
         t_wrong[row, column] += 0.05
         t_cases.append((linear_map(t_right, t_wrong), t))
-    assert_close([check_grad(f, at) for f, at in t_cases], [False] * 5, name="your verdicts")
+    t_cases.append((lambda x: torch.where(x > 0, x.sqrt(), x), t))  # 0 times NaN, where x is negative
+    assert_close([check_grad(f, at) for f, at in t_cases], [False] * 6, name="your verdicts")
 with check("a backward that ignores the upstream gradient is rejected", weight=2, hint="Which v do you send in?"):
     t = torch.randn(2, dtype=torch.float64, generator=torch.Generator().manual_seed(7))
     assert_close([check_grad(exp_of(1.0, False), t), check_grad(exp_of(1.0), t)], [False, True], name="your verdicts")
@@ -1478,8 +1483,9 @@ with check("no history, and .grad, modes and parameters as before", weight=2, hi
         "modes": [False, True, False, True],
         "frozen": ["norm.weight"],
     }
-    got = left_by(per_sample_grads, t_state, ["norm.weight"], [False, True, False, True], t_grads, t, t_y)
-    assert_close(got, want, name="what is there afterwards")
+    for x in (t, t.clone().requires_grad_()):
+        got = left_by(per_sample_grads, t_state, ["norm.weight"], [False, True, False, True], t_grads, x, t_y)
+        assert_close(got, want, name="what is there afterwards")
 ### END HIDDEN TESTS
 
 # %% [markdown]
