@@ -1067,7 +1067,7 @@ def check_grad(fn, x):
     return True
 
 
-# %% wrong: check_grad "the first element of x" fails="wrong factors, signs and sides are rejected | one wrong entry is enough, wherever it is"
+# %% wrong: check_grad "the first element of x" fails="wrong factors, signs and sides are rejected | small entries count as much as large ones | one wrong entry is enough, wherever it is"
 def check_grad(fn, x):
     base = x.detach().clone(memory_format=torch.contiguous_format)
     jac = torch.autograd.functional.jacobian(fn, base).reshape(-1, base.numel())
@@ -1116,7 +1116,7 @@ def check_grad(fn, x):
     return True
 
 
-# %% wrong: check_grad "an absolute tolerance only" fails="right derivatives are accepted | matrices, transposed ones, a single number"
+# %% wrong: check_grad "an absolute tolerance only" fails="right derivatives are accepted | small entries count as much as large ones | matrices, transposed ones, a single number"
 def check_grad(fn, x):
     base = x.detach().clone(memory_format=torch.contiguous_format)
     jac = torch.autograd.functional.jacobian(fn, base).reshape(-1, base.numel())
@@ -1173,7 +1173,7 @@ def check_grad(fn, x):
     )
 
 
-# %% wrong: check_grad "one random direction for the outputs, all ones for the inputs" fails="a transposed matrix is rejected, and a diagonal too"
+# %% wrong: check_grad "one random direction for the outputs, all ones for the inputs" fails="small entries count as much as large ones | a transposed matrix is rejected, and a diagonal too"
 def check_grad(fn, x):
     t = x.detach().clone().requires_grad_()
     out = fn(t) + 0 * t.sum()
@@ -1225,7 +1225,7 @@ def check_grad(fn, x):
     return True
 
 
-# %% wrong: check_grad "the first difference decides" fails="wrong factors, signs and sides are rejected | one wrong entry is enough, wherever it is"
+# %% wrong: check_grad "the first difference decides" fails="wrong factors, signs and sides are rejected | small entries count as much as large ones | one wrong entry is enough, wherever it is"
 def check_grad(fn, x):
     base = x.detach().clone(memory_format=torch.contiguous_format)
     jac = torch.autograd.functional.jacobian(fn, base).reshape(-1, base.numel())
@@ -1236,7 +1236,7 @@ def check_grad(fn, x):
         return torch.allclose(jac[:, j], slope, rtol=1e-3, atol=1e-5)
 
 
-# %% wrong: check_grad "the last output is left out" fails="wrong factors, signs and sides are rejected | one wrong entry is enough, wherever it is"
+# %% wrong: check_grad "the last output is left out" fails="wrong factors, signs and sides are rejected | small entries count as much as large ones | one wrong entry is enough, wherever it is"
 def check_grad(fn, x):
     base = x.detach().clone(memory_format=torch.contiguous_format)
     jac = torch.autograd.functional.jacobian(fn, base).reshape(-1, base.numel())
@@ -1298,25 +1298,6 @@ def check_grad(fn: Callable[[Tensor], Tensor], x: Tensor) -> bool:
         columns.append(((fn(x.detach() + step) - fn(x.detach() - step)) / 2e-6).detach().reshape(-1))
     slopes = torch.stack(columns, 1)
     return bool((jacobian - slopes).norm() <= 5e-4 + 1e-3 * slopes.norm())
-
-
-# %% wrong: check_grad "NaN is not larger than any tolerance" fails="one wrong entry is enough, wherever it is"
-def check_grad(fn: Callable[[Tensor], Tensor], x: Tensor) -> bool:
-    own = x.detach().clone().requires_grad_()
-    result = fn(own).reshape(-1)
-    jacobian = torch.zeros(result.numel(), x.numel(), dtype=x.dtype)
-    if result.requires_grad:
-        for a, one in enumerate(result):
-            (row,) = torch.autograd.grad(one, own, retain_graph=True, materialize_grads=True)
-            jacobian[a] = row.reshape(-1)
-    columns = []
-    for j in range(x.numel()):
-        step = torch.zeros(x.numel(), dtype=x.dtype)
-        step[j] = 1e-6
-        step = step.reshape(x.shape)
-        columns.append(((fn(x.detach() + step) - fn(x.detach() - step)) / 2e-6).detach().reshape(-1))
-    slopes = torch.stack(columns, 1)
-    return not ((jacobian - slopes).abs() > (0.004 * slopes.abs()).clamp(min=5e-4)).any()
 
 
 # %% right: per_sample_grads "a loop"
@@ -1483,16 +1464,6 @@ def per_sample_grads(model, x, y):
     found = torch.func.vmap(torch.func.grad(loss), in_dims=(None, 0, 0))(trained, x, y)
     model.requires_grad_()
     return found
-
-
-# %% wrong: per_sample_grads "an x that requires grad gives a history" fails="no history, and .grad, modes and parameters as before"
-def per_sample_grads(model: nn.Module, x: Tensor, y: Tensor) -> dict[str, Tensor]:
-    trained = {name: p.detach() for name, p in model.named_parameters() if p.requires_grad}
-
-    def loss(parts, one, label):
-        return F.cross_entropy(torch.func.functional_call(model, parts, (one[None],)), label[None])
-
-    return torch.func.vmap(torch.func.grad(loss), in_dims=(None, 0, 0))(trained, x, y)
 
 
 # %% right: batched_jacobian "jacfwd"
