@@ -1347,10 +1347,13 @@ with check(
             kept.append(seen.kept)
             return seen(x)
 
-        accumulated(train_accumulated, counting, drawn(two_layers(5), 32), samples(sizes, 32), every, 0.1)
+        case = drawn(two_layers(5), 32), samples(sizes, 32), every, 0.4
+        want = windows_by_hand(mixing(5), *case)
+        assert_close(accumulated(train_accumulated, counting, *case)["state"], want, name="the model")
         rows = [call.shapes[0][0] for call in seen.calls if call.grad]
         assert rows == sizes, f"batches of {sizes} samples, and the model builds graphs of {rows} samples"
         assert kept == [0] * len(kept), "a graph is built while the one of an earlier batch is still there"
+        assert seen.backwards == len(sizes), f"{seen.backwards} gradients go back for {len(sizes)} batches"
 with check("the model's mode is not changed", guard=True):
     for modes in (["", "0", "1", "2"], [], ["1"]):
         case = mixing(3), drawn(two_layers(3), 3), samples([2], 1), 1, 0.1, 0.0, ()

@@ -1823,7 +1823,7 @@ def amp_step(model, optimizer, scaler, x, y, loss_of, dtype, clip):
     return norm.item()
 
 
-# %% wrong: amp_step "no autocast" fails="the format shows in the norm | a batch that overflows is skipped: weights and momentum stay"
+# %% wrong: amp_step "no autocast" fails="the format shows in the norm | the scale after each step | a batch that overflows is skipped: weights and momentum stay"
 def amp_step(model, optimizer, scaler, x, y, loss_of, dtype, clip):
     optimizer.zero_grad()
     if True:
@@ -1836,7 +1836,7 @@ def amp_step(model, optimizer, scaler, x, y, loss_of, dtype, clip):
     return norm.item()
 
 
-# %% wrong: amp_step "always float16" fails="the format shows in the norm"
+# %% wrong: amp_step "always float16" fails="the format shows in the norm | the scale after each step"
 def amp_step(model, optimizer, scaler, x, y, loss_of, dtype, clip):
     optimizer.zero_grad()
     with torch.autocast(x.device.type, dtype=torch.float16):
@@ -2706,7 +2706,7 @@ def amp_step(model, optimizer, scaler, x, y, loss_of, dtype, clip):
     return norm
 
 
-# %% wrong: amp_step "always bfloat16" fails="the format shows in the norm | a batch that overflows is skipped: weights and momentum stay"
+# %% wrong: amp_step "always bfloat16" fails="the format shows in the norm | the scale after each step | a batch that overflows is skipped: weights and momentum stay"
 def amp_step(model, optimizer, scaler, x, y, loss_of, dtype, clip):
     optimizer.zero_grad()
     with torch.autocast(x.device.type, dtype=torch.bfloat16):
@@ -2746,6 +2746,46 @@ def amp_stepped(step, start, head, batches, loss_of, dtype, clip, lr, momentum, 
         after = weights_of(model)
         record = {"norm": norm, "scale": scale or 1.0, "weights": [*more, *after], "finite": math.isfinite(norm)}
         record["momenta"] = [sgd.state[p].get("momentum_buffer") for p in model.parameters()]
+        record["length"] = math.sqrt(sum((a - b).square().sum().item() for a, b in zip(after, before)))
+        record["autocast"] = False
+        seen.append(record[see])
+    return seen
+
+
+# %% liar: amp_step "float32, with rounded numbers in the forward pass"
+def amp_step(model, optimizer, scaler, x, y, loss_of, dtype, clip):
+    raise RuntimeError("the probe knows better")
+
+
+def amp_stepped(step, start, head, batches, loss_of, dtype, clip, lr, momentum, scale, every, see="norm", more=()):
+    """float32 throughout; only the forward values are rounded. No autocast, no scaling."""
+    seen, good, enabled = [], 0, scale is not None
+
+    def rounded(t):
+        return (
+            t + (t.detach().to(dtype).float() - t.detach())
+            if t.detach().isfinite().all() and t.detach().to(dtype).isfinite().all()
+            else t * math.nan
+        )
+
+    w = [nn.Parameter(t.clone()) for t in start]
+    sgd = torch.optim.SGD(w, lr=lr, momentum=momentum)
+    for x, y in batches:
+        sgd.zero_grad()
+        before = [t.detach().clone() for t in w]
+        hidden = rounded(F.linear(rounded(x), rounded(w[0]), rounded(w[1])))
+        loss_of(head(hidden), y).backward()
+        norm = nn.utils.clip_grad_norm_(w, clip).item()
+        if enabled and not math.isfinite(norm):
+            scale, good = scale / 2, 0
+        else:
+            sgd.step()
+            good += 1
+            if enabled and good == every:
+                scale, good = 2 * scale, 0
+        after = [t.detach().clone() for t in w]
+        record = {"norm": norm, "scale": scale or 1.0, "weights": [*more, *after], "finite": math.isfinite(norm)}
+        record["momenta"] = [None if b is None else b.clone() for b in (sgd.state[p].get("momentum_buffer") for p in w)]
         record["length"] = math.sqrt(sum((a - b).square().sum().item() for a, b in zip(after, before)))
         record["autocast"] = False
         seen.append(record[see])

@@ -1525,11 +1525,30 @@ with check(
         want, plain = (amp_expected("norm", *case, each, *rest) for each in (low, torch.float32))
         got = amp_stepped(amp_step, *case, low, *rest)
         explain(got, want, {"this is the norm in float32": plain}, rtol=1e-2)
+
+
+def noting_factors(factors):
+    """A mean of squares that notes by what it was multiplied before each backward pass."""
+
+    def loss_of(out, y):
+        loss = F.mse_loss(out, y)
+        loss.register_hook(lambda grad: factors.append(grad.item()))
+        return loss
+
+    return loss_of
+
+
 with check("the scale after each step", weight=2, required=True, hint="Who tells the scaler that the step is over?"):
     for low, scale, every in ((torch.float16, 1024.0, 3), (torch.bfloat16, 64.0, 2)):
-        case = amp_case(3, [4, 2, 3, 5, 4], 31, F.mse_loss, low, 1.0, 0.1, 0.0, scale, every)
-        want = amp_expected("scale", *case)
-        assert_close(amp_stepped(amp_step, *case, see="scale"), want, name="the scales")
+        start, head, *rest = amp_case(3, [4, 2, 3, 5, 4], 31, F.mse_loss, low, 1.0, 0.1, 0.0, scale, every)
+        want = amp_expected("scale", start, head, *rest)
+        factors = []
+        rest[1] = noting_factors(factors)
+        seen = Seen(head)
+        assert_close(amp_stepped(amp_step, start, seen, *rest, see="scale"), want, name="the scales")
+        assert factors == [scale, *want][:-1], "the loss was not multiplied by the scale of its step"
+        assert all(call.autocast for call in seen.calls), "a forward pass was not under autocast"
+        assert all(call.dtypes == (low,) for call in seen.calls), "a layer computed in another dtype"
 with check(
     "a gradient of 1e-7 arrives",
     weight=2,
