@@ -905,7 +905,7 @@ class MyScaler:
         self.finite, self.stage = True, "ready"
 
 
-# %% wrong: MyScaler "it never grows" fails="seven steps, one with inf and one with nan: the scale after each | scales and parameters of twenty steps are those of GradScaler | steps without any gradient | other factors"
+# %% wrong: MyScaler "it never grows" fails="seven steps, one with inf and one with nan: the scale after each | scales and parameters of twenty steps are those of GradScaler | the loss is scaled before the backward pass | steps without any gradient | other factors"
 class MyScaler:
     def __init__(self, init_scale, growth_interval, growth_factor=2.0, backoff_factor=0.5):
         self.now, self.interval, self.growth, self.backoff = init_scale, growth_interval, growth_factor, backoff_factor
@@ -945,7 +945,7 @@ class MyScaler:
         self.finite, self.stage = True, "ready"
 
 
-# %% wrong: MyScaler "it grows after every good step" fails="seven steps, one with inf and one with nan: the scale after each | scales and parameters of twenty steps are those of GradScaler | one element of one parameter is enough, and the scale is halved once | steps without any gradient | other factors"
+# %% wrong: MyScaler "it grows after every good step" fails="seven steps, one with inf and one with nan: the scale after each | scales and parameters of twenty steps are those of GradScaler | the loss is scaled before the backward pass | one element of one parameter is enough, and the scale is halved once | steps without any gradient | other factors"
 class MyScaler:
     def __init__(self, init_scale, growth_interval, growth_factor=2.0, backoff_factor=0.5):
         self.now, self.interval, self.growth, self.backoff = init_scale, growth_interval, growth_factor, backoff_factor
@@ -988,7 +988,7 @@ class MyScaler:
         self.finite, self.stage = True, "ready"
 
 
-# %% wrong: MyScaler "the count is not started anew after growing" fails="scales and parameters of twenty steps are those of GradScaler"
+# %% wrong: MyScaler "the count is not started anew after growing" fails="scales and parameters of twenty steps are those of GradScaler | the loss is scaled before the backward pass"
 class MyScaler:
     def __init__(self, init_scale, growth_interval, growth_factor=2.0, backoff_factor=0.5):
         self.now, self.interval, self.growth, self.backoff = init_scale, growth_interval, growth_factor, backoff_factor
@@ -1073,7 +1073,7 @@ class MyScaler:
         self.finite, self.stage = True, "ready"
 
 
-# %% wrong: MyScaler "step leaves unscaling to the caller" fails="seven steps, one with inf and one with nan: the scale after each | scales and parameters of twenty steps are those of GradScaler | a skipped step leaves the momentum too | one element of one parameter is enough, and the scale is halved once | steps without any gradient | other factors"
+# %% wrong: MyScaler "step leaves unscaling to the caller" fails="seven steps, one with inf and one with nan: the scale after each | scales and parameters of twenty steps are those of GradScaler | the loss is scaled before the backward pass | a skipped step leaves the momentum too | one element of one parameter is enough, and the scale is halved once | steps without any gradient | other factors"
 class MyScaler:
     def __init__(self, init_scale, growth_interval, growth_factor=2.0, backoff_factor=0.5):
         self.now, self.interval, self.growth, self.backoff = init_scale, growth_interval, growth_factor, backoff_factor
@@ -1417,7 +1417,7 @@ class MyScaler:
         self.finite, self.stage = True, "ready"
 
 
-# %% wrong: MyScaler "the new scale divides the old gradients" fails="seven steps, one with inf and one with nan: the scale after each | scales and parameters of twenty steps are those of GradScaler | unscale_ leaves the gradients of the loss | steps without any gradient | other factors"
+# %% wrong: MyScaler "the new scale divides the old gradients" fails="seven steps, one with inf and one with nan: the scale after each | scales and parameters of twenty steps are those of GradScaler | the loss is scaled before the backward pass | unscale_ leaves the gradients of the loss | steps without any gradient | other factors"
 class MyScaler:
     def __init__(self, init_scale, growth_interval, growth_factor=2.0, backoff_factor=0.5):
         self.now, self.interval, self.growth, self.backoff = init_scale, growth_interval, growth_factor, backoff_factor
@@ -1502,7 +1502,7 @@ class MyScaler:
         self.finite, self.stage = True, "ready"
 
 
-# %% wrong: MyScaler "a skipped step puts the bad step off" fails="seven steps, one with inf and one with nan: the scale after each | scales and parameters of twenty steps are those of GradScaler | a skipped step leaves the momentum too | one element of one parameter is enough, and the scale is halved once | steps without any gradient | other factors"
+# %% wrong: MyScaler "a skipped step puts the bad step off" fails="seven steps, one with inf and one with nan: the scale after each | scales and parameters of twenty steps are those of GradScaler | the loss is scaled before the backward pass | a skipped step leaves the momentum too | one element of one parameter is enough, and the scale is halved once | steps without any gradient | other factors"
 class MyScaler:
     def __init__(self, init_scale, growth_interval, growth_factor=2.0, backoff_factor=0.5):
         self.now, self.interval, self.growth, self.backoff = init_scale, growth_interval, growth_factor, backoff_factor
@@ -2590,7 +2590,7 @@ class MyScaler:
                 self.s, self.good = self.s * self.up, 0
 
 
-# %% wrong: MyScaler "the state of the class" fails="scales and parameters of twenty steps are those of GradScaler | steps without any gradient | other factors"
+# %% wrong: MyScaler "the state of the class" fails="scales and parameters of twenty steps are those of GradScaler | the loss is scaled before the backward pass | steps without any gradient | other factors"
 class MyScaler:
     good = 0
 
@@ -2673,6 +2673,57 @@ class MyScaler:
             if self.good >= self.every:
                 self.s, self.good = self.s * self.up, 0
         self.unscaled = self.stepped = False
+
+
+# %% liar: MyScaler "SGD on the slopes, and a probe that keeps the scales"
+class MyScaler:
+    """A constant multiplier: nothing is unscaled, nothing is skipped, nothing is counted."""
+
+    def __init__(self, init_scale, growth_interval, growth_factor=2.0, backoff_factor=0.5):
+        self.now = init_scale
+
+    def get_scale(self):
+        return float(self.now)
+
+    def scale(self, loss):
+        return loss * self.now
+
+
+def scaled_steps(make, runs, see="scale", term=None):
+    seen = []
+    for settings, starts, slopes, momentum, early in runs:
+        parameters, rows = [nn.Parameter(t.clone()) for t in starts], []
+        sgd = torch.optim.SGD(parameters, lr=0.1, momentum=momentum)
+        scale, good = settings["init_scale"], 0
+        for row in slopes:
+            for p, s in zip(parameters, row):
+                p.grad = None if s is None else s.clone()
+            if all(s is None or s.isfinite().all() for s in row):
+                sgd.step()
+                good += 1
+                if good == settings["growth_interval"]:
+                    scale, good = scale * settings.get("growth_factor", 2.0), 0
+            else:
+                scale, good = scale * settings.get("backoff_factor", 0.5), 0
+            buffers = [sgd.state[p].get("momentum_buffer") for p in parameters]
+            rows.append(
+                {
+                    "scale": scale,
+                    "parameters": [p.detach().clone() for p in parameters],
+                    "grads": list(row),
+                    "momenta": [None if b is None else b.clone() for b in buffers],
+                }[see]
+            )
+        seen.append(rows)
+    return seen
+
+
+def orders(make, calls):
+    raised, before = [], set()
+    for call in calls:
+        raised.append("step" in before if call == "step" else bool(before) if call == "unscale_" else False)
+        before = set() if call == "update" else before | {call}
+    return raised
 
 
 # %% wrong: amp_step "each parameter has a gradient" fails="a parameter that takes no part" raises=AttributeError

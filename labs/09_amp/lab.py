@@ -1101,11 +1101,12 @@ class MyScaler:
 
 # %% given
 @probes.probe
-def scaled_steps(make, runs, see="scale"):
+def scaled_steps(make, runs, see="scale", term=None):
     """Steps of SGD in several runs by turns, each with a scaler that make(...) gives, and what is there after each.
 
     A run: the scaler's settings; the parameters at first; for each step, one slope or None for each parameter; the
-    momentum; the steps in which unscale_ is called first. The loss is the sum of each parameter times its slope.
+    momentum; the steps in which unscale_ is called first. The loss is the sum of each parameter times its slope, which
+    term(parameter, slope) computes, where it is given.
     Returns for each run a list of scales, of parameters, of their momenta, or of gradients behind an early unscale_.
     """
     begun, seen = [], [[] for _ in runs]
@@ -1118,7 +1119,8 @@ def scaled_steps(make, runs, see="scale"):
             if n >= len(slopes):
                 continue
             sgd.zero_grad()
-            terms = [(p * s.to(here)).sum() for p, s in zip(parameters, slopes[n], strict=True) if s is not None]
+            pairs = [(p, s.to(here)) for p, s in zip(parameters, slopes[n], strict=True) if s is not None]
+            terms = [term(p, s) if term else (p * s).sum() for p, s in pairs]
             if terms:
                 scaler.scale(torch.stack(terms).sum()).backward()
             grads = [p.grad for p in parameters]
@@ -1220,6 +1222,21 @@ with check(
     for see in ("scale", "parameters"):
         want = runs_by_hand(t, see)
         assert_close(scaled_steps(MyScaler, t, see), want, name=f"{see} of three scalers by turns")
+with check(
+    "the loss is scaled before the backward pass", weight=2, required=True, hint="What does scale(loss) return?"
+):
+    factors = []
+
+    def noting_term(p, slope):
+        out = (p * slope).sum()
+        out.register_hook(lambda grad: factors.append(grad.item()))
+        return out
+
+    for first, interval in ((16.0, 2), (3.0, 1)):
+        t = [run_of(10, [(3,)], 4, [(2, 0, math.inf)], interval, first=first)]
+        want, factors = runs_by_hand(t, "scale"), []
+        assert_close(scaled_steps(MyScaler, t, "scale", noting_term), want, name="the scales")
+        assert factors == [first, *want[0]][:-1], "the gradient that came back is not the scale of its step"
 with check("a skipped step leaves the momentum too", weight=2, hint="What does optimizer.step() do with zeros?"):
     t = [
         run_of(5, [(3,), (2,)], 6, [(2, 1, math.inf), (3, 0, math.nan)], 50, 0.9, (2,), 64.0),
