@@ -62,10 +62,14 @@ def refuse_unbuilt(course: NotebookNode) -> None:
         raise GradlabError("this source notebook was not made by this version of Gradlab\n    fix: run gradlab build")
 
 
+def exercise_of(cell: NotebookNode) -> str:
+    """The exercise that a student writes in this cell; empty for every other cell."""
+    return str(cell.metadata[KEY]["exercise"]) if kind_of(cell) is Kind.EXERCISE else ""
+
+
 def exercises_of(cells: Iterable[NotebookNode]) -> dict[str, str]:
     """Cell's name -> the exercise that a student writes there."""
-    found = ((name_of(cell), facts_of(cell)) for cell in cells)
-    return {name: facts.exercise for name, facts in found if facts is not None and facts.kind is Kind.EXERCISE}
+    return {name_of(cell): exercise for cell in cells if (exercise := exercise_of(cell))}
 
 
 def name_of(cell: NotebookNode) -> str:

@@ -13,7 +13,7 @@ from nbformat import NotebookNode
 from autograder.build.notebooks import release_notebook
 from autograder.build.regions import without_markers
 from autograder.course import Answer, Kind, Lab
-from autograder.metadata import facts_of, kind_of
+from autograder.metadata import exercise_of, kind_of
 from autograder.prove.trial import notebook_points
 
 PATCHES = """
@@ -71,9 +71,7 @@ def filled(lab: Lab, solutions: Mapping[str, str]) -> NotebookNode:
     """The released notebook with these exercises written: name -> source of the cell."""
     notebook = copy.deepcopy(release_notebook(lab))
     for cell in notebook.cells:
-        facts = facts_of(cell)
-        if facts and facts.kind is Kind.EXERCISE and facts.exercise in solutions:
-            cell.source = solutions[facts.exercise]
+        cell.source = solutions.get(exercise_of(cell), cell.source)
     return notebook
 
 

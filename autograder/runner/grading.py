@@ -18,7 +18,7 @@ from traitlets.config import Config
 from autograder.course import Kind
 from autograder.examiner.clock import Patience
 from autograder.examiner.submission import Seen, Step, examine
-from autograder.metadata import facts_of, name_of
+from autograder.metadata import exercise_of, facts_of, kind_of, name_of
 from autograder.result import CheckOutcome, GradedCell, Result, Versions
 from autograder.results.recording import Marks, marks_of
 from autograder.runner.notebook_text import notebook_text
@@ -31,7 +31,7 @@ from autograder.submission.repair import blank, repair
 from labkit.outcome import Outcome, earned
 from labkit.verdict import Verdict
 
-STEPS = {Kind.CHECK: "check", Kind.GIVEN: "given"}
+STEPS: dict[Kind | None, str] = {Kind.CHECK: "check", Kind.GIVEN: "given"}
 PREPROCESSORS = (IgnorePattern, ClearMetadataPreprocessor, LimitOutput)  # nbgrader's, after it has run the cells
 
 
@@ -160,10 +160,8 @@ def steps_of(notebook: NotebookNode) -> list[Step]:
 
 
 def _step(cell: NotebookNode, number: int) -> Step:
-    facts = facts_of(cell)
-    kind = STEPS.get(facts.kind, "student") if facts else "student"
-    exercise = facts.exercise if facts and facts.kind is Kind.EXERCISE else ""
-    return Step(name_of(cell), kind, cell.source, number, exercise)
+    kind = STEPS.get(kind_of(cell), "student")
+    return Step(name_of(cell), kind, cell.source, number, exercise_of(cell))
 
 
 def _graded(cell: NotebookNode, came: Seen, key: str) -> GradedCell:
