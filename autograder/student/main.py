@@ -65,6 +65,8 @@ def serve(control: socket.socket, kernel: Kernel, course: CourseNames) -> None:
             kind, *rest = receive(control)
             if kind == "run":
                 source, number, names = rest
+                if names:
+                    course.restore_labkit()
                 outputs = _as_json(kernel.run(source, number))
                 course.keep(names)
                 send(control, outputs)

@@ -84,6 +84,38 @@ def test_what_was_patched_in_a_library_is_told_and_in_labkit_undone(warm: Warm) 
     assert passed == [True, True] and {"torch.relu", "builtins.sum", "labkit.probes.saved"} <= set(changed)
 
 
+LIE = "def lie(f, x):\n    return 12 if x == 3 else 4\n"
+
+
+@pytest.mark.parametrize(
+    "after",
+    [
+        LIE + "asked.__wrapped__.__code__ = lie.__code__\n",
+        LIE + "for cell in asked.__closure__:\n    if cell.cell_contents is asked.__wrapped__:\n"
+        "        cell.cell_contents = lie\n",
+        "scaled.__code__ = (lambda x: x * 4).__code__\n",
+        "scaled.__defaults__ = (4,)\n",
+    ],
+    ids=["the code of a probe", "the closure of a probe", "the code of a helper", "defaults"],
+)
+def test_the_insides_of_a_function_of_the_courses_are_put_back_and_told(warm: Warm, after: str) -> None:
+    passed, changed = graded(warm, BLANK, after)
+    assert passed == [False, False] and set(changed) <= {"asked", "scaled"} and changed
+
+
+def test_labkit_is_the_courses_when_a_given_cell_runs(warm: Warm) -> None:
+    patched = "import labkit.probes\nlabkit.probes.probe = lambda function: lambda f, x: 12 if x == 3 else 4\n"
+    steps = [
+        Step("first", "student", patched),
+        Step("setup", "given", GIVEN),
+        Step("exercise-double", "student", BLANK, exercise="double"),
+        Step("check-double", "check", CHECK),
+    ]
+    seen = examine(steps, warm.student, Patience())
+    assert [o.passed for o in seen["check-double"].outcomes] == [False, False]
+    assert "labkit.probes.probe" in [name for came in seen.values() for name in came.changed]
+
+
 def test_the_names_are_as_they_were_at_each_check_cell(warm: Warm) -> None:
     """A given cell further down may bind a name anew: the checks above it see the earlier value."""
     steps = [
