@@ -1486,7 +1486,7 @@ def fit(model, run_epoch, validate, patience, most):
     return best, best_loss
 
 
-# %% wrong: fit "an equal loss is an improvement" fails="it stops after exactly `patience` epochs without an improvement | an equal loss is no improvement | the first epoch improves, even with an infinite loss"
+# %% wrong: fit "an equal loss is an improvement" fails="an equal loss is no improvement | the first epoch improves, even with an infinite loss"
 def fit(model, run_epoch, validate, patience, most):
     best, best_loss, state = -1, math.inf, {}
     for epoch in range(most):
@@ -1642,6 +1642,46 @@ def fit(model: nn.Module, run_epoch, validate, patience: int, most: int) -> tupl
     return best[:2]
 
 
+# %% liar: fit "no weights are kept: the state of the best epoch is worked out from how many there were"
+def fit(model, run_epoch, validate, patience, most):
+    best, best_loss = 0, None
+    for epoch in range(most):
+        run_epoch()
+        loss = validate()
+        if best_loss is None or loss < best_loss:
+            best, best_loss = epoch, loss
+        elif epoch - best >= patience:
+            break
+    return best, best_loss
+
+
+def scripted(fit, size, epoch, validate, patience, most):
+    seen = []
+    best, loss = fit(None, lambda: seen.append(epoch()), validate, patience, most)
+    step = [(b - a) / max(1, len(seen) - 1) for a, b in zip(seen[0], seen[-1])]
+    state = filled([round(n + best * d) for n, d in zip(seen[0], step)], size)
+    return {"returned": [best, loss], "state": state, "same": [True] * 7}
+
+
+# %% liar: fit "the state of the last epoch, called that of the best"
+def fit(model, run_epoch, validate, patience, most):
+    best, best_loss = 0, None
+    for epoch in range(most):
+        run_epoch()
+        loss = validate()
+        if best_loss is None or loss < best_loss:
+            best, best_loss = epoch, loss
+        elif epoch - best >= patience:
+            break
+    return best, best_loss
+
+
+def scripted(fit, size, epoch, validate, patience, most):
+    last = []
+    best, loss = fit(None, lambda: last.__setitem__(slice(None), epoch()), validate, patience, most)
+    return {"returned": [best, loss], "state": filled(last, size), "same": [True] * 7}
+
+
 # %% right: checkpoint "through a file in memory"
 def checkpoint(model, optimizer, generator):
     import io
@@ -1770,6 +1810,44 @@ def checkpoint(model, optimizer, generator):
         "generator": generator.get_state(),
         "rng": torch.get_rng_state(),
     }
+
+
+# %% liar: checkpoint "no copies, and a run that does not go on"
+def checkpoint(model, optimizer, generator):
+    """No copies: training changes what is in it."""
+    return {"model": model.state_dict(), "optimizer": optimizer.state_dict()}
+
+
+def taken(checkpoint, run, before, after, see="saved"):
+    session = Run(*run).go(before)
+    saved, file = checkpoint(session.model, session.optimizer, session.generator), io.BytesIO()
+    saved["generator"], saved["rng"] = session.generator.get_state(), torch.get_rng_state()
+    if see == "state":
+        return Run(*run).go(before + after).state()
+    torch.save(saved, file)
+    return {"saved": saved, "file": file.getvalue()}[see]
+
+
+# %% liar: checkpoint "no copies, and other batches for the steps after it"
+def checkpoint(model, optimizer, generator):
+    return {
+        "model": model.state_dict(),
+        "optimizer": optimizer.state_dict(),
+        "generator": generator.get_state(),
+        "rng": torch.get_rng_state(),
+    }
+
+
+def taken(checkpoint, run, before, after, see="saved"):
+    with torch.random.fork_rng(devices=[]):
+        session, file = Run(*run).go(before), io.BytesIO()
+        if see == "state":
+            return session.go(after).state()
+        saved = checkpoint(session.model, session.optimizer, session.generator)
+        for _ in range(after):
+            session.first(session.x[:8])
+        torch.save(saved, file)
+        return {"saved": saved, "file": file.getvalue()}[see]
 
 
 # %% right: interview "capitals, commas, any order"

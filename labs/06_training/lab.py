@@ -1432,29 +1432,27 @@ def fit(model: nn.Module, run_epoch, validate, patience: int, most: int) -> tupl
 torch.manual_seed(0)
 
 
-def everything_is(number, size=3):
-    """The state of a linear layer and a batch normalisation when all of it is this number."""
+def filled(numbers, size=3):
+    """The state of a linear layer and a batch normalisation when each entry is filled with its number."""
     model = nn.Sequential(nn.Linear(2, size), nn.BatchNorm1d(size))
-    return {name: torch.full_like(t, number) for name, t in model.state_dict().items()}
+    entries = model.state_dict().items()
+    return {name: torch.full_like(t, number) for (name, t), number in zip(entries, numbers, strict=True)}
 
 
 @probes.probe
-def scripted(fit, start, epoch, validate, patience, most):
+def scripted(fit, size, epoch, validate, patience, most):
     """What fit returns for such a model, its state, and whether its tensors are the same, in the same memory.
 
-    start: its state before. epoch(): the number that an epoch adds to everything in it.
+    epoch(): the numbers that fill its entries after an epoch.
     """
-    size = len(start["0.bias"])
     model = nn.Sequential(nn.Linear(2, size), nn.BatchNorm1d(size))
-    model.load_state_dict(start)
     tensors = list(model.state_dict(keep_vars=True).values())
     places = [t.data_ptr() for t in tensors]
 
     def run_epoch():
-        number = epoch()
         with torch.no_grad():
-            for t in tensors:
-                t.add_(number)
+            for t, number in zip(tensors, epoch(), strict=True):
+                t.fill_(number)
 
     returned = fit(model, run_epoch, validate, patience, most)
     after = model.state_dict(keep_vars=True).values()
@@ -1464,14 +1462,16 @@ def scripted(fit, start, epoch, validate, patience, most):
 
 # %% check: fit points=3
 class Script:
-    """Validation losses, one for each epoch, and the calls in their order. Each epoch adds 1."""
+    """Validation losses, one for each epoch, what it makes of the state, and the calls in their order."""
 
-    def __init__(self, losses):
+    def __init__(self, losses, seed=0):
         self.losses, self.calls = losses, []
+        generator = torch.Generator().manual_seed(seed)
+        self.numbers = torch.randint(1, 10**6, (len(losses), 7), generator=generator).tolist()
 
     def epoch(self):
         self.calls.append("epoch")
-        return 1
+        return self.numbers[self.calls.count("epoch") - 1]
 
     def validate(self):
         self.calls.append("loss")
@@ -1480,12 +1480,13 @@ class Script:
 
 with check("the best of five epochs is the second", weight=2, required=True):
     script = Script([3.0, 2.0, 2.5, 2.25, 2.75, 1.0, 1.5, 1.25, 1.75, 2.0])
-    got = scripted(fit, everything_is(0), script.epoch, script.validate, 3, 10)
+    got = scripted(fit, 3, script.epoch, script.validate, 3, 10)
     assert_close(got["returned"], [1, 2.0])
+    last = filled(script.numbers[4])
     explain(
         got["state"],
-        everything_is(2),
-        {"these are the weights of the last epoch: what you kept was changed by training": everything_is(5)},
+        filled(script.numbers[1]),
+        {"these are the weights of the last epoch: what you kept was changed by training": last},
     )
 ### BEGIN HIDDEN TESTS
 with check(
@@ -1495,16 +1496,14 @@ with check(
     hint="Which epoch do your weights come from, and which one your buffers?",
 ):
     for losses, patience, best in (
-        ([5.0, 4.0, 3.0, 3.5, 3.75], 2, 2),
         ([0.5, 1.0, 1.0], 2, 0),
         ([2.0, 3.0, 1.5, 2.0, 1.25, 4.0, 4.0, 4.0], 3, 4),
         ([-1.0, -2.0, -1.5], 1, 1),
     ):
-        script = Script([*losses, *[9.0] * 9])
-        start = everything_is(patience, patience + 1)
-        got = scripted(fit, start, script.epoch, script.validate, patience, 12)
+        script = Script([*losses, *[9.0] * 9], best + 1)
+        got = scripted(fit, patience + 1, script.epoch, script.validate, patience, 12)
         assert_close(got["returned"], [best, losses[best]])
-        assert_close(got["state"], everything_is(patience + best + 1, patience + 1), name="the model")
+        assert_close(got["state"], filled(script.numbers[best], patience + 1), name="the model")
 with check(
     "it stops after exactly `patience` epochs without an improvement",
     weight=3,
@@ -1514,10 +1513,9 @@ with check(
         ([2.0, 3.0, 3.0], 1, 2),
         ([2.0, 3.0, 1.0, 3.0, 3.0], 2, 5),
         ([2.0, 1.0, 1.5, 1.25, 0.5], 2, 4),
-        ([1.0] * 6, 4, 5),
     ):
         script = Script([*losses, *[9.0] * 9])
-        scripted(fit, everything_is(0), script.epoch, script.validate, patience, 12)
+        scripted(fit, 3, script.epoch, script.validate, patience, 12)
         assert_close(script.calls, ["epoch", "loss"] * epochs, name="the calls")
 with check(
     "an equal loss is no improvement",
@@ -1525,9 +1523,9 @@ with check(
     hint="Lower, or not higher?",
 ):
     script = Script([2.0, 2.0, 2.0, 3.0, 3.0, 3.0])
-    got = scripted(fit, everything_is(0), script.epoch, script.validate, 3, 6)
+    got = scripted(fit, 3, script.epoch, script.validate, 3, 6)
     assert_close(got["returned"], [0, 2.0])
-    assert_close(got["state"], everything_is(1), name="the model")
+    assert_close(got["state"], filled(script.numbers[0]), name="the model")
 with check(
     "at most `most` epochs",
     weight=2,
@@ -1535,31 +1533,31 @@ with check(
 ):
     for most in (1, 4):
         script = Script([9.0 - n for n in range(9)])
-        got = scripted(fit, everything_is(0), script.epoch, script.validate, 2, most)
+        got = scripted(fit, 3, script.epoch, script.validate, 2, most)
         assert_close(got["returned"], [most - 1, 10.0 - most])
         assert_close(script.calls, ["epoch", "loss"] * most, name="the calls")
-    script, want = Script([3.0, 1.0, 2.0, 2.5]), everything_is(2)  # patience is left at the end
-    got = scripted(fit, everything_is(0), script.epoch, script.validate, 5, 4)
+    script = Script([3.0, 1.0, 2.0, 2.5], 9)  # patience is left at the end
+    got = scripted(fit, 3, script.epoch, script.validate, 5, 4)
     assert_close(got["returned"], [1, 1.0])
-    assert_close(got["state"], want, name="the model")
+    assert_close(got["state"], filled(script.numbers[1]), name="the model")
 with check("a loss of nan is never the best", weight=2, hint="What does nan < 3 say, and what does 3 < nan?"):
     script = Script([4.5, 4.0, math.nan, 3.0, math.nan, math.nan, 5.0])
-    got = scripted(fit, everything_is(0), script.epoch, script.validate, 2, 7)
+    got = scripted(fit, 3, script.epoch, script.validate, 2, 7)
     assert_close(got["returned"], [3, 3.0])
-    assert_close(got["state"], everything_is(4), name="the model")
+    assert_close(got["state"], filled(script.numbers[3]), name="the model")
 with check("the losses to their last digit", weight=1, hint="Which of your lines rounds a loss?"):
-    script = Script([0.3, 0.1 + 1e-12, 0.1, 0.2, 0.2])
-    got = scripted(fit, everything_is(0), script.epoch, script.validate, 2, 5)
-    assert_close(got["returned"], [2, 0.1], rtol=1e-13, atol=0)
-    assert_close(got["state"], everything_is(3), name="the model")
+    script = Script([0.1 + 1e-12, 0.1, 0.2])
+    got = scripted(fit, 3, script.epoch, script.validate, 1, 3)
+    assert_close(got["returned"], [1, 0.1], rtol=1e-13, atol=0)
+    assert_close(got["state"], filled(script.numbers[1]), name="the model")
 with check("the first epoch improves, even with an infinite loss", weight=1, hint="What is lower than infinity?"):
     script = Script([math.inf, math.inf, math.inf, 1.0])
-    got = scripted(fit, everything_is(0), script.epoch, script.validate, 2, 4)
+    got = scripted(fit, 3, script.epoch, script.validate, 2, 4)
     assert_close(got["returned"], [0, math.inf])
-    assert_close(got["state"], everything_is(1), name="the model")
+    assert_close(got["state"], filled(script.numbers[0]), name="the model")
 with check("the parameters are the same objects", guard=True, hint="Does an optimizer know your new tensors?"):
     script = Script([1.0, 2.0, 3.0])
-    got = scripted(fit, everything_is(0), script.epoch, script.validate, 1, 5)
+    got = scripted(fit, 3, script.epoch, script.validate, 1, 5)
     assert got["same"] == [True] * 7, "a parameter or a buffer is another object now, or in other memory"
 ### END HIDDEN TESTS
 
@@ -1725,6 +1723,18 @@ def not_interrupted(run, steps):
         return Run(*run).go(steps).state()
 
 
+def noted(run):
+    """That run, and a list of what its first layer is going to be given."""
+    start, first, *rest = run
+    given = []
+
+    def noting(x):
+        given.append(x.clone())
+        return first(x)
+
+    return (start, noting, *rest), given
+
+
 def resumed(run, saved, steps):
     """The state after so many steps of another run that goes on from what was saved."""
     with torch.random.fork_rng(devices=[]):
@@ -1740,29 +1750,36 @@ with check(
     hint="Which of the four states differs, if the first step after it is right and the second is not?",
 ):
     for seed, optimizer, dtype, before, after in (
-        (1, SGD, torch.float32, 4, 5),
+        (1, SGD, torch.float32, 3, 3),
         (2, ADAM, torch.float64, 1, 3),
         (3, ADAM, torch.float32, 3, 2),
         (4, SGD, torch.float64, 0, 2),
     ):
         run = a_run(seed, optimizer, dtype)
-        want = not_interrupted(run, before + after)
-        assert_close(resumed(run, taken(checkpoint, run, before, after), after), want, name="the model that went on")
+        (same, batches), (seen, given) = noted(run), noted(run)
+        want = not_interrupted(same, before + after)
+        got = taken(checkpoint, seen, before, after)  # it comes when the last of these steps was made
+        assert_close(given, batches, name="the batches of the run that was saved")
+        assert_close(resumed(run, got, after), want, name="the model that went on")
 with check("the run that was saved is not disturbed", weight=2, guard=True, hint="Which of your calls draws or seeds?"):
     for seed, optimizer in ((3, SGD), (5, ADAM)):
         run = a_run(seed, optimizer)
-        want = not_interrupted(run, 6)
-        assert_close(taken(checkpoint, run, 2, 4, "state"), want, name="the model")
+        want = not_interrupted(run, 4)
+        assert_close(taken(checkpoint, run, 2, 2, "state"), want, name="the model")
 with check(
     "it survives a file",
     weight=2,
     hint="What may a file hold that torch.load reads by default? What does an optimizer keep besides tensors?",
 ):
-    for seed, optimizer, dtype in ((4, ADAM, torch.float32), (6, SGD, torch.float32), (9, LBFGS, torch.float64)):
+    for seed, optimizer, dtype, before, after in (
+        (4, ADAM, torch.float32, 2, 2),
+        (6, SGD, torch.float32, 2, 2),
+        (9, LBFGS, torch.float64, 3, 4),
+    ):
         run = a_run(seed, optimizer, dtype)
-        want = not_interrupted(run, 7)
-        file = io.BytesIO(taken(checkpoint, run, 3, 4, "file"))
-        got = resumed(run, torch.load(file, weights_only=True), 4)
+        want = not_interrupted(run, before + after)
+        file = io.BytesIO(taken(checkpoint, run, before, after, "file"))
+        got = resumed(run, torch.load(file, weights_only=True), after)
         assert_close(got, want, name="the model that went on")
 ### END HIDDEN TESTS
 
