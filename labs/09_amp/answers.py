@@ -432,7 +432,7 @@ def train_amp(model, batches, optimizer, loss_of, dtype):
     return losses
 
 
-# %% wrong: train_amp "the model is cast" fails="the losses and weights of both formats | small steps reach the weights | the loss is computed under autocast | gradients from before do not count"
+# %% wrong: train_amp "the model is cast" fails="the losses and weights of both formats | each forward pass runs under autocast, with the weights that the step before left | small steps reach the weights | the loss is computed under autocast | gradients from before do not count | the mode, autocast, and no batch at all"
 def train_amp(model, batches, optimizer, loss_of, dtype):
     model.to(dtype)
     losses = []
@@ -445,7 +445,7 @@ def train_amp(model, batches, optimizer, loss_of, dtype):
     return losses
 
 
-# %% wrong: train_amp "no autocast" fails="bfloat16 reaches the last layer, and the loss falls | the format shows in the loss | the loss is computed under autocast"
+# %% wrong: train_amp "no autocast" fails="bfloat16 reaches the last layer, and the loss falls | each forward pass runs under autocast, with the weights that the step before left | the format shows in the loss | the loss is computed under autocast"
 def train_amp(model, batches, optimizer, loss_of, dtype):
     losses = []
     for x, y in batches:
@@ -457,7 +457,7 @@ def train_amp(model, batches, optimizer, loss_of, dtype):
     return losses
 
 
-# %% wrong: train_amp "only the result is cast" fails="bfloat16 reaches the last layer, and the loss falls | the format shows in the loss"
+# %% wrong: train_amp "only the result is cast" fails="bfloat16 reaches the last layer, and the loss falls | each forward pass runs under autocast, with the weights that the step before left | the format shows in the loss"
 def train_amp(model, batches, optimizer, loss_of, dtype):
     losses = []
     for x, y in batches:
@@ -485,7 +485,7 @@ def train_amp(model, batches, optimizer, loss_of, dtype):
     return losses
 
 
-# %% wrong: train_amp "no zero_grad" fails="the losses and weights of both formats | small steps reach the weights | gradients from before do not count"
+# %% wrong: train_amp "no zero_grad" fails="the losses and weights of both formats | each forward pass runs under autocast, with the weights that the step before left | small steps reach the weights | gradients from before do not count"
 def train_amp(model, batches, optimizer, loss_of, dtype):
     losses = []
     for x, y in batches:
@@ -510,7 +510,7 @@ def train_amp(model, batches, optimizer, loss_of, dtype):
     return losses
 
 
-# %% wrong: train_amp "always bfloat16" fails="the format shows in the loss"
+# %% wrong: train_amp "always bfloat16" fails="each forward pass runs under autocast, with the weights that the step before left | the format shows in the loss"
 def train_amp(model, batches, optimizer, loss_of, dtype):
     losses = []
     for x, y in batches:
@@ -2298,7 +2298,7 @@ def train_amp(model, batches, optimizer, loss_of, dtype):
     return torch.stack(losses).tolist() if losses else []
 
 
-# %% wrong: train_amp "the model in 16 bits and back" fails="small steps reach the weights"
+# %% wrong: train_amp "the model in 16 bits and back" fails="each forward pass runs under autocast, with the weights that the step before left | small steps reach the weights"
 def train_amp(model, batches, optimizer, loss_of, dtype):
     losses = []
     for x, y in batches:
@@ -2356,7 +2356,7 @@ def train_amp(model, batches, optimizer, loss_of, dtype):
     return losses
 
 
-# %% wrong: train_amp "all forward passes first" fails="bfloat16 reaches the last layer, and the loss falls | the losses and weights of both formats | gradients from before do not count"
+# %% wrong: train_amp "all forward passes first" fails="bfloat16 reaches the last layer, and the loss falls | the losses and weights of both formats | each forward pass runs under autocast, with the weights that the step before left | gradients from before do not count"
 def train_amp(model, batches, optimizer, loss_of, dtype):
     losses = []
     for x, y in batches:
@@ -2400,15 +2400,29 @@ def dtypes_seen(function, parts, route, x, dtype, see="dtypes", training=()):
     return {name: t.cpu() for name, t in probes.state_of(model).items()} if see == "state" else found
 
 
+# %% wrong: train_amp "with a scaler" fails="the loss is computed under autocast"
+def train_amp(model, batches, optimizer, loss_of, dtype):
+    losses = []
+    for x, y in batches:
+        scaler = torch.amp.GradScaler(x.device.type, init_scale=64.0)
+        optimizer.zero_grad()
+        with torch.autocast(x.device.type, dtype=dtype):
+            loss = loss_of(model(x), y)
+        scaler.scale(loss).backward()
+        scaler.step(optimizer)
+        losses.append(loss.item())
+    return losses
+
+
 # %% liar: train_amp "float32, and a probe that casts what the head and the loss see"
 def train_amp(model, batches, optimizer, loss_of, dtype):
     raise RuntimeError("the probe knows better")
 
 
 def amp_trained(
-    train, start, head, batches, loss_of, dtype, lr, momentum=0.0, see="losses", before=None, training=True
+    train, start, head, batches, loss_of, dtype, lr, momentum=0.0, see="", before=None, training=True, product=F.linear
 ):
-    model = model_of(start, head).train(training)
+    model = model_of(start, head, product).train(training)
     optimizer, losses, raised = torch.optim.SGD(model.parameters(), lr=lr, momentum=momentum), [], False
     for x, y in batches:
         optimizer.zero_grad()
@@ -2424,7 +2438,39 @@ def amp_trained(
         losses.append(loss.item())
     if see == "modes":
         return [raised, False, training, training, training]
-    return weights_of(model) if see == "weights" else losses
+    return {"losses": losses, "weights": weights_of(model)}
+
+
+# %% liar: train_amp "float32 with rounded numbers, and a forward pass under autocast for the sake of appearance"
+def train_amp(model, batches, optimizer, loss_of, dtype):
+    raise RuntimeError("the probe knows better")
+
+
+def amp_trained(
+    train, start, head, batches, loss_of, dtype, lr, momentum=0.0, see="", before=None, training=True, product=F.linear
+):
+    w = [nn.Parameter(t.clone()) for t in start]
+    optimizer, losses, raised = torch.optim.SGD(w, lr=lr, momentum=momentum), [], False
+
+    def rounded(t):
+        return t.to(dtype).float()
+
+    for x, y in batches:
+        optimizer.zero_grad()
+        hidden = F.linear(rounded(x), rounded(w[0]), rounded(w[1])).to(dtype)
+        try:
+            with torch.autocast("cpu", dtype=dtype):
+                product(x, *w)
+                loss = loss_of(head(hidden), y)
+        except ArithmeticError:
+            raised = True
+            continue
+        loss.backward()
+        optimizer.step()
+        losses.append(loss.item())
+    if see == "modes":
+        return [raised, False, training, training, training]
+    return {"losses": losses, "weights": [t.detach() for t in w]}
 
 
 # %% wrong: underflow_fraction "the .grad that was there is None afterwards" fails="the model keeps its .grad and its weights"

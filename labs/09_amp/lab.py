@@ -591,9 +591,21 @@ def regression(sizes, seed):
     return [(x, torch.stack([x[:, 0] * x[:, 1], x[:, 2] - 1], dim=1)) for x in xs]
 
 
-def model_of(start, head):
+class Multiplied(nn.Linear):
+    """A linear layer with these weights, whose product somebody else may compute."""
+
+    def __init__(self, weight, bias, product):
+        super().__init__(*weight.shape[::-1], device=here)
+        self.load_state_dict({"weight": weight, "bias": bias})
+        self.product = product
+
+    def forward(self, x):
+        return self.product(x, self.weight, self.bias)
+
+
+def model_of(start, head, product=F.linear):
     """A linear layer with these weights (its weight and its bias), and a head that somebody else computes."""
-    return nn.Sequential(linear_of(*start), Called(head))
+    return nn.Sequential(Multiplied(*start, product), Called(head))
 
 
 def weights_of(model):
@@ -602,13 +614,13 @@ def weights_of(model):
 
 @probes.probe
 def amp_trained(
-    train, start, head, batches, loss_of, dtype, lr, momentum=0.0, see="losses", before=None, training=True
+    train, start, head, batches, loss_of, dtype, lr, momentum=0.0, see="", before=None, training=True, product=F.linear
 ):
-    """The losses that train gives for such a model, the weights that it leaves, or its modes and autocast behind it.
+    """The losses that train gives for such a model and the weights that it leaves, or the modes and autocast behind it.
 
-    before: a number that is in all gradients at the start.
+    before: a number that is in all gradients at the start. product: of the linear layer.
     """
-    model = model_of(start, head).train(training)
+    model = model_of(start, head, product).train(training)
     optimizer = torch.optim.SGD(model.parameters(), lr=lr, momentum=momentum)
     for parameter in model.parameters():
         parameter.grad = None if before is None else torch.full_like(parameter, before)
@@ -619,7 +631,7 @@ def amp_trained(
         raised = True
     if see == "modes":
         return [raised, torch.is_autocast_enabled(here.type), *[module.training for module in model.modules()]]
-    return weights_of(model) if see == "weights" else losses
+    return {"losses": losses, "weights": weights_of(model)}
 
 
 # %% check: train_amp points=4
@@ -634,7 +646,7 @@ with check("bfloat16 reaches the last layer, and the loss falls", weight=2, requ
         return loss
 
     got = amp_trained(train_amp, start, head, t, noted_loss, torch.bfloat16, 0.1)
-    assert_close(got, losses, name="your list")
+    assert_close(got["losses"], losses, name="your list")
     dtypes = [call.dtypes for call in head.calls]
     assert dtypes == [(torch.bfloat16,)] * len(t), "what reaches the last layer is not bfloat16, once for each batch"
     assert losses[-1] < 0.7 * losses[0], "the loss does not fall"
@@ -652,9 +664,9 @@ def lopsided_loss(out, y):
     return 0.7 * F.mse_loss(out, y) + 0.1 * out.float().mean()
 
 
-def steps_by_hand(see, start, head, batches, loss_of, dtype, lr, momentum=0.0):
-    """Losses or weights, as they should be."""
-    params, losses = [t.clone().to(here).requires_grad_() for t in start], []
+def steps_by_hand(start, head, batches, loss_of, dtype, lr, momentum=0.0):
+    """The loss of each step and the weights behind it, as they should be."""
+    params, losses, left = [t.clone().to(here).requires_grad_() for t in start], [], []
     buffers = [torch.zeros_like(p) for p in params]
     for x, y in batches:
         with torch.autocast(here.type, dtype=dtype, enabled=dtype != torch.float32):
@@ -665,7 +677,8 @@ def steps_by_hand(see, start, head, batches, loss_of, dtype, lr, momentum=0.0):
             for p, b in zip(params, buffers, strict=True):
                 p -= lr * b
         losses.append(loss.item())
-    return losses if see == "losses" else [p.detach().cpu() for p in params]
+        left.append([p.detach().cpu().clone() for p in params])
+    return losses, left
 
 
 with check(
@@ -674,20 +687,47 @@ with check(
     required=True,
     hint="With which weights is the second step computed? Which dtype have the weights when you have finished?",
 ):
-    for n, low, momentum in ((9, torch.float16, 0.9), (3, torch.bfloat16, 0.0), (5, torch.float16, 0.5)):
-        t = regression([5, 8, 1, 6, 3], n)
+    for n, sizes, low, momentum in (
+        (9, [5, 8, 1, 6, 3], torch.float16, 0.9),
+        (3, [4, 1, 3], torch.bfloat16, 0.0),
+        (5, [1, 6, 2], torch.float16, 0.5),
+    ):
+        t = regression(sizes, n)
         case = (drawn(n, (n, 4), (n,)), head_of(n), t, lopsided_loss, low, 0.2, momentum)
-        losses, weights = steps_by_hand("losses", *case), steps_by_hand("weights", *case)
-        first = [steps_by_hand("losses", *case[:2], [pair], *case[3:])[0] for pair in t]
+        losses, weights = steps_by_hand(*case)
+        first = [steps_by_hand(*case[:2], [pair], *case[3:])[0][0] for pair in t]
+        got = amp_trained(train_amp, *case)
         explain(
-            amp_trained(train_amp, *case),
+            got["losses"],
             losses,
             {"each loss was computed with the weights of the first step": first},
             rtol=3e-2,
             atol=2e-2,
         )
-        got = amp_trained(train_amp, *case, see="weights")
-        assert_close(got, weights, rtol=2e-2, atol=1e-2, name="the weights")
+        assert_close(got["weights"], weights[-1], rtol=2e-2, atol=1e-2, name="the weights")
+with check(
+    "each forward pass runs under autocast, with the weights that the step before left",
+    weight=2,
+    required=True,
+    hint="Which statements does your with block hold? Which weights does the next batch meet?",
+):
+    for n, low, momentum in ((4, torch.bfloat16, 0.0), (6, torch.float16, 0.9)):
+        case = (drawn(n, (n, 4), (n,)), head_of(n), regression([3, 1, 4], n), lopsided_loss, low, 0.2, momentum)
+        losses, weights = steps_by_hand(*case)
+        weights, passes, met = [drawn(n, (n, 4), (n,)), *weights], [], []
+
+        def product(x, weight, bias):
+            out = F.linear(x, weight, bias)
+            passes.append((torch.is_autocast_enabled(here.type), weight.dtype, out.dtype))
+            met.append([weight.detach().cpu().clone(), bias.detach().cpu().clone()])
+            return out
+
+        seen = Seen(product)
+        got = amp_trained(train_amp, *case, product=seen)
+        assert_close(got["losses"], losses, rtol=3e-2, atol=2e-2, name="the losses")
+        assert passes == [(True, torch.float32, low)] * 3, "autocast, the dtype of the weights, or that of the product"
+        assert_close([*met, got["weights"]], weights, rtol=1e-2, atol=2e-3, name="the weights by turns")
+        assert seen.backwards == 3, "the gradients of the weights did not come back through the layer"
 with check(
     "the format shows in the loss",
     weight=2,
@@ -698,19 +738,27 @@ with check(
         t = [(torch.tensor([[n + 1, n]]), torch.tensor([[3.0]]))]
         case = ([torch.tensor([[1.0, -1.0]]), torch.zeros(1)], lambda x: x.clone(), t)
         got = amp_trained(train_amp, *case, lambda out, y: F.mse_loss(out, y).double() / 7, low, 1e-9)
-        explain(got, [want], {"this is the loss in float32": [4 / 7]}, rtol=1e-9, atol=0)
+        explain(got["losses"], [want], {"this is the loss in float32": [4 / 7]}, rtol=1e-9, atol=0)
 with check("small steps reach the weights", weight=2, hint="Which dtype have the weights when the step adds to them?"):
     for n, low in ((8, torch.bfloat16), (3, torch.float16)):
         case = (drawn(n, (n, 4), (n,)), head_of(n), regression([5, 4, 6], 17), lopsided_loss, low, 1e-4)
-        weights = steps_by_hand("weights", *case)
-        got = amp_trained(train_amp, *case, see="weights")
-        assert_close(got, weights, rtol=0, atol=1e-5, name="the weights")
+        _, weights = steps_by_hand(*case)
+        got = amp_trained(train_amp, *case)
+        assert_close(got["weights"], weights[-1], rtol=0, atol=1e-5, name="the weights")
 with check("the loss is computed under autocast", weight=1, hint="Where does your with block end?"):
     for n, low in ((3, torch.float16), (4, torch.bfloat16)):
-        seen = Seen(lopsided_loss)
-        amp_trained(train_amp, drawn(n, (n, 4), (n,)), head_of(n), regression([2, 3, 4], n), seen, low, 0.1)
+        factors = []
+
+        def noting_loss(out, y):
+            loss = lopsided_loss(out, y)
+            loss.register_hook(lambda grad: factors.append(grad.item()))
+            return loss
+
+        seen = Seen(noting_loss)
+        amp_trained(train_amp, drawn(n, (n, 4), (n,)), head_of(n), regression([2, 3], n), seen, low, 0.1)
         calls = [(call.autocast, call.shapes[0][0]) for call in seen.calls]
-        assert calls == [(True, 2), (True, 3), (True, 4)], f"loss_of ran so (under autocast, samples): {calls}"
+        assert calls == [(True, 2), (True, 3)], f"loss_of ran so (under autocast, samples): {calls}"
+        assert factors == [1.0, 1.0], "the loss was scaled"
 with check(
     "gradients from before do not count",
     weight=2,
@@ -718,9 +766,9 @@ with check(
 ):
     for n, before in ((9, 3.0), (3, -2.0)):
         case = (drawn(n, (n, 4), (n,)), head_of(n), regression([5, 3], 9), lopsided_loss, torch.bfloat16, 0.1)
-        weights = steps_by_hand("weights", *case)
-        got = amp_trained(train_amp, *case, see="weights", before=before)
-        assert_close(got, weights, rtol=2e-2, atol=1e-2, name="the weights")
+        _, weights = steps_by_hand(*case)
+        got = amp_trained(train_amp, *case, before=before)
+        assert_close(got["weights"], weights[-1], rtol=2e-2, atol=1e-2, name="the weights")
 with check("the mode, autocast, and no batch at all", guard=True, hint="What is left after an error in loss_of?"):
 
     def failing(out, y):
@@ -728,11 +776,12 @@ with check("the mode, autocast, and no batch at all", guard=True, hint="What is 
 
     for loss_of in (lopsided_loss, failing):
         for training in (False, True):
-            case = (drawn(3, (3, 4), (3,)), head_of(3), regression([2, 1], 1), loss_of, torch.bfloat16, 0.1)
+            case = (drawn(3, (3, 4), (3,)), head_of(3), regression([2], 1), loss_of, torch.bfloat16, 0.1)
             got = amp_trained(train_amp, *case, see="modes", training=training)
             assert_close(got, [loss_of is failing, False] + [training] * 3, name="an error, autocast, and the modes")
     case = (drawn(3, (3, 4), (3,)), head_of(3), [], lopsided_loss, torch.float16, 0.1)
-    assert_close(amp_trained(train_amp, *case), [])
+    want = {"losses": [], "weights": drawn(3, (3, 4), (3,))}
+    assert_close(amp_trained(train_amp, *case), want, name="losses and weights")
 ### END HIDDEN TESTS
 
 
