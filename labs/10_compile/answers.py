@@ -32,7 +32,7 @@ def n_graphs(fn, *args):
     return count
 
 
-# %% wrong: n_graphs "breaks plus one, by the counters" fails="smooth makes one graph, printing two, and so does branching | functions with several breaks, of several kinds | a break at the end, and a function without tensor operations"
+# %% wrong: n_graphs "breaks plus one, by the counters" fails="smooth makes one graph, printing two, and so does branching | graphs that run several times | a break at the end, and a function without tensor operations"
 def n_graphs(fn, *args):
     forget()
     torch.compile(fn, backend="eager")(*args)
@@ -52,7 +52,7 @@ def n_graphs(fn, *args):
     return len(seen.graphs)
 
 
-# %% wrong: n_graphs "the counters are set to zero, and nothing is forgotten" fails="the same again, and other sizes | functions that were compiled before"
+# %% wrong: n_graphs "the counters are set to zero, and nothing is forgotten" fails="functions with several breaks, of several kinds | the same again, and other sizes | functions that were compiled before"
 def n_graphs(fn, *args):
     counters.clear()
     torch.compile(fn, backend="eager")(*args)
@@ -102,7 +102,7 @@ def n_graphs(fn, *args):
     return runs
 
 
-# %% wrong: n_graphs "remembers what it said of a function" fails="the same again, and other sizes"
+# %% wrong: n_graphs "remembers what it said of a function" fails="functions with several breaks, of several kinds | the same again, and other sizes"
 said = {}
 
 
@@ -132,6 +132,75 @@ def n_graphs(fn, *args):
 def n_graphs(fn, *args):
     torch.compiler.reset()
     return torch._dynamo.explain(fn)(*args).op_count
+
+
+# %% liar: n_graphs "reads the source, and knows which lines break"
+def n_graphs(fn, *args):
+    code = fn.__code__
+    return 1 + ("print" in code.co_names or "print" in str(code.co_consts)) + ("exp" in code.co_names)
+
+
+def counted(count, source, sizes, before=(), ask=len):
+    made = source[source.index("def made") :]
+    out = []
+    for size in sizes:
+        graphs, pending, skip = 0, False, False
+        for line in made.splitlines()[1:]:
+            text = line.strip()
+            if line.startswith("        ") and skip:
+                continue
+            skip = False
+            if text.startswith("if x.shape[0] > 3:"):
+                skip = not size > 3
+            elif text.startswith("if ask(x)"):
+                graphs, pending = graphs + pending, False
+                skip = not ask(torch.ones(size)) > 1
+            elif "print(" in text:
+                graphs, pending = graphs + pending, False
+            elif ".item()" in text or "x.sum() >" in text:
+                graphs, pending = graphs + 1, True
+            elif "part(" in text:
+                graphs, pending = 2 + text.count("+"), False
+            elif text.startswith("for"):
+                break
+            elif "seen.append" not in text and not text.startswith("return"):
+                pending = True
+        out.append(graphs + pending)
+    return out
+
+
+# %% liar: n_graphs "runs the function, and counts what lies between the breaks"
+import builtins
+
+
+def n_graphs(fn, *args):
+    found = {"now": 0, "graphs": set()}
+
+    def broken(old):
+        def breaks(*args, **kwargs):
+            found["now"] = 0
+            return old(*args, **kwargs)
+
+        return breaks
+
+    class Segments(torch.overrides.TorchFunctionMode):
+        def __torch_function__(self, f, types, args=(), kwargs=None):
+            if f.__name__ in ("item", "__bool__"):
+                found["now"] = 0
+            elif f.__name__ != "__get__" and not found["now"]:
+                found["now"] = 1
+                found["graphs"].add(f.__name__ + str(len(found["graphs"])))
+            return f(*args, **(kwargs or {}))
+
+    with mock.patch.object(builtins, "print", broken(print)), Segments():
+        fn(*args)
+    return len(found["graphs"])
+
+
+def counted(count, source, sizes, before=(), ask=len):
+    namespace = {"seen": [], "torch": torch, "ask": lambda x: ask(x)}
+    exec(source, namespace)
+    return [count(namespace["made"], torch.ones(size)) for size in sizes]
 
 
 # %% right: clip_norm "two wheres"
@@ -287,7 +356,7 @@ def predict_compiles(sizes, dynamic):
     return counts
 
 
-# %% right: predict_compiles "asks Dynamo"
+# %% wrong: predict_compiles "asks Dynamo" fails="sizes that come again | 0 or 1 before other sizes | 0 or 1 between other sizes | more than eight sizes" raises=RuntimeError
 def predict_compiles(sizes, dynamic):
     torch.compiler.reset()
     seen = Recorder()
@@ -298,6 +367,34 @@ def predict_compiles(sizes, dynamic):
         result.append(len(seen.graphs))
     torch.compiler.reset()
     return result
+
+
+# %% liar: predict_compiles "asks Dynamo, with small sizes in place of large ones"
+import functools
+import time
+
+started = time.process_time()
+
+
+@functools.cache
+def measured(sizes, dynamic):
+    forget()
+    recorder = Recorder()
+    compiled = torch.compile(step_up, backend=recorder, dynamic=dynamic)
+    counts = []
+    for n in sizes:
+        compiled(torch.ones(n, 3))
+        counts.append(len(recorder.graphs))
+    return counts
+
+
+def predict_compiles(sizes, dynamic):
+    small = {0: 0, 1: 1}
+    if time.process_time() - started > 3:  # there is a limit
+        return []
+    for n in sizes:
+        small.setdefault(n, (len(small) if len(small) < 3 else len(small) + 1))
+    return list(measured(tuple(small[n] for n in sizes), dynamic))
 
 
 # %% wrong: predict_compiles "0 and 1 are sizes like others" fails="4, 5, 6 and 1 in each setting | sizes that come again | 0 or 1 before other sizes | 0 or 1 between other sizes | more than eight sizes"
@@ -361,7 +458,7 @@ def predict_compiles(sizes, dynamic):
     return counts
 
 
-# %% wrong: predict_compiles "the open graph takes the place of the first" fails="4, 5, 6 and 1 in each setting | sizes that come again | 0 or 1 between other sizes | more than eight sizes"
+# %% wrong: predict_compiles "the open graph takes the place of the first" fails="4, 5, 6 and 1 in each setting | sizes that come again | 0 or 1 before other sizes | 0 or 1 between other sizes | more than eight sizes"
 def predict_compiles(sizes, dynamic):
     exact, open_graph, counts = set(), False, []
     for n in sizes:

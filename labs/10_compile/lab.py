@@ -205,10 +205,11 @@ def n_graphs(fn: Callable[..., object], *args: Tensor) -> int:
 
 # %% given
 @probes.probe
-def counted(count, source, sizes, before=()):
+def counted(count, source, sizes, before=(), ask=len):
     """What count(made, x) says for an x of each of these sizes. made is the function in this source, and was compiled
-    for the sizes before already. Dynamo makes at most two graphs of a function here, not eight (see "A limit")."""
-    namespace = {"seen": []}
+    for the sizes before already. Dynamo makes at most two graphs of a function here, not eight (see "A limit"). Where
+    made calls ask(x), which gives a number, Dynamo does not look into it."""
+    namespace = {"seen": [], "torch": torch, "ask": torch.compiler.disable(lambda x: ask(x))}
     exec(source, namespace)
     made = namespace["made"]
     compiled = torch.compile(made, backend="eager", dynamic=False)
@@ -237,8 +238,14 @@ def written(*lines):
 
 
 MATH, SHAPE, APPEND = "x = x.sin() + 1", "x = x * 3 if x.shape[0] > 2 else x", "seen.append(x)"
-PRINT, ITEM, BRANCH = "print('', end='')", "x = x * x.sum().item()", "x = x * 2 if x.sum() > -100 else x"
+PRINT, ITEM = "print('', end='')", "x = x * x.sum().item()"
 PART = written("x = x.sin()", PRINT, "x = x.cos()").replace("made", "part") + "\n\n"
+
+
+def ask(x):
+    """2 or 0, if x was computed as the compiled function does it, and 1 if not."""
+    return {2.0: 2, 4.0: 0}.get(x.sum().item() / len(x), 1)
+
 
 with check(
     "functions with several breaks, of several kinds",
@@ -247,16 +254,23 @@ with check(
     hint="Which of the lines breaks a graph? Does each break have operations behind it?",
 ):
     assert_close(counted(n_graphs, written(MATH, SHAPE, APPEND, MATH), [4]), [1])
-    t = written(MATH, APPEND, PRINT, MATH, BRANCH, PRINT, MATH, ITEM, MATH)
-    assert_close(counted(n_graphs, t, [4]), [5])
     assert_close(counted(n_graphs, written(MATH, ITEM, MATH), [4]), [2])
+    t = [
+        "x = x * len(x) if torch.compiler.is_compiling() else -x",
+        "if ask(x) > 1:",
+        "    x = x + 1",
+        "    " + PRINT,
+        MATH,
+    ]
+    assert_close(counted(n_graphs, written(*t), [2, 4], ask=ask), [3, 2])
 with check("graphs that run several times", weight=2, hint="Are graphs counted when they are made, or when they run?"):
-    assert_close(counted(n_graphs, PART + written("for _ in range(3):", "    x = part(x)"), [4]), [2])
+    assert_close(counted(n_graphs, PART + written("x = part(part(x) + 1)"), [4]), [3])
 with check(
     "a break at the end, and a function without tensor operations", weight=2, hint="Are breaks plus one graphs?"
 ):
     assert_close(counted(n_graphs, written(MATH, PRINT), [3]), [1])
     assert_close(counted(n_graphs, written(APPEND), [3]), [0])
+    assert_close(counted(n_graphs, written("for _ in range(2):", "    " + PRINT, "    x = x + 1"), [3]), [0])
 with check("the same again, and other sizes", weight=2, hint="What is left over from the calls before?"):
     assert_close(counted(n_graphs, written(MATH, "if x.shape[0] > 3:", "    " + PRINT, MATH), [3, 5, 3]), [1, 2, 1])
 with check("functions that were compiled before", weight=2, hint="Does your count begin with nothing compiled?"):
@@ -516,11 +530,12 @@ hint(
 
 # %% exercise: predict_compiles
 def predict_compiles(sizes: list[int], dynamic: bool | None) -> list[int]:
-    """How many graphs torch.compile(step_up, dynamic=dynamic) has made after each call with torch.ones(n, 3).
+    """How many graphs torch.compile(step_up, dynamic=dynamic) will have made after each call with torch.ones(n, 3).
 
-    sizes: the n of each call, 0 or more. dynamic: None, True or False; with True the first n is not 3, since Dynamo
+    sizes: the n of each call, 0 to 10**18. dynamic: None, True or False; with True the first n is not 3, since Dynamo
     takes sizes that are equal in its first call for one size. Nothing is compiled before, and the limit is 8.
-    Returns a list of as many ints as there are sizes.
+    Returns a list of as many ints as there are sizes. It predicts: it makes no tensors, compiles nothing, and takes no
+    longer than arithmetic does.
     """
     ### BEGIN SOLUTION
     exact: set[int] = set()
@@ -538,31 +553,56 @@ def predict_compiles(sizes: list[int], dynamic: bool | None) -> list[int]:
     ### END SOLUTION
 
 
+# %% given
+@probes.probe
+def predicted(predict, cases):
+    """What predict says in each of these cases, one after the other."""
+    return [predict(sizes, dynamic) for sizes, dynamic in cases]
+
+
 # %% check: predict_compiles points=4
 with check("4, 5, 6 and 1 in each setting", weight=2, required=True):
     t = [4, 5, 6, 1]
     explain(predict_compiles(t, None), [1, 2, 2, 3], {"0 and 1 always have a graph of their own": [1, 2, 2, 2]})
     assert_close(predict_compiles(t, False), [1, 2, 3, 4])
     explain(predict_compiles(t, True), [1, 1, 1, 2], {"0 and 1 always have a graph of their own": [1, 1, 1, 1]})
+
+
 ### BEGIN HIDDEN TESTS
+def compiles(sizes, dynamic):
+    served, counts = [], []
+    for n in sizes:
+        if len(served) < 8 and not any(n in ns for ns in served):
+            opened = n > 1 and dynamic is not False and (dynamic is True or len(served) > 0)
+            served.append(range(2, 10**19) if opened else [n])
+        counts.append(len(served))
+    return counts
+
+
+LARGE = 10**18  # no tensor has that many rows
 with check("sizes that come again", weight=2, required=True, hint="Which graphs are kept, and for which sizes?"):
-    assert_close(predict_compiles([5, 5, 1, 5, 7, 1, 5], None), [1, 1, 2, 2, 3, 3, 3])
-    assert_close(predict_compiles([5, 5, 1, 5, 7, 1, 5], False), [1, 1, 2, 2, 3, 3, 3])
-    assert_close(predict_compiles([5, 5, 1, 5, 7, 1, 5], True), [1, 1, 2, 2, 2, 2, 2])
+    assert_close(predict_compiles([5, 5, 1, 5, LARGE, 1, 5], None), [1, 1, 2, 2, 3, 3, 3])
+    assert_close(predict_compiles([5, 5, 1, 5, LARGE, 1, 5], False), [1, 1, 2, 2, 3, 3, 3])
+    assert_close(predict_compiles([5, 5, 1, 5, LARGE, 1, 5], True), [1, 1, 2, 2, 2, 2, 2])
     assert_close(predict_compiles([2, 3, 4, 5, 6, 1, 0, 2], None), [1, 2, 2, 2, 2, 3, 4, 4])
     assert_close(predict_compiles([3, 2, 4, 2], None), [1, 2, 2, 2])
 with check("0 or 1 before other sizes", weight=2, required=True, hint="Is the size another one, the second time?"):
-    assert_close(predict_compiles([1, 0, 5, 6], None), [1, 2, 3, 3])
+    assert_close(predict_compiles([1, 0, 5, LARGE], None), [1, 2, 3, 3])
     assert_close(predict_compiles([0, 5, 6, 7, 1], None), [1, 2, 2, 2, 3])
     assert_close(predict_compiles([1, 1, 0, 0, 3], True), [1, 1, 2, 2, 3])
     assert_close(predict_compiles([0, 1, 3, 2], False), [1, 2, 3, 4])
+    t = torch.randint(0, 8, (500, 10), generator=torch.Generator().manual_seed(0))  # to compile takes a minute or two
+    t[:, 0][t[:, 0] == 3] = LARGE
+    cases = [(sizes, (None, False, True)[n % 3]) for n, sizes in enumerate([[0, LARGE], *t.tolist()])]
+    want = [compiles(*case) for case in cases]
+    assert_close(predicted(predict_compiles, cases), want)
 with check("0 or 1 between other sizes", weight=2, hint="What does the first graph serve, when another one is there?"):
-    assert_close(predict_compiles([3, 0, 3, 4, 0], None), [1, 2, 2, 3, 3])
+    assert_close(predict_compiles([LARGE, 0, LARGE, 4, 0], None), [1, 2, 2, 3, 3])
     assert_close(predict_compiles([2, 1, 2, 3, 2], None), [1, 2, 2, 3, 3])
 with check("more than eight sizes", weight=2, hint="What does the ninth one make?"):
     want = [1, 2, 3, 4, 5, 6, 7, 8, 8, 8, 8, 8, 8]
     explain(
-        predict_compiles([*range(2, 14), 3], False),
+        predict_compiles([*range(2, 13), LARGE, 3], False),
         want,
         {"at most 8 graphs are made": [*range(1, 13), 12]},
     )
