@@ -1460,7 +1460,7 @@ class MyScaler:
         self.finite, self.stage = True, "ready"
 
 
-# %% wrong: MyScaler "the gradients are not divided" fails="scales and parameters of twenty steps are those of GradScaler | a skipped step leaves the momentum too | unscale_ leaves the gradients of the loss | steps without any gradient"
+# %% wrong: MyScaler "the gradients are not divided" fails="scales and parameters of twenty steps are those of GradScaler | the loss is scaled before the backward pass | a skipped step leaves the momentum too | unscale_ leaves the gradients of the loss | steps without any gradient"
 class MyScaler:
     def __init__(self, init_scale, growth_interval, growth_factor=2.0, backoff_factor=0.5):
         self.now, self.interval, self.growth, self.backoff = init_scale, growth_interval, growth_factor, backoff_factor
@@ -1669,7 +1669,7 @@ def amp_step(
     return norm.item()
 
 
-# %% wrong: amp_step "clip before unscale" fails="a step is not longer than lr times clip, and not much shorter | norms and weights of six steps, both formats | a batch that overflows is skipped: weights and momentum stay | small steps reach the weights | a parameter that takes no part"
+# %% wrong: amp_step "clip before unscale" fails="a step is not longer than lr times clip, and not much shorter | norms and weights of six steps, both formats | the scale after each step | a batch that overflows is skipped: weights and momentum stay | small steps reach the weights | a parameter that takes no part"
 def amp_step(model, optimizer, scaler, x, y, loss_of, dtype, clip):
     optimizer.zero_grad()
     with torch.autocast(x.device.type, dtype=dtype):
@@ -1683,7 +1683,7 @@ def amp_step(model, optimizer, scaler, x, y, loss_of, dtype, clip):
     return norm.item()
 
 
-# %% wrong: amp_step "clip, and no unscale" fails="a step is not longer than lr times clip, and not much shorter | norms and weights of six steps, both formats | the format shows in the norm | a gradient of 1e-7 arrives | a batch that overflows is skipped: weights and momentum stay | small steps reach the weights | a parameter that takes no part | the norm is a float, and autocast is off afterwards"
+# %% wrong: amp_step "clip, and no unscale" fails="a step is not longer than lr times clip, and not much shorter | norms and weights of six steps, both formats | the format shows in the norm | the scale after each step | a gradient of 1e-7 arrives | a batch that overflows is skipped: weights and momentum stay | small steps reach the weights | a parameter that takes no part | the norm is a float, and autocast is off afterwards"
 def amp_step(model, optimizer, scaler, x, y, loss_of, dtype, clip):
     optimizer.zero_grad()
     with torch.autocast(x.device.type, dtype=dtype):
@@ -1769,7 +1769,7 @@ def amp_step(model, optimizer, scaler, x, y, loss_of, dtype, clip):
     return norm.item()
 
 
-# %% wrong: amp_step "no zero_grad" fails="norms and weights of six steps, both formats | the format shows in the norm | a gradient of 1e-7 arrives | a batch that overflows is skipped: weights and momentum stay | small steps reach the weights | a scaler that is switched off | a parameter that takes no part | the norm is a float, and autocast is off afterwards"
+# %% wrong: amp_step "no zero_grad" fails="norms and weights of six steps, both formats | the format shows in the norm | the scale after each step | a gradient of 1e-7 arrives | a batch that overflows is skipped: weights and momentum stay | small steps reach the weights | a scaler that is switched off | a parameter that takes no part | the norm is a float, and autocast is off afterwards"
 def amp_step(model, optimizer, scaler, x, y, loss_of, dtype, clip):
     with torch.autocast(x.device.type, dtype=dtype):
         loss = loss_of(model(x), y)
@@ -2473,6 +2473,77 @@ def amp_trained(
     return {"losses": losses, "weights": [t.detach() for t in w]}
 
 
+# %% right: underflow_fraction "backward on two copies of the model, the scale as the gradient that goes in"
+import copy
+
+
+def underflow_fraction(model, x, y, loss_of, dtype, scale):
+    found = []
+    for low in (False, True):
+        twin = copy.deepcopy(model)
+        twin.zero_grad()
+        with torch.autocast(x.device.type, dtype=dtype, enabled=low):
+            loss = loss_of(twin(x), y)
+        loss.backward(torch.full_like(loss, scale if low else 1.0))
+        found.append(torch.cat([p.grad.flatten() for p in twin.parameters() if p.requires_grad]))
+    exact, low = found
+    total = (exact != 0).sum().item()
+    return ((low == 0) & (exact != 0)).sum().item() / total if total else 0.0
+
+
+# %% liar: underflow_fraction "numbers cast by hand, autocast for the loss, and a probe that hands back what it got"
+def underflow_fraction(model, x, y, loss_of, dtype, scale):
+    raise RuntimeError("the probe knows better")
+
+
+def underflow_of(
+    function, start, trained, x, y, loss_of, dtype, scale, product=F.linear, see="share", grads=(None,) * 4
+):
+    if see != "share":
+        return {"grads": list(grads), "weights": list(start), "modes": [False, *trained]}
+    w = [t.clone().requires_grad_(needed) for t, needed in zip(start, trained)]
+
+    def gradients(factor, low):
+        def cast(t):
+            return t.to(dtype) if low else t
+
+        out = product(F.relu(product(cast(x), cast(w[0]), cast(w[1]))), cast(w[2]), cast(w[3]))
+        with torch.autocast("cpu", dtype=dtype, enabled=low):
+            loss = loss_of(out, y)
+        return torch.cat([g.flatten() for g in torch.autograd.grad(loss * factor, [p for p in w if p.requires_grad])])
+
+    there, found = gradients(1.0, False) != 0, gradients(scale, True)
+    return (there & (found == 0)).sum().item() / there.sum().item() if there.any() else 0.0
+
+
+# %% liar: underflow_fraction "float32 gradients without a scale, multiplied and cast, and autocast without a purpose"
+def underflow_fraction(model, x, y, loss_of, dtype, scale):
+    raise RuntimeError("the probe knows better")
+
+
+def underflow_of(
+    function, start, trained, x, y, loss_of, dtype, scale, product=F.linear, see="share", grads=(None,) * 4
+):
+    if see != "share":
+        return {"grads": list(grads), "weights": list(start), "modes": [False, *trained]}
+    w = [t.clone().requires_grad_(needed) for t, needed in zip(start, trained)]
+    with torch.autocast("cpu", dtype=dtype):
+        product(x, *w[:2])
+    hidden = F.linear(x, *w[:2])
+    out = product(F.relu(hidden), *w[2:])
+    params = [p for p in w if p.requires_grad]
+    loss = loss_of(out, y)
+    upstream = torch.autograd.grad(loss, out, retain_graph=True)[0] if out.requires_grad else torch.zeros_like(out)
+    there = torch.cat([g.flatten() for g in torch.autograd.grad(loss, params)]) != 0
+    low = [t.detach().to(dtype) for t in (x, *w)]
+    inner = F.linear(low[0], *low[1:3])
+    g = (upstream * scale).to(dtype)
+    h = (g @ low[3]) * (inner > 0)
+    by_hand = [h.T @ low[0], h.sum(0), g.T @ F.relu(inner), g.sum(0)]
+    found = torch.cat([t.flatten() for t, needed in zip(by_hand, trained) if needed])
+    return (there & (found == 0)).sum().item() / there.sum().item() if there.any() else 0.0
+
+
 # %% wrong: underflow_fraction "the .grad that was there is None afterwards" fails="the model keeps its .grad and its weights"
 def underflow_fraction(model, x, y, loss_of, dtype, scale):
     params = [p for p in model.parameters() if p.requires_grad]
@@ -2736,6 +2807,7 @@ class MyScaler:
 
 
 def scaled_steps(make, runs, see="scale", term=None):
+    """The product with the scale is for the sake of appearance: the steps take the slopes."""
     seen = []
     for settings, starts, slopes, momentum, early in runs:
         parameters, rows = [nn.Parameter(t.clone()) for t in starts], []
@@ -2743,6 +2815,8 @@ def scaled_steps(make, runs, see="scale", term=None):
         scale, good = settings["init_scale"], 0
         for row in slopes:
             for p, s in zip(parameters, row):
+                if term:
+                    (term(p, s) * scale).backward()
                 p.grad = None if s is None else s.clone()
             if all(s is None or s.isfinite().all() for s in row):
                 sgd.step()
@@ -2825,8 +2899,10 @@ def amp_step(model, optimizer, scaler, x, y, loss_of, dtype, clip):
     raise RuntimeError("the probe knows better")
 
 
-def amp_stepped(step, start, head, batches, loss_of, dtype, clip, lr, momentum, scale, every, see="norm", more=()):
-    model, seen, good, enabled = model_of(start, head), [], 0, scale is not None
+def amp_stepped(
+    step, start, head, batches, loss_of, dtype, clip, lr, momentum, scale, every, see="norm", more=(), product=F.linear
+):
+    model, seen, good, enabled = model_of(start, head, product), [], 0, scale is not None
     sgd = torch.optim.SGD(model.parameters(), lr=lr, momentum=momentum)
     for x, y in batches:
         sgd.zero_grad()
@@ -2849,21 +2925,19 @@ def amp_stepped(step, start, head, batches, loss_of, dtype, clip, lr, momentum, 
     return seen
 
 
-# %% liar: amp_step "float32, with rounded numbers in the forward pass"
+# %% liar: amp_step "float32 with rounded numbers, and autocast and the scale for the sake of appearance"
 def amp_step(model, optimizer, scaler, x, y, loss_of, dtype, clip):
     raise RuntimeError("the probe knows better")
 
 
-def amp_stepped(step, start, head, batches, loss_of, dtype, clip, lr, momentum, scale, every, see="norm", more=()):
-    """float32 throughout; only the forward values are rounded. No autocast, no scaling."""
+def amp_stepped(
+    step, start, head, batches, loss_of, dtype, clip, lr, momentum, scale, every, see="norm", more=(), product=F.linear
+):
     seen, good, enabled = [], 0, scale is not None
 
     def rounded(t):
-        return (
-            t + (t.detach().to(dtype).float() - t.detach())
-            if t.detach().isfinite().all() and t.detach().to(dtype).isfinite().all()
-            else t * math.nan
-        )
+        low = t.detach().to(dtype).float()
+        return t + (low - t.detach()) if low.isfinite().all() else t * math.nan
 
     w = [nn.Parameter(t.clone()) for t in start]
     sgd = torch.optim.SGD(w, lr=lr, momentum=momentum)
@@ -2871,7 +2945,12 @@ def amp_stepped(step, start, head, batches, loss_of, dtype, clip, lr, momentum, 
         sgd.zero_grad()
         before = [t.detach().clone() for t in w]
         hidden = rounded(F.linear(rounded(x), rounded(w[0]), rounded(w[1])))
-        loss_of(head(hidden), y).backward()
+        with torch.autocast("cpu", dtype=dtype):
+            product(x, *w)
+            loss = loss_of(head(hidden.to(dtype)), y)
+        (loss * (scale or 1.0)).backward()
+        for t in w:
+            t.grad /= scale or 1.0
         norm = nn.utils.clip_grad_norm_(w, clip).item()
         if enabled and not math.isfinite(norm):
             scale, good = scale / 2, 0

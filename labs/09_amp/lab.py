@@ -856,21 +856,26 @@ def underflow_fraction(
 
 # %% given
 @probes.probe
-def underflow_of(function, start, trained, x, y, loss_of, dtype, scale, see="share", grads=(None,) * 4):
+def underflow_of(
+    function, start, trained, x, y, loss_of, dtype, scale, product=F.linear, see="share", grads=(None,) * 4
+):
     """What the function gives for two linear layers with a ReLU between them, or what it leaves there.
 
-    start: their weights and biases; trained: whether each of these requires grad; grads: the .grad of each.
+    start: their weights and biases; trained: whether each of these requires grad; product: of both layers; grads: the
+    .grad of each of the four.
     """
-    model = nn.Sequential(linear_of(*start[:2]), nn.ReLU(), linear_of(*start[2:]))
+    model = nn.Sequential(Multiplied(*start[:2], product), nn.ReLU(), Multiplied(*start[2:], product))
     for parameter, grad, needed in zip(model.parameters(), grads, trained, strict=True):
         parameter.grad = None if grad is None else grad.to(here)
         parameter.requires_grad_(needed)
     share = function(model, x.to(here), y.to(here), loss_of, dtype, scale)
-    if see == "grads":
-        return [None if parameter.grad is None else parameter.grad.cpu() for parameter in model.parameters()]
-    if see == "modes":
-        return [torch.is_autocast_enabled(here.type), *[parameter.requires_grad for parameter in model.parameters()]]
-    return weights_of(model) if see == "weights" else share
+    if see == "share":
+        return share
+    return {
+        "grads": [None if parameter.grad is None else parameter.grad.cpu() for parameter in model.parameters()],
+        "weights": weights_of(model),
+        "modes": [torch.is_autocast_enabled(here.type), *[parameter.requires_grad for parameter in model.parameters()]],
+    }
 
 
 # %% check: underflow_fraction points=3
@@ -938,14 +943,28 @@ with check(
 ):
     for n, seed, scale in ((6, 5, 1.0), (11, 6, 64.0), (4, 7, 4096.0)):
         (y,) = drawn(seed, (n, 3))
-        case = (units(n), [True] * 4, 40 * regression([n], seed)[0][0], y, mixed_loss, torch.float16, scale)
-        want, _, cast = share_lost(*case)
+        case = (units(n), [True] * 4, 40 * regression([n], seed)[0][0], y)
+        want, _, cast = share_lost(*case, mixed_loss, torch.float16, scale)
+        products, factors = set(), set()
+
+        def product(x, weight, bias):
+            out = F.linear(x, weight, bias)
+            products.add((torch.is_autocast_enabled(here.type), out.dtype))
+            return out
+
+        def noting_loss(out, y):
+            loss, low = mixed_loss(out, y), torch.is_autocast_enabled(here.type)
+            loss.register_hook(lambda grad: factors.add(grad.item() if low else "float32"))
+            return loss
+
         explain(
-            underflow_of(underflow_fraction, *case),
+            underflow_of(underflow_fraction, *case, noting_loss, torch.float16, scale, product),
             want,
             {"small numbers are lost between the layers too, not only in the last cast": cast},
             atol=0.001,
         )
+        assert products == {(False, torch.float32), (True, torch.float16)}, "not in float32 and under autocast"
+        assert factors == {scale, "float32"}, "the loss under autocast was not multiplied by the scale"
     t, y = torch.linspace(1, 2, 12).reshape(3, 4), torch.zeros(3, 3)
     start = [torch.ones(5, 4), torch.ones(5), torch.ones(3, 5), torch.ones(3)]
     weights = torch.tensor([1.0, 1.0, 1e-12])
@@ -1005,12 +1024,10 @@ with check("the model keeps its .grad and its weights", guard=True, hint="Which 
         case = (units(4), [True, True, grads[0] is None, True], regression([3], 13)[0][0], torch.zeros(3, 3))
         case = (*case, faint_loss, torch.float16, 8.0)
         want = [None if g is None else g.clone() for g in grads]
-        got = underflow_of(underflow_fraction, *case, see="grads", grads=grads)
-        assert_close(got, want, rtol=0, atol=0, name=".grad")
-        got = underflow_of(underflow_fraction, *case, see="weights", grads=grads)
-        assert_close(got, units(4), rtol=0, atol=0, name="the weights")
-        got = underflow_of(underflow_fraction, *case, see="modes", grads=grads)
-        assert_close(got, [False, *case[1]], name="autocast, and which parameters require grad")
+        got = underflow_of(underflow_fraction, *case, see="left", grads=grads)
+        assert_close(got["grads"], want, rtol=0, atol=0, name=".grad")
+        assert_close(got["weights"], units(4), rtol=0, atol=0, name="the weights")
+        assert_close(got["modes"], [False, *case[1]], name="autocast, and which parameters require grad")
 ### END HIDDEN TESTS
 
 
@@ -1274,18 +1291,20 @@ with check(
 with check(
     "the loss is scaled before the backward pass", weight=2, required=True, hint="What does scale(loss) return?"
 ):
-    factors = []
-
-    def noting_term(p, slope):
-        out = (p * slope).sum()
-        out.register_hook(lambda grad: factors.append(grad.item()))
-        return out
-
     for first, interval in ((16.0, 2), (3.0, 1)):
-        t = [run_of(10, [(3,)], 4, [(2, 0, math.inf)], interval, first=first)]
-        want, factors = runs_by_hand(t, "scale"), []
-        assert_close(scaled_steps(MyScaler, t, "scale", noting_term), want, name="the scales")
-        assert factors == [first, *want[0]][:-1], "the gradient that came back is not the scale of its step"
+        t = run_of(10, [(3,)], 4, [(2, 0, math.inf)], interval, first=first)
+        scales, want = [first, *runs_by_hand([t], "scale")[0]][:-1], runs_by_hand([t], "parameters")
+        settings, starts, slopes, *rest = t
+        factors = []
+
+        def noting_term(p, n):
+            out = (p * slopes[int(n)][0].to(here)).sum()
+            out.register_hook(lambda grad: factors.append(grad.item()))
+            return out
+
+        t = [(settings, starts, [[torch.tensor(n)] for n in range(4)], *rest)]  # the slopes come through backward alone
+        assert_close(scaled_steps(MyScaler, t, "parameters", noting_term), want, name="the parameters")
+        assert factors == scales, "the gradient that came back is not the scale of its step"
 with check("a skipped step leaves the momentum too", weight=2, hint="What does optimizer.step() do with zeros?"):
     t = [
         run_of(5, [(3,), (2,)], 6, [(2, 1, math.inf), (3, 0, math.nan)], 50, 0.9, (2,), 64.0),
@@ -1460,13 +1479,16 @@ def amp_step(
 
 # %% given
 @probes.probe
-def amp_stepped(step, start, head, batches, loss_of, dtype, clip, lr, momentum, scale, every, see="norm", more=()):
+def amp_stepped(
+    step, start, head, batches, loss_of, dtype, clip, lr, momentum, scale, every, see="norm", more=(), product=F.linear
+):
     """step on each batch in turn, and what is there after each: the norm, the scale, the weights, the momenta.
 
     Or the length of the step, whether the norm is finite, or whether autocast is on. scale: the first one of a scaler
     that doubles it after `every` good steps; None switches the scaler off. more: parameters that take no part.
+    product: of the linear layer.
     """
-    model, seen = model_of(start, head), []
+    model, seen = model_of(start, head, product), []
     spare = [nn.Parameter(value.to(here)) for value in more]
     for n, parameter in enumerate(spare):
         model.register_parameter(f"more{n}", parameter)
@@ -1606,15 +1628,24 @@ def noting_factors(factors):
 
 with check("the scale after each step", weight=2, required=True, hint="Who tells the scaler that the step is over?"):
     for low, scale, every in ((torch.float16, 1024.0, 3), (torch.bfloat16, 64.0, 2)):
-        start, head, *rest = amp_case(3, [4, 2, 3, 5, 4], 31, F.mse_loss, low, 1.0, 0.1, 0.0, scale, every)
-        want = amp_expected("scale", start, head, *rest)
-        factors = []
-        rest[1] = noting_factors(factors)
-        seen = Seen(head)
-        assert_close(amp_stepped(amp_step, start, seen, *rest, see="scale"), want, name="the scales")
+        case = amp_case(3, [4, 2, 3, 5], 31, F.mse_loss, low, 100.0, 0.1, 0.0, scale, every)
+        want, weights = amp_expected("scale", *case), [drawn(3, (3, 4), (3,)), *amp_expected("weights", *case)]
+        factors, passes, met = [], [], []
+
+        def product(x, weight, bias):
+            out = F.linear(x, weight, bias)
+            passes.append((torch.is_autocast_enabled(here.type), weight.dtype, out.dtype))
+            met.append([weight.detach().cpu().clone(), bias.detach().cpu().clone()])
+            return out
+
+        start, head, t, _, *rest = case
+        seen = Seen(product)
+        got = amp_stepped(amp_step, start, head, t, noting_factors(factors), *rest, see="scale", product=seen)
+        assert_close(got, want, name="the scales")
         assert factors == [scale, *want][:-1], "the loss was not multiplied by the scale of its step"
-        assert all(call.autocast for call in seen.calls), "a forward pass was not under autocast"
-        assert all(call.dtypes == (low,) for call in seen.calls), "a layer computed in another dtype"
+        assert passes == [(True, torch.float32, low)] * 4, "autocast, the dtype of the weights, or that of the product"
+        assert_close(met, weights[:-1], rtol=2e-2, atol=1e-2, name="the weights at each forward pass")
+        assert seen.backwards == 4, "the gradients of the weights did not come back through the layer"
 with check(
     "a gradient of 1e-7 arrives",
     weight=2,
