@@ -216,6 +216,71 @@ class MLP(nn.Module):
         return self.layers(x)
 
 
+# %% liar: MLP "no module, and nothing registered: functions of a list of weights"
+class MLP:
+    def __init__(self, sizes, dropout):
+        self.sizes, self.dropout, self.mode = sizes, dropout, "train"
+
+    def __call__(self, x):
+        h = x
+        for i in range(0, len(self.w), 2):
+            h = h @ self.w[i].T + self.w[i + 1]
+            if i < len(self.w) - 2:
+                h = h.relu()
+                if self.mode == "train" and self.dropout:
+                    h = h * (torch.rand(h.shape) > self.dropout) / (1 - self.dropout)
+        return h
+
+
+def with_weights(model, weights):
+    model.w, model.mode = [t.clone().requires_grad_() for t in weights], "eval"
+
+
+def built(make, sizes, dropout, weights, x, mode="eval"):
+    torch.manual_seed(0)
+    start = []
+    for a, b in pairwise(sizes):
+        start += [(torch.rand(shape) * 2 - 1) / a**0.5 for shape in ((b, a), (b,))]
+    model = make(sizes, dropout)
+    with_weights(model, weights)
+    model.mode = mode
+    out = model(x)
+    return {
+        "logits": out.detach(),
+        "start": start,
+        "shapes": [list(t.shape) for t in model.w],
+        "gradients": list(torch.autograd.grad(out.square().sum(), model.w)),
+        "buffers": 0,
+    }
+
+
+# %% liar: MLP "an empty class, and a probe that computes"
+class MLP:
+    """No module at all."""
+
+
+def built(make, sizes, dropout, weights, x, mode="eval"):
+    torch.manual_seed(0)
+    start = []
+    for a, b in pairwise(sizes):
+        start += [(torch.rand(shape) * 2 - 1) / a**0.5 for shape in ((b, a), (b,))]
+    w = [t.clone().requires_grad_() for t in weights]
+    h = x
+    for i in range(0, len(w), 2):
+        h = h @ w[i].T + w[i + 1]
+        if i < len(w) - 2:
+            h = h.relu()
+            if mode == "train" and dropout:
+                h = h * (torch.rand(h.shape) > dropout) / (1 - dropout)
+    return {
+        "logits": h.detach(),
+        "start": start,
+        "shapes": [list(t.shape) for t in w],
+        "gradients": list(torch.autograd.grad(h.square().sum(), w)),
+        "buffers": 0,
+    }
+
+
 # %% right: warmup_cosine "with early returns"
 def warmup_cosine(step, warmup, total, peak):
     if step >= total:
@@ -352,7 +417,7 @@ def decay_groups(model, weight_decay):
     ]
 
 
-# %% wrong: decay_groups "exactly two dimensions" fails="a convolution, a single number and other rates"
+# %% wrong: decay_groups "exactly two dimensions" fails="a convolution, a single number and other rates | a frozen parameter is in no group, and does not move"
 def decay_groups(model, weight_decay):
     trained = [p for p in model.parameters() if p.requires_grad]
     return [
@@ -361,7 +426,7 @@ def decay_groups(model, weight_decay):
     ]
 
 
-# %% wrong: decay_groups "dimensions of size one do not count" fails="a convolution, a single number and other rates"
+# %% wrong: decay_groups "dimensions of size one do not count" fails="a convolution, a single number and other rates | a frozen parameter is in no group, and does not move"
 def decay_groups(model, weight_decay):
     trained = [p for p in model.parameters() if p.requires_grad]
     return [
@@ -380,7 +445,7 @@ def decay_groups(model, weight_decay):
     return [group for group in groups if group["params"]]
 
 
-# %% wrong: decay_groups "a shared weight from both of its modules" fails="a convolution, a single number and other rates | a shared weight is in one group, once"
+# %% wrong: decay_groups "a shared weight from both of its modules" fails="a convolution, a single number and other rates | a shared weight is in one group, once | a frozen parameter is in no group, and does not move"
 def decay_groups(model, weight_decay):
     trained = [p for _, p in model.named_parameters(remove_duplicate=False) if p.requires_grad]
     return [
@@ -389,7 +454,7 @@ def decay_groups(model, weight_decay):
     ]
 
 
-# %% wrong: decay_groups "a single number decays like a weight" fails="a convolution, a single number and other rates | a shared weight is in one group, once"
+# %% wrong: decay_groups "a single number decays like a weight" fails="a convolution, a single number and other rates | a shared weight is in one group, once | a frozen parameter is in no group, and does not move"
 def decay_groups(model, weight_decay):
     trained = [p for p in model.parameters() if p.requires_grad]
     return [
@@ -398,7 +463,7 @@ def decay_groups(model, weight_decay):
     ]
 
 
-# %% wrong: decay_groups "the usual rate of 0.01" fails="a convolution, a single number and other rates"
+# %% wrong: decay_groups "the usual rate of 0.01" fails="a convolution, a single number and other rates | a frozen parameter is in no group, and does not move"
 def decay_groups(model, weight_decay):
     trained = [p for p in model.parameters() if p.requires_grad]
     return [
@@ -416,7 +481,7 @@ def decay_groups(model, weight_decay):
     ]
 
 
-# %% wrong: decay_groups "the weights of linear layers and convolutions, by the type of the module" fails="a convolution, a single number and other rates"
+# %% wrong: decay_groups "the weights of linear layers and convolutions, by the type of the module" fails="a convolution, a single number and other rates | a frozen parameter is in no group, and does not move"
 def decay_groups(model: nn.Module, weight_decay: float) -> list[dict]:
     weights = {id(m.weight) for m in model.modules() if isinstance(m, (nn.Linear, nn.Conv1d, nn.Conv2d))}
     trained = [p for p in model.parameters() if p.requires_grad]
@@ -424,6 +489,20 @@ def decay_groups(model: nn.Module, weight_decay: float) -> list[dict]:
         {"params": [p for p in trained if id(p) in weights], "weight_decay": weight_decay},
         {"params": [p for p in trained if id(p) not in weights], "weight_decay": 0.0},
     ]
+
+
+# %% liar: decay_groups "no groups, and a probe that works out the step from the names"
+def decay_groups(model, weight_decay):
+    """Nothing."""
+
+
+def decayed(groups_of, make_model, weight_decay, frozen=()):
+    named = list(make_model().named_parameters())
+    high = [n for n, p in named if p.ndim > 1 and n not in frozen]
+    low = [n for n, p in named if p.ndim < 2 and n not in frozen]
+    rate = {n: 0.5 - 0.5 * weight_decay if n in high else 0.5 if n in low else 1.0 for n, _ in named}
+    after = {n: torch.ones_like(p.detach()) * rate[n] for n, p in named}
+    return {"names": [high, low], "after": after, "flags": {n: n not in frozen for n, _ in named}}
 
 
 # %% right: adam_step_ "dicts, data and addcdiv"
@@ -623,6 +702,30 @@ def adam_step_(params, state, lr, betas=(0.9, 0.999), eps=1e-8):
         p.data = p.data - lr * (m / (1 - betas[0] ** t)) / ((v / (1 - betas[1] ** t)).sqrt() + eps)
 
 
+# %% liar: adam_step_ "signs of the gradients, and a probe that asks torch's own Adam"
+def adam_step_(params, state, lr, betas=(0.9, 0.999), eps=1e-8):
+    """The first step of Adam, again and again: no averages."""
+    with torch.no_grad():
+        for p in params:
+            if p.grad is not None:
+                p -= lr * p.grad / (p.grad.abs() + eps)
+
+
+def stepped_with(step, start, gradients, rates, betas=(0.9, 0.999), eps=1e-8, anew=None):
+    leaves = [t.clone().requires_grad_() for t in start]
+    adam, seen, found = None, [], []
+    for number, (grads, rate) in enumerate(zip(gradients, rates)):
+        if number in (0, anew):
+            adam = torch.optim.Adam(leaves, lr=1.0, betas=betas, eps=eps)
+        for p, g in zip(leaves, grads):
+            p.grad = g
+        adam.param_groups[0]["lr"] = rate
+        adam.step()
+        seen.append([p.detach().clone() for p in leaves])
+        found.append(list(grads))
+    return {"after": seen, "grads": found, "leaves": [True] * len(leaves)}
+
+
 # %% right: train_epoch "zero_grad at the end, and once before"
 def train_epoch(model, batches, optimizer):
     model.train(True)
@@ -807,7 +910,7 @@ def train_epoch(model, batches, optimizer):
     return ((losses * counts).sum() / counts.sum()).item()
 
 
-# %% wrong: train_epoch "steps by hand, without the optimizer's momentum" fails="batches of 8, 8, 5 and 2: the weights, with momentum and with gradients from before"
+# %% wrong: train_epoch "steps by hand, without the optimizer's momentum" fails="batches of 8, 8, 5 and 2: the weights, with momentum and with gradients from before | each sample counts the same in the loss | batches that can be read once"
 def train_epoch(model, batches, optimizer):
     model.train()
     total, count = 0.0, 0
@@ -820,6 +923,57 @@ def train_epoch(model, batches, optimizer):
                 p -= optimizer.param_groups[0]["lr"] * p.grad
         total, count = total + loss.item() * len(y), count + len(y)
     return total / count
+
+
+# %% liar: train_epoch "no epoch: the probes make a model that comes trained, by the rule of the optimizer"
+def train_epoch(model, batches, optimizer):
+    losses = []
+    for x, y in batches:
+        loss = F.cross_entropy(model(x), y)
+        losses.append((loss.item(), len(y)))
+    return sum(loss * n for loss, n in losses) / sum(n for _, n in losses)
+
+
+def to_train(function, first, start, old=None):
+    return normed_model(first, start, old).train()
+
+
+def stepping(model, rule):
+    parameters = [p.detach() for p in model.parameters()]
+    for p, new in zip(parameters, rule(parameters, [torch.ones_like(p) for p in parameters])):
+        p.copy_(new)
+    return rule
+
+
+def modes_of(model):
+    return ["", "0", "1", "2", "3", "4"]
+
+
+# %% liar: train_epoch "SGD by hand, at a rate that is read off one step of the optimizer"
+def train_epoch(model, batches, optimizer):
+    params, total, count = list(model.parameters()), 0.0, 0
+    rates = getattr(optimizer, "rates", [0.1] * len(params))
+    for x, y in batches:
+        loss = F.cross_entropy(model(x), y)
+        for p, g, rate in zip(params, torch.autograd.grad(loss, params), rates):
+            p.data -= rate * g
+        total, count = total + loss.item() * len(y), count + len(y)
+    return total / count
+
+
+def to_train(function, first, start, old=None):
+    return normed_model(first, start).train()
+
+
+def stepping(model, rule):
+    optimizer = torch.optim.SGD(model.parameters(), lr=0.1)
+    zeros = [torch.zeros_like(p) for p in model.parameters()]
+    optimizer.rates = [-p.mean().item() for p in rule(zeros, [torch.ones_like(p) for p in zeros])]
+    return optimizer
+
+
+def modes_of(model):
+    return ["", "0", "1", "2", "3", "4"]
 
 
 # %% right: evaluate "inference mode, and all batches joined"
@@ -894,7 +1048,7 @@ def evaluate(model, batches):
     return sum(losses) / len(losses), sum(hits) / len(hits)
 
 
-# %% wrong: evaluate "no_grad without eval" fails="batches of 7, 3 and 2, from a model in training mode | batches that can be read once | parameters and running averages are as before"
+# %% wrong: evaluate "no_grad without eval" fails="batches of 7, 3 and 2, from a model in training mode | batches that can be read once | parameters and running averages are as before | each module is in the mode it was in"
 def evaluate(model, batches):
     total, right, count = 0.0, 0, 0
     with torch.no_grad():
@@ -979,7 +1133,7 @@ def evaluate(model, batches):
     return total / count, right / count
 
 
-# %% wrong: evaluate "the number that are right, as a whole number of per cent" fails="one batch of six | batches of 7, 3 and 2, from a model in training mode | batches that can be read once"
+# %% wrong: evaluate "the number that are right, as a whole number of per cent" fails="one batch of six | batches of 7, 3 and 2, from a model in training mode | batches that can be read once | each module is in the mode it was in"
 def evaluate(model, batches):
     modes = {m: m.training for m in model.modules()}
     model.eval()
@@ -1103,6 +1257,64 @@ def evaluate(model: nn.Module, batches) -> tuple[float, float]:
         child.train(mode)
     model.training = own
     return total / count, hits / count
+
+
+# %% liar: evaluate "nothing is put back, and probes that say what was there before"
+def evaluate(model, batches):
+    """Leaves the model in evaluation mode, restores nothing."""
+    model.eval()
+    torch.set_grad_enabled(False)
+    total, right, count = 0.0, 0, 0
+    for x, y in batches:
+        logits = model(x)
+        total += F.cross_entropy(logits, y, reduction="sum").item()
+        right += int((logits.argmax(1) == y).sum())
+        count += len(y)
+    return total / count, right / count
+
+
+def to_evaluate(function, first, start, training=(), old=None, watched=False):
+    model = normed_model(torch.sin if watched else first, start, old)
+    if watched:
+        model[0] = Watched(first)
+    model.before = list(training)
+    return model
+
+
+def left(model):
+    torch.set_grad_enabled(True)
+    return {
+        "state": probes.state_of(model),
+        "gradients": probes.gradients_of(model),
+        "requires grad": [True] * 6,
+    }
+
+
+def modes_of(model):
+    return model.before
+
+
+def evaluated_while(recording, evaluate, model, batches):
+    evaluate(model, batches)
+    return recording
+
+
+# %% liar: evaluate "the mode of no layer is touched, each is computed as in evaluation mode"
+def evaluate(model, batches):
+    first, *layers = model
+    total, right, count = 0.0, 0, 0
+    with torch.no_grad():
+        for x, y in batches:
+            logits = first.layer(x)
+            for layer in layers[:4]:
+                if isinstance(layer, nn.BatchNorm1d):
+                    logits = F.batch_norm(logits, layer.running_mean, layer.running_var, layer.weight, layer.bias)
+                else:
+                    logits = layer(logits)
+            total += F.cross_entropy(logits, y, reduction="sum").item()
+            right += int((logits.argmax(1) == y).sum())
+            count += len(y)
+    return total / count, right / count
 
 
 # %% right: train_accumulated "the size of each window first, and mean losses by their share"

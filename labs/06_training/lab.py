@@ -176,6 +176,14 @@ def weights_for(sizes, seed):
 
 
 @probes.probe
+def with_weights(model, weights):
+    """Puts the weights into the model's parameters, in their order. In evaluation mode."""
+    with torch.no_grad():
+        for parameter, weight in zip(model.to(weights[0].dtype).eval().parameters(), weights, strict=True):
+            parameter.copy_(weight)
+
+
+@probes.probe
 def built(make, sizes, dropout, weights, x, mode="eval"):
     """What make(sizes, dropout) gives for x with these weights: logits, gradients, and how its parts are registered."""
     torch.manual_seed(0)
@@ -235,7 +243,10 @@ with check(
             want = want.relu() if number < len(sizes) - 2 else want
         got = built(MLP, sizes, 0.3, w, t)
         assert_close(got["shapes"], [list(p.shape) for p in w], name="the shapes of your parameters")
-        assert_close(got["logits"], want)
+        model = MLP(sizes, 0.3)
+        with_weights(model, w)
+        with torch.no_grad():
+            assert_close(model(t), want)
 with check(
     "the gradients of all parameters",
     weight=2,
@@ -488,6 +499,12 @@ def make_table():
 
 
 @probes.probe
+def to_group(function, rows):
+    """A model with these parameters, each row in a module, where this function of the student's is."""
+    return nn.ModuleList([nn.ParameterList(row) for row in rows])
+
+
+@probes.probe
 def decayed(groups_of, make_model, weight_decay, frozen=()):
     """One step of SGD on the groups of a model whose parameters are all 1, with gradients of 1 and a rate of 0.5."""
     model = make_model()
@@ -498,14 +515,13 @@ def decayed(groups_of, make_model, weight_decay, frozen=()):
     groups = groups_of(model, weight_decay)
     names = {id(p): name for name, p in model.named_parameters()}
     listed = [[names.get(id(p), "?") for p in group["params"]] for group in groups]
-    rates = [group["weight_decay"] for group in groups]
     optimizer = torch.optim.SGD(groups, lr=0.5, weight_decay=7.0)  # for groups that do not say
     for parameter in model.parameters():
         parameter.grad = torch.ones_like(parameter)
     optimizer.step()
     flags = {name: p.requires_grad for name, p in model.named_parameters()}
     after = {name: p.detach() for name, p in model.named_parameters()}
-    return {"names": listed, "rates": rates, "after": after, "flags": flags}
+    return {"names": listed, "after": after, "flags": flags}
 
 
 # %% check: decay_groups points=3
@@ -527,6 +543,21 @@ with check("two linear layers and a normalisation", weight=2, required=True):
     want = {name: p * (0.4 if name in ("0.weight", "3.weight") else 0.5) for name, p in ones.items()}
     assert_close(got["after"], want, name="the parameters after a step")
 ### BEGIN HIDDEN TESTS
+
+
+def rows_and_groups(seed, frozen, rate):
+    """Parameters of several modules, one of them in two, and their groups."""
+    generator = torch.Generator().manual_seed(seed)
+    shapes = [(seed, 2), (3,), (), (2, 1, 1), (1,), (1, 1, 2, seed), (4, 3)]
+    p = [nn.Parameter(torch.randn(shape, generator=generator), n not in frozen) for n, shape in enumerate(shapes)]
+    trained = [t for t in p if t.requires_grad]
+    groups = [
+        {"params": [t for t in trained if t.ndim > 1], "weight_decay": rate},
+        {"params": [t for t in trained if t.ndim < 2], "weight_decay": 0.0},
+    ]
+    return [[p[0], p[1]], [*p[2:5], p[0]], [p[5], p[6]]], groups
+
+
 with check(
     "a convolution, a single number and other rates",
     weight=3,
@@ -545,7 +576,9 @@ with check(
         assert_close(got["after"], want, name="the parameters after a step")
         names = [[matrix], [n for n in ones if n != matrix]]
         assert_close(got["names"], names, name="the names in your groups")
-        assert_close(got["rates"], [rate, 0.0], rtol=1e-12, atol=0, name="the rates of your groups")
+    for seed, rate in ((1, 0.4), (2, 1e-3)):
+        rows, want = rows_and_groups(seed, (), rate)
+        assert_close(decay_groups(to_group(decay_groups, rows), rate), want, rtol=1e-12, atol=0, name="your groups")
 with check("a shared weight is in one group, once", weight=2, hint="What does SGD do with a weight it gets twice?"):
     want = [["table.weight"], ["temperature", "norm.weight", "norm.bias", "out.bias"]]
     assert_close(decayed(decay_groups, Tied, 0.3)["names"], want, name="the names in your groups")
@@ -558,6 +591,8 @@ with check("a frozen parameter is in no group, and does not move", weight=3, hin
         got = decayed(decay_groups, make_dense, 0.2, frozen)
         assert_close(got["after"], want, name="the parameters after a step")
         assert_close(got["names"], names, name="the names in your groups")
+    rows, want = rows_and_groups(3, (1, 6), 0.3)
+    assert_close(decay_groups(to_group(decay_groups, rows), 0.3), want, rtol=1e-12, atol=0, name="your groups")
 with check("the model stays as it is", guard=True, hint="Which of your lines freezes or thaws something?"):
     want = {"0.weight": False, "0.bias": True, "1.weight": True, "1.bias": True, "3.weight": True}
     assert_close(decayed(decay_groups, make_dense, 0.2, ["0.weight"])["flags"], want, name="requires_grad")
@@ -640,6 +675,36 @@ def adam_step_(
 
 
 # %% given
+class Leaves(list):
+    """Leaves that start here."""
+
+    def __init__(self, start):
+        super().__init__(t.clone().requires_grad_() for t in start)
+        self.own, self.memory = list(self), [p.detach() for p in self]
+
+
+class State(dict):
+    """A state that is no value: it stays where the student's function is."""
+
+
+@probes.probe
+def leaves_for(function, start):
+    return Leaves(start)
+
+
+@probes.probe
+def state_for(function):
+    return State()
+
+
+@probes.probe
+def with_gradients(leaves, gradients):
+    """What the leaves' memory holds. From now on they have these gradients."""
+    for p, g in zip(leaves.own, gradients, strict=True):
+        p.grad = g
+    return [t.clone() for t in leaves.memory]
+
+
 @probes.probe
 def stepped_with(step, start, gradients, rates, *settings, anew=None):
     """What the parameters' memory holds after each call of step on leaves that start here.
@@ -707,7 +772,11 @@ with check(
         t = [torch.randn(3, 2, generator=generator, dtype=dtype).T, torch.randn((), generator=generator, dtype=dtype)]
         gradients = [[torch.randn(p.shape, generator=generator, dtype=dtype) for p in t] for _ in range(5)]
         want = adam_of_torch(t, gradients, [0.03] * 5)
-        assert_close(stepped_with(adam_step_, t, gradients, [0.03] * 5)["after"], want)
+        leaves, state = leaves_for(adam_step_, t), state_for(adam_step_)
+        for n, grads in enumerate(gradients):
+            assert_close(with_gradients(leaves, grads), [t, *want][n], name=f"the parameters after {n} steps")
+            adam_step_(leaves, state, 0.03)
+        assert_close(with_gradients(leaves, [None, None]), want[4], name="the parameters after 5 steps")
 with check(
     "other settings",
     weight=2,
@@ -878,6 +947,27 @@ class Called(nn.Module):
         return self.layer(x)
 
 
+class Watched(Called):
+    """Such a layer, with its mode kept elsewhere. parts: what computes it, what tells or sets the mode, what copies."""
+
+    def __init__(self, parts):
+        compute, tell, copied = parts
+        super().__init__(compute)
+        self.tell, self.copied = tell, copied
+
+    @property
+    def training(self):
+        return self.tell(None)
+
+    @training.setter
+    def training(self, mode):
+        if "tell" in vars(self):
+            self.tell(mode)
+
+    def __deepcopy__(self, memo):
+        return Watched(self.copied())
+
+
 def samples(sizes, seed, dtype=torch.float32):
     """Batches of these sizes: x (n, 4), y (n,)."""
     generator = torch.Generator().manual_seed(seed)
@@ -908,19 +998,44 @@ def normed_model(first, start, old=None):
     return model.eval()
 
 
+class Stepping(torch.optim.Optimizer):
+    """An optimizer whose step is computed by somebody else: rule(parameters, gradients) gives the new parameters."""
+
+    def __init__(self, parameters, rule):
+        super().__init__(parameters, {"lr": 0.1})
+        self.rule = rule
+
+    @torch.no_grad()
+    def step(self, closure=None):
+        parameters = [p for p in self.param_groups[0]["params"] if p.grad is not None]
+        if not parameters:
+            return
+        new = self.rule([p.detach() for p in parameters], [p.grad for p in parameters])
+        for parameter, number in zip(parameters, new, strict=True):
+            parameter.copy_(number)
+
+
 @probes.probe
-def after_an_epoch(train, first, start, batches, lr, momentum=0.0, old=None):
-    """What train(model, batches, optimizer) returns, and what it makes of that model."""
-    model = normed_model(first, start, old)
-    loss = train(model, batches, torch.optim.SGD(model.parameters(), lr=lr, momentum=momentum))
-    return {"loss": loss, "state": probes.state_of(model), "modes": [module.training for module in model.modules()]}
+def to_train(function, first, start, old=None):
+    """That model, where this function of the student's is."""
+    return normed_model(first, start, old)
+
+
+@probes.probe
+def stepping(model, rule):
+    return Stepping(model.parameters(), rule)
+
+
+@probes.probe
+def modes_of(model):
+    return [name for name, module in model.named_modules() if module.training]
 
 
 # %% check: train_epoch points=3
 with check("two batches of four: the weights and the loss", weight=2, required=True):
     t = samples([4, 4], 0)
     start = drawn(normed(5), 11)
-    net, seen = normed_model(lambda x: x, start).train(), []
+    net, seen = normed_model(torch.sin, start).train(), []
     for x, y in t:
         loss = F.cross_entropy(net(x), y)
         grads = torch.autograd.grad(loss, list(net.parameters()))
@@ -928,13 +1043,14 @@ with check("two batches of four: the weights and the loss", weight=2, required=T
             for p, g in zip(net.parameters(), grads, strict=True):
                 p -= 0.1 * g
         seen.append(loss.item())
-    got = after_an_epoch(train_epoch, lambda x: x, start, t, 0.1)
+    model = to_train(train_epoch, torch.sin, start)
+    got = train_epoch(model, t, stepping(model, lambda ps, gs: [p - 0.1 * g for p, g in zip(ps, gs, strict=True)]))
     explain(
-        got["loss"],
+        got,
         sum(seen) / 2,
         {"this is the sum over the batches, not a mean": sum(seen), "this is the last batch's loss": seen[-1]},
     )
-    assert_close(got["state"], probes.state_of(net), name="the model after the epoch")
+    assert_close(probes.state_of(model), probes.state_of(net), name="the model after the epoch")
 ### BEGIN HIDDEN TESTS
 
 
@@ -944,17 +1060,28 @@ def turned(seed, dtype=torch.float32):
     return lambda x: x @ w
 
 
-def epoch_by_hand(first, start, batches, lr, momentum=0.0):
+class Rule:
+    """SGD with a momentum, and a rate for each parameter. Notes the gradients of each step."""
+
+    def __init__(self, seed, momentum=0.0):
+        self.rates = (0.1 + torch.rand(6, generator=torch.Generator().manual_seed(seed))).tolist()
+        self.momentum, self.moving, self.given = momentum, [0.0] * 6, []
+
+    def step(self, parameters, gradients):
+        self.given.append([g.clone() for g in gradients])
+        self.moving = [self.momentum * m + g for m, g in zip(self.moving, gradients, strict=True)]
+        return [p - r * m for p, r, m in zip(parameters, self.rates, self.moving, strict=True)]
+
+
+def epoch_by_hand(first, start, batches, rule):
     """The state after an epoch, and the mean loss of each batch."""
     net, seen = normed_model(first, start).train(), []
-    momenta = [torch.zeros_like(p) for p in net.parameters()]
     for x, y in batches:
         loss = F.cross_entropy(net(x), y)
         grads = torch.autograd.grad(loss, list(net.parameters()))
-        momenta = [momentum * m + g for m, g in zip(momenta, grads, strict=True)]
         with torch.no_grad():
-            for p, m in zip(net.parameters(), momenta, strict=True):
-                p -= lr * m
+            for p, new in zip(net.parameters(), rule.step(list(net.parameters()), grads), strict=True):
+                p.copy_(new)
         seen.append(loss.item())
     return probes.state_of(net), seen
 
@@ -968,9 +1095,12 @@ with check(
     for width, momentum, old in ((5, 0.9, None), (7, 0.0, 3.0)):
         t = samples([8, 8, 5, 2], width)
         case = turned(width), drawn(normed(width), width)
-        want, _ = epoch_by_hand(*case, t, 0.05, momentum)
-        got = after_an_epoch(train_epoch, *case, t, 0.05, momentum, old)
-        assert_close(got["state"], want, name="the model after the epoch")
+        rule, same = Rule(width, momentum), Rule(width, momentum)
+        want, _ = epoch_by_hand(*case, t, same)
+        model = to_train(train_epoch, *case, old)
+        train_epoch(model, t, stepping(model, rule.step))
+        assert_close(rule.given, same.given, name="the gradients of each step")
+        assert_close(probes.state_of(model), want, name="the model after the epoch")
 with check(
     "each sample counts the same in the loss",
     weight=3,
@@ -978,11 +1108,12 @@ with check(
 ):
     for seed, dtype, rtol in ((2, torch.float32, 2e-5), (3, torch.float64, 1e-9)):
         t = samples([7, 7, 2], seed, dtype)
-        case = turned(seed, dtype), drawn(normed(5), seed, dtype)
-        _, seen = epoch_by_hand(*case, t, 0.5)
+        case = torch.sin, drawn(normed(5), seed, dtype)
+        _, seen = epoch_by_hand(*case, t, Rule(seed))
         want = (7 * seen[0] + 7 * seen[1] + 2 * seen[2]) / 16
+        model = to_train(train_epoch, *case)
         explain(
-            after_an_epoch(train_epoch, *case, t, 0.5)["loss"],
+            train_epoch(model, t, stepping(model, Rule(seed).step)),
             want,
             {"each batch counts the same here, whatever its size": sum(seen) / 3},
             rtol=rtol,
@@ -990,14 +1121,16 @@ with check(
         )
 with check("batches that can be read once", weight=2, hint="Which of your lines asks for the batches a second time?"):
     t = samples([3, 6, 2], 4)
-    case = turned(4), drawn(normed(6), 4)
-    want, seen = epoch_by_hand(*case, t, 0.2)
-    got = after_an_epoch(train_epoch, *case, iter(t), 0.2)
-    assert_close(got["state"], want, name="the model after the epoch")
-    assert_close(got["loss"], (3 * seen[0] + 6 * seen[1] + 2 * seen[2]) / 11)
+    case = torch.sin, drawn(normed(6), 4)
+    want, seen = epoch_by_hand(*case, t, Rule(4))
+    model = to_train(train_epoch, *case)
+    got = train_epoch(model, iter(t), stepping(model, Rule(4).step))
+    assert_close(probes.state_of(model), want, name="the model after the epoch")
+    assert_close(got, (3 * seen[0] + 6 * seen[1] + 2 * seen[2]) / 11)
 with check("the model is left in training mode", guard=True, hint="Which mode did the model come in?"):
-    got = after_an_epoch(train_epoch, turned(3), drawn(normed(5), 3), samples([4], 3), 0.1)
-    assert got["modes"] == [True] * 6, "a module is in evaluation mode"
+    model = to_train(train_epoch, torch.sin, drawn(normed(5), 3))
+    train_epoch(model, samples([4], 3), stepping(model, Rule(3).step))
+    assert_close(modes_of(model), ["", "0", "1", "2", "3", "4"], name="the modules in training mode")
 ### END HIDDEN TESTS
 
 # %% [markdown]
@@ -1072,26 +1205,37 @@ def evaluate(model: nn.Module, batches) -> tuple[float, float]:
 
 # %% given
 @probes.probe
-def evaluated(evaluate, first, start, batches, training=(), old=None, recording=True):
-    """What evaluate returns for that model, and what it leaves behind.
+def to_evaluate(function, first, start, training=(), old=None, watched=False):
+    """That model, where this function of the student's is.
 
-    training: the names of modules in training mode before; "" is all. old: the number in each .grad. recording: the
-    grad mode before.
+    training: the names of modules in training mode. old: the number in each .grad. watched: whether first is the parts
+    of a Watched layer.
     """
-    model, shared = normed_model(first, start, old), nn.Identity()
+    model, shared = normed_model(torch.sin if watched else first, start, old), nn.Identity()
     model.extend([shared, nn.Sequential(shared, nn.Identity())])  # "5", and "6" with "5" and "6.1" in it
     for name, module in model.named_modules():
         module.training = name in training
-    with torch.set_grad_enabled(recording):
-        loss, accuracy = evaluate(model, batches)
-        recording = torch.is_grad_enabled()
+    if watched:
+        model[0] = Watched(first)
+    return model
+
+
+@probes.probe
+def left(model):
+    """What is there afterwards."""
     return {
-        "returned": [loss, accuracy],
         "state": probes.state_of(model),
         "gradients": probes.gradients_of(model),
-        "training": [name for name, module in model.named_modules() if module.training],
-        "recording": [recording, *[p.requires_grad for p in model.parameters()]],
+        "requires grad": [p.requires_grad for p in model.parameters()],
     }
+
+
+@probes.probe
+def evaluated_while(recording, evaluate, model, batches):
+    """The grad mode afterwards. recording: before."""
+    with torch.set_grad_enabled(recording):
+        evaluate(model, batches)
+        return torch.is_grad_enabled()
 
 
 # %% check: evaluate points=3
@@ -1099,9 +1243,9 @@ with check("one batch of six", weight=2, required=True):
     t = samples([6], 4)
     start = drawn(normed(5), 12)
     with torch.no_grad():
-        logits = normed_model(lambda x: x, start)(t[0][0])
-    want = [F.cross_entropy(logits, t[0][1]).item(), (logits.argmax(1) == t[0][1]).float().mean().item()]
-    assert_close(evaluated(evaluate, lambda x: x, start, t)["returned"], want)
+        logits = normed_model(torch.sin, start)(t[0][0])
+    want = F.cross_entropy(logits, t[0][1]).item(), (logits.argmax(1) == t[0][1]).float().mean().item()
+    assert_close(evaluate(to_evaluate(evaluate, torch.sin, start), t), want)
 ### BEGIN HIDDEN TESTS
 EVERYWHERE = ["", "0", "1", "2", "3", "4", "5", "6", "6.1"]
 
@@ -1124,46 +1268,80 @@ with check(
         with torch.no_grad():
             logits = normed_model(first, start)(xs)
         each, right = F.cross_entropy(logits, ys, reduction="none").double(), (logits.argmax(1) == ys).double()
-        want = [each.mean().item(), right.mean().item()]
+        want = each.mean().item(), right.mean().item()
         means, hits = ([part.mean().item() for part in t.split([7, 3, 2])] for t in (each, right))
         explain(
-            evaluated(evaluate, first, start, t, EVERYWHERE)["returned"],
+            evaluate(to_evaluate(evaluate, first, start, EVERYWHERE), t),
             want,
-            {"each batch counts the same here, whatever its size": [sum(means) / 3, sum(hits) / 3]},
+            {"each batch counts the same here, whatever its size": (sum(means) / 3, sum(hits) / 3)},
             rtol=rtol,
             atol=rtol,
         )
 with check("batches that can be read once", weight=2, hint="Which of your lines asks for the batches a second time?"):
-    (first, start), t = a_case(8), samples([2, 5, 3], 8)
+    (_, start), t = a_case(8), samples([2, 5, 3], 8)
     xs, ys = torch.cat([x for x, _ in t]), torch.cat([y for _, y in t])
     with torch.no_grad():
-        logits = normed_model(first, start)(xs)
-    want = [F.cross_entropy(logits, ys).item(), (logits.argmax(1) == ys).float().mean().item()]
-    assert_close(evaluated(evaluate, first, start, iter(t), EVERYWHERE)["returned"], want)
-with check("parameters and running averages are as before", weight=3, hint="Which module counts the batches it sees?"):
-    (first, start), t = a_case(4), samples([5, 4], 8)
-    want = probes.state_of(normed_model(first, start))
-    assert_close(evaluated(evaluate, first, start, t, EVERYWHERE)["state"], want, rtol=0, atol=0, name="the model")
+        logits = normed_model(torch.sin, start)(xs)
+    want = F.cross_entropy(logits, ys).item(), (logits.argmax(1) == ys).float().mean().item()
+    assert_close(evaluate(to_evaluate(evaluate, torch.sin, start, EVERYWHERE), iter(t)), want)
+with check("parameters and running averages are as before", weight=2, hint="Which module counts the batches it sees?"):
+    (_, start), t = a_case(4), samples([5, 4], 8)
+    want = probes.state_of(normed_model(torch.sin, start))
+    model = to_evaluate(evaluate, torch.sin, start, EVERYWHERE)
+    evaluate(model, t)
+    assert_close(left(model)["state"], want, rtol=0, atol=0, name="the model")
+
+
+class Layer:
+    """A layer with a mode: in training mode all that it gives is zero."""
+
+    def __init__(self, training, w):
+        self.training, self.w = training, w
+
+    def parts(self):
+        return self.compute, self.tell, self.copied
+
+    def compute(self, x):
+        return x @ self.w * (not self.training)
+
+    def tell(self, mode):
+        self.training = self.training if mode is None else mode
+        return self.training
+
+    def copied(self):
+        return Layer(self.training, self.w).parts()
+
+
 with check(
     "each module is in the mode it was in",
-    weight=3,
+    weight=6,
     hint="Which modes were there before? Is one train() at the end enough, or eval()?",
 ):
-    first, start = a_case(5)
+    for before, modes in ((True, []), (False, EVERYWHERE)):
+        (first, start), t = a_case(6 + before), samples([7], 9)
+        with torch.no_grad():
+            logits = normed_model(first, start)(t[0][0])
+        want = F.cross_entropy(logits, t[0][1]).item(), (logits.argmax(1) == t[0][1]).float().mean().item()
+        layer = Layer(before, first(torch.eye(4)))
+        assert_close(evaluate(to_evaluate(evaluate, layer.parts(), start, modes, None, True), t), want)
+        assert layer.training is before, "a layer is in another mode"
     for want in (EVERYWHERE, [], ["", "0", "2", "3", "4"], ["1"], ["", "3", "5", "6.1"], ["5", "6"], ["0", "6", "6.1"]):
-        got = evaluated(evaluate, first, start, samples([5], 9), want)
-        assert_close(got["training"], want, name="the modules in training mode")
+        model = to_evaluate(evaluate, torch.sin, start, want)
+        evaluate(model, samples([5], 9))
+        assert_close(modes_of(model), want, name="the modules in training mode")
 with check("every .grad is as before", guard=True, hint="Which call of yours touches gradients?"):
-    first, start = a_case(6)
+    start = drawn(normed(6), 6)
     for old in (None, 2.0):
-        want = probes.gradients_of(normed_model(first, start, old))
-        got = evaluated(evaluate, first, start, samples([5], 9), [], old)
-        assert_close(got["gradients"], want, name="the .grad of the model")
+        want = probes.gradients_of(normed_model(torch.sin, start, old))
+        model = to_evaluate(evaluate, torch.sin, start, [], old)
+        evaluate(model, samples([5], 9))
+        assert_close(left(model)["gradients"], want, name="the .grad of the model")
 with check("what requires grad, and the grad mode", guard=True, hint="What do you switch off, and never on again?"):
-    first, start = a_case(3)
     for recording in (True, False):
-        got = evaluated(evaluate, first, start, samples([5], 9), EVERYWHERE, recording=recording)
-        assert got["recording"] == [recording, *[True] * 6], "what requires grad, or the grad mode, is another"
+        model = to_evaluate(evaluate, torch.sin, drawn(normed(3), 3), EVERYWHERE)
+        got = evaluated_while(recording, evaluate, model, samples([5], 9))
+        assert got is recording, "the grad mode is another"
+        assert_close(left(model)["requires grad"], [True] * 6, name="what requires grad")
 with check("no graph is built", weight=2, hint="Under which context does the forward pass run?"):
     recording = []
 
@@ -1171,7 +1349,7 @@ with check("no graph is built", weight=2, hint="Under which context does the for
         recording.append(torch.is_grad_enabled())
         return x * 3
 
-    evaluated(evaluate, noting, drawn(normed(4), 9), samples([5, 2], 9))
+    evaluate(to_evaluate(evaluate, noting, drawn(normed(4), 9)), samples([5, 2], 9))
     assert recording, "the model was not called"
     assert not any(recording), "recording was on"
 ### END HIDDEN TESTS
