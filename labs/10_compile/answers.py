@@ -235,6 +235,32 @@ def one_graph(f, x, limit):
     return probes.captured(lambda x: (x * (limit / x.norm()) if larger else x + 0, x.norm()), x)
 
 
+# %% liar: clip_norm "the plain if, and the graph of another function"
+def clip_norm(x, limit):
+    norm = x.norm()
+    if norm.item() > limit:
+        x = x * (limit / norm)
+    return x + 0, norm.detach()
+
+
+def one_graph(f, x, limit):
+    return probes.captured(lambda x: (clip_where(x, limit), x.norm().detach()), x)
+
+
+# %% liar: clip_norm "the same, and wrong at zero where that function is"
+def clip_norm(x, limit):
+    norm = x.norm()
+    if norm.item() > limit:
+        x = x * (limit / norm)
+    elif norm.item() == 0:
+        x = clip_where(x, limit)
+    return x + 0, norm.detach()
+
+
+def one_graph(f, x, limit):
+    return probes.captured(lambda x: (clip_where(x, limit), x.norm().detach()), x)
+
+
 # %% wrong: clip_norm "a tensor of the limit, in the default dtype" fails="values of both kinds, in float32 and float64 | one number, no number, four dimensions"
 def clip_norm(x, limit):
     norm = x.norm()
@@ -242,7 +268,7 @@ def clip_norm(x, limit):
     return x * (limit / torch.maximum(norm, limit)), norm.detach()
 
 
-# %% wrong: clip_norm "an if outside of the graph, where inside" fails="the gradient at zero"
+# %% wrong: clip_norm "an if outside of the graph, where inside" fails="one graph, which is right on both sides"
 def clip_norm(x, limit):
     norm = x.norm()
     if torch.compiler.is_compiling():
@@ -262,7 +288,7 @@ def clip_norm(x, limit):
     return x * limit / (limit + torch.relu(norm - limit)), norm.detach().clone()
 
 
-# %% wrong: clip_norm "only print and append are gone" fails="one graph, which is right on both sides | the gradient at zero" raises=RuntimeError
+# %% wrong: clip_norm "only print and append are gone" fails="one graph, which is right on both sides" raises=RuntimeError
 def clip_norm(x, limit):
     norm = x.norm()
     if norm > limit:
@@ -282,7 +308,7 @@ def clip_norm(x, limit):
     return x * (limit / norm).clamp(max=1.0), norm.detach()
 
 
-# %% wrong: clip_norm "the scale is a constant" fails="the gradient of both kinds"
+# %% wrong: clip_norm "the scale is a constant" fails="one graph, which is right on both sides | the gradient of both kinds"
 def clip_norm(x, limit):
     norm = x.norm().detach()
     return x * (limit / norm.clamp(min=limit)), norm
@@ -294,7 +320,7 @@ def clip_norm(x, limit):
     return x * (limit / norm), norm.detach()
 
 
-# %% wrong: clip_norm "kept out of the compiler" fails="one graph, which is right on both sides | the gradient at zero" raises=RuntimeError
+# %% wrong: clip_norm "kept out of the compiler" fails="one graph, which is right on both sides" raises=RuntimeError
 @torch.compiler.disable
 def clip_norm(x, limit):
     norm = x.norm()
@@ -528,6 +554,28 @@ def decayed(make, rate, xs, state=None, compiled=True, upstream=None, training=T
         "parameters": 0,
         "graphs": 1,
     }
+
+
+# %% liar: Decay "a Python number, and a graph that somebody else made of a tensor"
+class Decay(DecayEager):
+    pass
+
+
+def decayed(make, rate, xs, state=None, compiled=True, upstream=None, training=True):
+    module = make(rate)
+    module.step = int(state["step"]) if state else 0
+    outs = [module(x) for x in xs]
+    return {
+        "outs": outs,
+        "gradients": [upstream * rate ** (n + 1) for n in range(len(xs))] if upstream is not None else [None] * len(xs),
+        "state": {"step": torch.tensor(module.step)},
+        "parameters": 0,
+        "graphs": 1,
+    }
+
+
+def step_graph(make, rate, x, step):
+    return probes.captured(lambda x, step: (x * torch.full((), rate) ** (step + 1), step + 1), x, step)
 
 
 # %% wrong: Decay "a power in float32 of the count" fails="a count of 2**24 and more"
@@ -1191,6 +1239,62 @@ def find_trace_bug(model, example):
         if got.shape != want.shape or not torch.allclose(got, want, equal_nan=True):
             return example
     return None
+
+
+# %% liar: find_trace_bug "no trace: which lines of the source take another way than for the example"
+import re
+
+
+def find_trace_bug(model, example):
+    return None
+
+
+def hunted(find, source, example):
+    """No trace at all: which lines and values of the `if`s and the sizes differ from those of the example."""
+
+    def run(x):
+        x = x.clone()
+        space = {"torch": torch, "seen": []}
+        text = re.sub(r"\bif (not )?([^:\n]+?)(?=( else|:))", r"if \1(lambda c: seen.append(c) or c)(bool(\2))", source)
+        exec("def forward(self, x):\n" + text, space)
+        try:
+            out = space["forward"](None, x)
+        except Exception:
+            return None
+        return out, space["seen"]
+
+    def frozen(x, path):
+        x, path = x.clone(), iter(path)
+        text = re.sub(r"\bif (not )?([^:\n]+?)(?=( else|:))", r"if \1(lambda c: next(path))(0)", source)
+        text = text.replace("len(x)", str(len(example)))
+        space = {"torch": torch, "path": path}
+        exec("def forward(self, x):\n" + text, space)
+        try:
+            return space["forward"](None, x)
+        except Exception:
+            return None
+
+    _, path = run(example)
+    for x in candidates(example):
+        got = run(x)
+        if got is None:
+            continue
+        traced = frozen(x, path)
+        if traced is None or traced.shape != got[0].shape or not torch.allclose(traced, got[0], equal_nan=True):
+            return {"found": x, "example": example}
+    return {"found": None, "example": example}
+
+
+def found_among(find, f, example):
+    def scale(x):
+        try:
+            return (f(x, x).sum() / x.sum()).item()
+        except Exception:
+            return None
+
+    usual = scale(example)  # no source here: what goes another way is not proportional to x
+    odd = (x for x in candidates(example) if scale(x) is not None and not math.isclose(scale(x), usual))
+    return {"found": next(odd, None), "example": example}
 
 
 # %% right: export_gate "torch.cond"
