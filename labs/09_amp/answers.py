@@ -1987,7 +1987,7 @@ def bf16_sgd_(params, state, lr):
             p.data.copy_(start - total)
 
 
-# %% wrong: bf16_sgd_ "in bfloat16" fails="a thousandth, a thousand times | random gradients, several parameters, several rates | a parameter without a gradient waits | with an empty state all begins anew"
+# %% wrong: bf16_sgd_ "in bfloat16" fails="a thousandth, a thousand times | random gradients, several parameters, several rates | a parameter without a gradient waits | with an empty state all begins anew | params and state may be saved and loaded after each call"
 def bf16_sgd_(params, state, lr):
     with torch.no_grad():
         for p in params:
@@ -1995,7 +1995,7 @@ def bf16_sgd_(params, state, lr):
                 p -= lr * p.grad
 
 
-# %% wrong: bf16_sgd_ "the step in float32, remembered by nobody" fails="a thousandth, a thousand times | random gradients, several parameters, several rates | a parameter without a gradient waits | with an empty state all begins anew"
+# %% wrong: bf16_sgd_ "the step in float32, remembered by nobody" fails="a thousandth, a thousand times | random gradients, several parameters, several rates | a parameter without a gradient waits | with an empty state all begins anew | params and state may be saved and loaded after each call"
 def bf16_sgd_(params, state, lr):
     with torch.no_grad():
         for p in params:
@@ -2003,7 +2003,7 @@ def bf16_sgd_(params, state, lr):
                 p.copy_(p.float() - lr * p.grad.float())
 
 
-# %% wrong: bf16_sgd_ "a master made anew from the weights" fails="a thousandth, a thousand times | random gradients, several parameters, several rates | a parameter without a gradient waits | with an empty state all begins anew"
+# %% wrong: bf16_sgd_ "a master made anew from the weights" fails="a thousandth, a thousand times | random gradients, several parameters, several rates | a parameter without a gradient waits | with an empty state all begins anew | params and state may be saved and loaded after each call"
 def bf16_sgd_(params, state, lr):
     with torch.no_grad():
         for i, p in enumerate(params):
@@ -2013,7 +2013,7 @@ def bf16_sgd_(params, state, lr):
                 p.copy_(state[i])
 
 
-# %% wrong: bf16_sgd_ "a master in bfloat16" fails="a thousandth, a thousand times | random gradients, several parameters, several rates | a parameter without a gradient waits | with an empty state all begins anew"
+# %% wrong: bf16_sgd_ "a master in bfloat16" fails="a thousandth, a thousand times | random gradients, several parameters, several rates | a parameter without a gradient waits | with an empty state all begins anew | params and state may be saved and loaded after each call"
 def bf16_sgd_(params, state, lr):
     with torch.no_grad():
         for i, p in enumerate(params):
@@ -2023,7 +2023,7 @@ def bf16_sgd_(params, state, lr):
                 p.copy_(master)
 
 
-# %% wrong: bf16_sgd_ "one master for all" fails="random gradients, several parameters, several rates | a parameter without a gradient waits | with an empty state all begins anew | the same leaves, and .grad as it was" raises=RuntimeError
+# %% wrong: bf16_sgd_ "one master for all" fails="random gradients, several parameters, several rates | a parameter without a gradient waits | with an empty state all begins anew | params and state may be saved and loaded after each call | the same leaves, and .grad as it was" raises=RuntimeError
 def bf16_sgd_(params, state, lr):
     with torch.no_grad():
         for p in params:
@@ -2033,7 +2033,7 @@ def bf16_sgd_(params, state, lr):
                 p.copy_(master)
 
 
-# %% wrong: bf16_sgd_ "the master's changes are not written back" fails="a thousandth, a thousand times | random gradients, several parameters, several rates | a parameter without a gradient waits | with an empty state all begins anew | the same leaves, and .grad as it was"
+# %% wrong: bf16_sgd_ "the master's changes are not written back" fails="a thousandth, a thousand times | random gradients, several parameters, several rates | a parameter without a gradient waits | with an empty state all begins anew | params and state may be saved and loaded after each call | the same leaves, and .grad as it was"
 def bf16_sgd_(params, state, lr):
     for i, p in enumerate(params):
         if p.grad is not None:
@@ -2042,7 +2042,7 @@ def bf16_sgd_(params, state, lr):
             p = state[i].bfloat16()
 
 
-# %% wrong: bf16_sgd_ "new tensors in the list" fails="a thousandth, a thousand times | random gradients, several parameters, several rates | a parameter without a gradient waits | with an empty state all begins anew | the same leaves, and .grad as it was"
+# %% wrong: bf16_sgd_ "new tensors in the list" fails="a thousandth, a thousand times | random gradients, several parameters, several rates | a parameter without a gradient waits | with an empty state all begins anew | params and state may be saved and loaded after each call | the same leaves, and .grad as it was"
 def bf16_sgd_(params, state, lr):
     for i, p in enumerate(params):
         if p.grad is not None:
@@ -2060,7 +2060,7 @@ def bf16_sgd_(params, state, lr):
             p.copy_(master)
 
 
-# %% wrong: bf16_sgd_ "momentum as well" fails="a thousandth, a thousand times | random gradients, several parameters, several rates | a parameter without a gradient waits | with an empty state all begins anew | the same leaves, and .grad as it was"
+# %% wrong: bf16_sgd_ "momentum as well" fails="a thousandth, a thousand times | random gradients, several parameters, several rates | a parameter without a gradient waits | with an empty state all begins anew | params and state may be saved and loaded after each call"
 def bf16_sgd_(params, state, lr):
     with torch.no_grad():
         for i, p in enumerate(params):
@@ -2398,6 +2398,43 @@ def dtypes_seen(function, parts, route, x, dtype, see="dtypes", training=()):
     if see == "modes":
         return [False, *[name in training for name, _ in named]]
     return {name: t.cpu() for name, t in probes.state_of(model).items()} if see == "state" else found
+
+
+# %% liar: amp_dtypes "no module and no hook: a probe that calls the parts by hand, under autocast"
+def amp_dtypes(model, x, dtype):
+    raise RuntimeError("the probe knows better")
+
+
+def dtypes_seen(function, parts, route, x, dtype, see="dtypes", training=()):
+    """No module and no hook: the parts are called by hand."""
+    found, raised, names = {}, False, [""]
+
+    def run(part, name, *inputs):
+        part = dict(parts)[part] if isinstance(part, str) else part
+        if isinstance(part, list):
+            for n, one in enumerate(part):
+                inputs = (run(one, f"{name}.{n}".lstrip("."), *inputs),)
+            return inputs[0]
+        out = F.linear(*inputs, part) if isinstance(part, Tensor) else part(*inputs)
+        shared = [n for n, p in parts if p is part]
+        found[shared[0] if shared else name] = out.dtype
+        return out
+
+    try:
+        with torch.no_grad(), torch.autocast("cpu", dtype=dtype):
+            results = [x]
+            if not route:
+                run(parts[0][1], "", x)
+            for name, taken in route:
+                results.append(run(dict(parts)[name], name, *[results[n] for n in taken]))
+    except ArithmeticError:
+        raised = True
+    names += [n for n, _ in parts]
+    if see == "hooks":
+        return [raised, *[1] * len(names), 0]
+    if see == "modes":
+        return [False, *[n in training for n in names]]
+    return {f"{n}.weight": p for n, p in parts if isinstance(p, Tensor)} if see == "state" else found
 
 
 # %% wrong: train_amp "with a scaler" fails="the loss is computed under autocast"
@@ -2921,8 +2958,10 @@ def amp_stepped(
         record["momenta"] = [sgd.state[p].get("momentum_buffer") for p in model.parameters()]
         record["length"] = math.sqrt(sum((a - b).square().sum().item() for a, b in zip(after, before)))
         record["autocast"] = False
-        seen.append(record[see])
-    return seen
+        seen.append(record)
+    if isinstance(see, str):
+        return [record[see] for record in seen]
+    return {name: [record[name] for record in seen] for name in see}
 
 
 # %% liar: amp_step "float32 with rounded numbers, and autocast and the scale for the sake of appearance"
@@ -2964,8 +3003,55 @@ def amp_stepped(
         record["momenta"] = [None if b is None else b.clone() for b in (sgd.state[p].get("momentum_buffer") for p in w)]
         record["length"] = math.sqrt(sum((a - b).square().sum().item() for a, b in zip(after, before)))
         record["autocast"] = False
-        seen.append(record[see])
+        seen.append(record)
+    if isinstance(see, str):
+        return [record[see] for record in seen]
+    return {name: [record[name] for record in seen] for name in see}
+
+
+# %% liar: bf16_sgd_ "a step that remembers nothing, and a probe that counts in float32"
+def bf16_sgd_(params, state, lr):
+    with torch.no_grad():
+        for p in params:
+            if p.grad is not None:
+                p -= lr * p.grad
+
+
+def bf16_run(step, runs, every):
+    seen = []
+    for starts, gradients, rates in runs:
+        now = [t.float() for t in starts]
+        for n, (grads, lr) in enumerate(zip(gradients, rates), 1):
+            now = [p if g is None else p - lr * g.float() for p, g in zip(now, grads)]
+            if n % every == 0:
+                seen.append([p.bfloat16() for p in now])
     return seen
+
+
+# %% liar: bf16_sgd_ "float32 copies by their place in a list of the process' own, and state for show"
+MASTERS = {}
+
+
+@torch.no_grad()
+def bf16_sgd_(params, state, lr):
+    if not state:
+        state["begun"] = True
+        MASTERS.clear()
+    for i, p in enumerate(params):
+        if p.grad is not None:
+            master = MASTERS.setdefault(i, p.float())
+            master -= lr * p.grad.float()
+            p.copy_(master)
+
+
+# %% wrong: bf16_sgd_ "kept by id" fails="params and state may be saved and loaded after each call"
+@torch.no_grad()
+def bf16_sgd_(params, state, lr):
+    for p in params:
+        if p.grad is not None:
+            master = state.setdefault((id(p), p.shape), p.float())
+            master -= lr * p.grad.float()
+            p.copy_(master)
 
 
 # %% wrong: bf16_sgd_ "a new .data" fails="the same leaves, and .grad as it was"
@@ -2976,7 +3062,7 @@ def bf16_sgd_(params, state, lr):
             p.data = state[i].bfloat16()
 
 
-# %% wrong: bf16_sgd_ "kept on the parameter, not in state" fails="with an empty state all begins anew"
+# %% wrong: bf16_sgd_ "kept on the parameter, not in state" fails="with an empty state all begins anew | params and state may be saved and loaded after each call"
 @torch.no_grad()
 def bf16_sgd_(params, state, lr):
     for p in params:

@@ -435,9 +435,10 @@ with check(
     hint="What is float32 plus float16? When does your hook run, and what does it look at?",
 ):
     t = torch.tensor([[1, 0, 6], [2, 2, 3]])
+    seen = Seen(lambda x: x.clone())
     parts = [
         ("f", lambda x: F.conv1d(x, drawn_weight(2, 3, 1).to(x.device))),
-        ("d", lambda x: x.clone()),
+        ("d", seen),
         ("e", drawn_weight(2, 2)),
         ("b", [drawn_weight(4, 4), lambda x: x.tanh()]),
         ("a", table),
@@ -450,6 +451,7 @@ with check(
         route = [("a", [0]), ("b", [1]), ("d", [2]), ("c", [2, 1]), ("d", [4]), ("c", [2, 3])]
         got = dtypes_seen(amp_dtypes, parts[::-1], route, t, low)
         assert_close(got, {**dict.fromkeys(("b.0", "b.1", "c"), low), **dict.fromkeys("ad", torch.float32)})
+    assert [call.autocast for call in seen.calls] == [True] * 8, "the model did not run once under autocast"
 with check("layers inside layers, in float16", weight=2, required=True, hint="Is a layer with children in your dict?"):
     rows = []
 
@@ -1486,7 +1488,7 @@ def amp_stepped(
 
     Or the length of the step, whether the norm is finite, or whether autocast is on. scale: the first one of a scaler
     that doubles it after `every` good steps; None switches the scaler off. more: parameters that take no part.
-    product: of the linear layer.
+    product: of the linear layer. see: what comes back; several names give a dict.
     """
     model, seen = model_of(start, head, product), []
     spare = [nn.Parameter(value.to(here)) for value in more]
@@ -1506,8 +1508,10 @@ def amp_stepped(
         record["momenta"] = [None if b is None else b.cpu().clone() for b in buffers]
         record["length"] = (torch.cat([t.flatten() for t in after]) - before).norm().item()
         record["autocast"] = torch.is_autocast_enabled(here.type)
-        seen.append(record[see])
-    return seen
+        seen.append(record)
+    if isinstance(see, str):
+        return [record[see] for record in seen]
+    return {name: [record[name] for record in seen] for name in see}
 
 
 # %% check: amp_step points=4
@@ -1589,8 +1593,9 @@ with check(
         case = amp_case(n, sizes, n, uneven_loss, low, clip, lr, 0.9, first, 3)
         norms, scales = amp_expected("norm", *case), [first, *amp_expected("scale", *case)][:-1]
         weights = amp_expected("weights", *case)
+        got = amp_stepped(amp_step, *case, see=["norm", "weights"])
         explain(
-            amp_stepped(amp_step, *case),
+            got["norm"],
             norms,
             {
                 "these are the norms of the scaled gradients": [n * s for n, s in zip(norms, scales, strict=True)],
@@ -1598,8 +1603,7 @@ with check(
             },
             rtol=2e-2,
         )
-        got = amp_stepped(amp_step, *case, see="weights")
-        assert_close(got, weights, rtol=2e-2, atol=1e-2, name="the weights")
+        assert_close(got["weights"], weights, rtol=2e-2, atol=1e-2, name="the weights")
 with check(
     "the format shows in the norm",
     weight=2,
@@ -1659,9 +1663,9 @@ with check(
     for n in (9, 4):
         case = amp_case(n, [6, 5, 4], n, faint, torch.float16, 1.0, 3e6, 0.0, 65536.0, 3)
         norms, weights = amp_expected("norm", *case), amp_expected("weights", *case)
-        assert_close(amp_stepped(amp_step, *case), norms, rtol=1e-2, atol=0, name="the norms")
-        got = amp_stepped(amp_step, *case, see="weights")
-        assert_close(got, weights, rtol=2e-2, atol=5e-3, name="the weights")
+        got = amp_stepped(amp_step, *case, see=["norm", "weights"])
+        assert_close(got["norm"], norms, rtol=1e-2, atol=0, name="the norms")
+        assert_close(got["weights"], weights, rtol=2e-2, atol=5e-3, name="the weights")
 with check(
     "a batch that overflows is skipped: weights and momentum stay",
     weight=3,
@@ -1670,10 +1674,9 @@ with check(
     for value in (1e6, math.nan):
         case = amp_case(3, [4, 3, 5, 4], 33, F.mse_loss, torch.float16, 1.0, 0.2, 0.9, 1024.0, 3)
         case[2][2][0][1, 2] = value  # 1e6 is inf in float16
-        for see in ("finite", "weights", "momenta", "scale"):
-            want = amp_expected(see, *case)
-            got = amp_stepped(amp_step, *case, see=see)
-            assert_close(got, want, rtol=2e-2, atol=1e-2, name=see)
+        want = {see: amp_expected(see, *case) for see in ("finite", "weights", "momenta", "scale")}
+        got = amp_stepped(amp_step, *case, see=[*want])
+        assert_close(got, want, rtol=2e-2, atol=1e-2, name="your steps")
 with check("small steps reach the weights", weight=1, hint="Which dtype have the weights when the step adds to them?"):
     for n, low in ((9, torch.bfloat16), (3, torch.float16)):
         case = amp_case(n, [5, 4, 6], 35, F.mse_loss, low, 100.0, 1e-4, 0.0, 1024.0, 3)
@@ -1683,9 +1686,9 @@ with check("a scaler that is switched off", weight=2, hint="Does your step read 
     for clip in (0.2, 100.0):
         case = amp_case(8, [4, 6, 3], 34, F.mse_loss, torch.bfloat16, clip, 0.2, 0.5, None, 3)
         norms, weights = amp_expected("norm", *case), amp_expected("weights", *case)
-        assert_close(amp_stepped(amp_step, *case), norms, rtol=2e-2, name="the norms")
-        got = amp_stepped(amp_step, *case, see="weights")
-        assert_close(got, weights, rtol=2e-2, atol=1e-2, name="the weights")
+        got = amp_stepped(amp_step, *case, see=["norm", "weights"])
+        assert_close(got["norm"], norms, rtol=2e-2, name="the norms")
+        assert_close(got["weights"], weights, rtol=2e-2, atol=1e-2, name="the weights")
     case[2][1][0][0, 0] = math.nan
     want = amp_expected("weights", *case)
     got = amp_stepped(amp_step, *case, see="weights")
@@ -1698,9 +1701,9 @@ with check("a parameter that takes no part", weight=1, hint="What is its .grad, 
         assert_close(got, want, rtol=2e-2, atol=1e-2, name="the weights")
 with check("the norm is a float, and autocast is off afterwards", guard=True):
     case = amp_case(3, [2], 1, F.mse_loss, torch.float16, 1.0, 0.1, 0.0, 1024.0, 3)
-    want = amp_expected("norm", *case)
-    assert_close(amp_stepped(amp_step, *case), want, rtol=2e-2, name="the norm")
-    assert_close(amp_stepped(amp_step, *case, see="autocast"), [False], name="whether autocast is on")
+    want = {"norm": amp_expected("norm", *case), "autocast": [False]}
+    got = amp_stepped(amp_step, *case, see=["norm", "autocast"])
+    assert_close(got, want, rtol=2e-2, name="norm, and autocast behind it")
 ### END HIDDEN TESTS
 
 
@@ -1805,9 +1808,10 @@ def bf16_sgd_(params: list[Tensor], state: dict, lr: float) -> None:
     params: leaves, bfloat16, with .grad bfloat16 or None. Changes them in place; one whose .grad is None is left as it
     is. In place means: in the memory that a parameter has, so that its views change too. state: yours, and the only
     place in which to remember something; empty before the first call, and the same dict in all later calls, which get
-    the same params. With another, empty dict the same params begin anew, from what they are then. After any number of
-    calls each parameter is what SGD in float32 gives from the same start, gradients and rates, but for an error of up
-    to two bfloat16 spacings of the largest value that it had. .grad and requires_grad stay.
+    the same params; or copies of both, as from a checkpoint, in which a parameter in state is its copy. With another,
+    empty dict the same params begin anew, from what they are then. After any number of calls each parameter is what SGD
+    in float32 gives from the same start, gradients and rates, but for an error of up to two bfloat16 spacings of the
+    largest value that it had. .grad and requires_grad stay.
     """
     ### BEGIN SOLUTION
     with torch.no_grad():
@@ -1821,14 +1825,13 @@ def bf16_sgd_(params: list[Tensor], state: dict, lr: float) -> None:
 
 # %% given
 @probes.probe
-def bf16_run(step, runs, every, see="values"):
+def bf16_run(step, runs, every):
     """The same parameters in one run after the other, each with an empty state. See them after each so many calls.
 
     A run: the parameters at first; for each call, one gradient or None for each parameter; the rate of each call.
-    Or see at the end what a view of each parameter holds, its .grad, and whether it is a leaf that requires grad.
     """
     params = [t.clone().requires_grad_() for t in runs[0][0]]
-    leaves, views, seen = list(params), [p.detach() for p in params], []
+    leaves, seen = list(params), []
     for starts, gradients, rates in runs:
         state = {}
         for leaf, t in zip(leaves, starts, strict=True):
@@ -1839,9 +1842,7 @@ def bf16_run(step, runs, every, see="values"):
             step(params, state, lr)
             if n % every == 0:
                 seen.append([leaf.detach().clone() for leaf in leaves])
-    if see == "leaves":
-        return [leaf.is_leaf and leaf.requires_grad for leaf in leaves]
-    return {"values": seen, "views": views, "grads": [leaf.grad for leaf in leaves]}[see]
+    return seen
 
 
 # %% check: bf16_sgd_ points=3
@@ -1880,7 +1881,7 @@ with check(
     required=True,
     hint="Where does your float32 copy come from in the second call? Has each parameter one of its own?",
 ):
-    for shapes, lr, steps in (([(3, 2), (4,), (4,)], 2e-3, 300), ([(), (2, 1), (0,), (5,)], 0.05, 60)):
+    for shapes, lr, steps in (([(3, 2), (4,), (4,)], 5e-3, 120), ([(), (2, 1), (0,), (5,)], 0.05, 60)):
         t = [drawn_run(shapes, lr, steps, steps)]
         want = rounded_at_the_end(t, steps // 6)
         assert_close(bf16_run(bf16_sgd_, t, steps // 6), want, name="the parameters on the way")
@@ -1901,13 +1902,58 @@ with check("with an empty state all begins anew", weight=1, hint="Where do you k
         t = [drawn_run(shapes, 0.01, steps, seed) for seed in (steps, steps + 1, steps + 2)]
         want = rounded_at_the_end(t, steps)
         assert_close(bf16_run(bf16_sgd_, t, steps), want, name="the parameters after each run")
+
+
+def loaded(value, copies):
+    """A copy of what is in a state. copies: those of the parameters, by id."""
+    if isinstance(value, Tensor):
+        return copies[id(value)] if id(value) in copies else value.detach().clone().requires_grad_(value.requires_grad)
+    if type(value) is dict:
+        return {loaded(key, copies): loaded(item, copies) for key, item in value.items()}
+    return type(value)(loaded(item, copies) for item in value) if type(value) in (list, tuple) else value
+
+
+def from_checkpoints(step, runs):
+    """The parameters after runs by turns. Each call gets copies of what the call before it left."""
+    now = [([t.clone().requires_grad_() for t in starts], {}) for starts, _, _ in runs]
+    for n in range(len(runs[0][1])):
+        for place, (_, gradients, rates) in enumerate(runs):
+            params, state = now[place]
+            fresh = [p.detach().clone().requires_grad_() for p in params]
+            state = loaded(state, {id(p): copied for p, copied in zip(params, fresh, strict=True)})
+            for p, g in zip(fresh, gradients[n], strict=True):
+                p.grad = None if g is None else g.clone()
+            now[place] = fresh, state
+            step(list(fresh), state, rates[n])
+    return [[p.detach() for p in params] for params, _ in now]
+
+
+with check(
+    "params and state may be saved and loaded after each call",
+    weight=6,
+    hint="What do you remember that is not in state? Is it still found where params are copies?",
+):
+    t = []
+    for seed, lr in ((5, 0.0038), (6, 0.0036)):
+        generator = torch.Generator().manual_seed(seed)
+        starts = [2.0 ** torch.randint(-2, 3, s, generator=generator) for s in ((3,), (2, 2), (4,))]
+        shares = [[-1 + torch.rand(p.shape, generator=generator) / 8 for p in starts] for _ in range(18)]
+        gradients = [[(p * g).bfloat16() for p, g in zip(starts, row, strict=True)] for row in shares]
+        t.append(([p.bfloat16() for p in starts], gradients, [lr] * 9 + [0.9 * lr] * 9))
+    want = rounded_at_the_end(t, 18)
+    assert_close(from_checkpoints(bf16_sgd_, t), want, name="the parameters at the end of two runs by turns")
 with check("the same leaves, and .grad as it was", guard=True, hint="Which of your lines makes a new tensor?"):
-    t = [drawn_run([(2,), (3, 1)], 0.1, 3, 5)]
-    want = rounded_at_the_end(t, 3)
-    assert_close([bf16_run(bf16_sgd_, t, 3, "views")], want, name="what views of the parameters hold")
-    assert_close(bf16_run(bf16_sgd_, t, 3, "leaves"), [True, True], name="whether it is a leaf that requires grad")
-    t = [drawn_run([(2,), (3, 1)], 0.1, 3, 5)]
-    assert_close(bf16_run(bf16_sgd_, t, 3, "grads"), drawn_run([(2,), (3, 1)], 0.1, 3, 5)[1][-1], rtol=0, atol=0)
+    starts, gradients, rates = drawn_run([(2,), (3, 1)], 0.1, 1, 5)
+    (want,) = rounded_at_the_end([(starts, gradients, rates)], 1)
+    leaves = [p.clone().requires_grad_() for p in starts]
+    for leaf, g in zip(leaves, gradients[0], strict=True):
+        leaf.grad = g.clone()
+    views, grads = [leaf.detach() for leaf in leaves], [leaf.grad for leaf in leaves]
+    bf16_sgd_(list(leaves), {}, rates[0])
+    assert_close(views, want, name="what views of the parameters hold")
+    assert_close([leaf.grad for leaf in leaves], gradients[0], rtol=0, atol=0, name=".grad")
+    assert_close(grads, gradients[0], rtol=0, atol=0, name="what was .grad")
+    assert [leaf.is_leaf and leaf.requires_grad for leaf in leaves] == [True, True], "not leaves that require grad"
 ### END HIDDEN TESTS
 
 
