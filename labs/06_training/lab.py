@@ -1325,7 +1325,7 @@ with check(
         layer = Layer(before, first(torch.eye(4)))
         assert_close(evaluate(to_evaluate(evaluate, layer.parts(), start, modes, None, True), t), want)
         assert layer.training is before, "a layer is in another mode"
-    for want in (EVERYWHERE, [], ["", "0", "2", "3", "4"], ["1"], ["", "3", "5", "6.1"], ["5", "6"], ["0", "6", "6.1"]):
+    for want in (EVERYWHERE, [], ["1"], ["", "3", "5", "6.1"], ["0", "6", "6.1"]):
         model = to_evaluate(evaluate, torch.sin, start, want)
         evaluate(model, samples([5], 9))
         assert_close(modes_of(model), want, name="the modules in training mode")
@@ -1452,15 +1452,15 @@ with check("four batches of three samples, two at a time", weight=2, required=Tr
         loss = F.cross_entropy(F.linear(F.linear(x, w[0], w[1]).tanh(), w[2], w[3]), y)
         w = [(p - 0.5 * g).detach().requires_grad_() for p, g in zip(w, torch.autograd.grad(loss, w), strict=True)]
     want = {name: p.detach() for name, p in zip(start, w, strict=True)}
-    got = accumulated(train_accumulated, lambda x: x.tanh(), start, t, 2, 0.5)
+    got = accumulated(train_accumulated, torch.tanh, start, t, 2, 0.5)
     assert_close(got["state"], want, name="the model")
     assert_close(got["steps"], 2, name="the number of steps")
 ### BEGIN HIDDEN TESTS
 
 
-def mixing(width, dtype=torch.float32):
+def mixing(width):
     """A layer for the middle, with weights of its own."""
-    w = drawn({"w": (width, width)}, width, dtype)["w"]
+    w = drawn({"w": (width, width)}, width)["w"]
     return lambda x: torch.tanh(x @ w)
 
 
@@ -1493,7 +1493,7 @@ with check(
     )
     for sizes, every, lr, dtype, frozen, old in cases:
         n = len(sizes)
-        case = mixing(n, dtype), drawn(two_layers(n), n, dtype), samples(sizes, n, dtype), every, lr, 0.9, frozen
+        case = torch.tanh, drawn(two_layers(n), n, dtype), samples(sizes, n, dtype), every, lr, 0.9, frozen
         want = windows_by_hand(*case)
         assert_close(accumulated(train_accumulated, *case, (), old)["state"], want, name="the model")
 with check(
@@ -1502,14 +1502,14 @@ with check(
     hint="What does your loop do when the batches end in the middle of a window?",
 ):
     for sizes, every in (([4, 3, 5, 2, 6], 2), ([3, 4], 5), ([2, 5, 3, 4], 3)):
-        case = mixing(every), drawn(two_layers(every), every), samples(sizes, 30), every, 0.4
+        case = torch.tanh, drawn(two_layers(every), every), samples(sizes, 30), every, 0.4
         want = windows_by_hand(*case)
         got = accumulated(train_accumulated, *case)
         assert_close(got["state"], want, name="the model")
         assert_close(got["steps"], math.ceil(len(sizes) / every), name="the number of steps")
 with check("windows of one batch", weight=1, hint="What is a window of one?"):
     for seed in (31, 33):
-        case = mixing(4), drawn(two_layers(4), seed), samples([4, 1], seed), 1, 0.4
+        case = torch.tanh, drawn(two_layers(4), seed), samples([4, 1], seed), 1, 0.4
         want = windows_by_hand(*case)
         assert_close(accumulated(train_accumulated, *case)["state"], want, name="the model")
 with check(
@@ -1534,7 +1534,7 @@ with check(
         assert seen.backwards == len(sizes), f"{seen.backwards} gradients go back for {len(sizes)} batches"
 with check("the model's mode is not changed", guard=True):
     for modes in (["", "0", "1", "2"], [], ["1"]):
-        case = mixing(3), drawn(two_layers(3), 3), samples([2], 1), 1, 0.1, 0.0, ()
+        case = torch.tanh, drawn(two_layers(3), 3), samples([2], 1), 1, 0.1, 0.0, ()
         got = accumulated(train_accumulated, *case, modes)
         assert_close(got["training"], modes, name="the modules in training mode")
 ### END HIDDEN TESTS
