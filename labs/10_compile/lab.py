@@ -785,21 +785,21 @@ with check(
     hint="What is in the graph: the step's number, or the step?",
 ):
     for rate, first, dtype in ((0.7, 0, torch.float32), (1.2, 4, torch.float64)):
-        t = torch.linspace(-1, 2, 6, dtype=dtype).reshape(2, 3)
-        graph = step_graph(Decay, rate, t.clone(), torch.tensor(first))
+        x = torch.linspace(-1, 2, 6, dtype=dtype).reshape(2, 3)
+        graph = step_graph(Decay, rate, x.clone(), torch.tensor(first))
         for start in (9, 0):
             step = torch.tensor(start)
             for n in (start + 1, start + 2):
-                want = (t * rate**n, torch.tensor(n))
-                got = probes.replay(graph, t, step)
+                want = (x * rate**n, torch.tensor(n))
+                got = probes.replay(graph, x, step)
                 assert_close(got, want, rtol=1e-6, name="the graph's result")
                 step = got[1]
     # The graph is that of the module: to the last digit, right or wrong.
-    want = [t * 1.2]
-    got = decayed(Decay, 1.2, [t], compiled=False)["outs"]
+    want = [x * 1.2]
+    got = decayed(Decay, 1.2, [x], compiled=False)["outs"]
     assert_close(got, want, rtol=1e-6)
     want = (got[0], torch.tensor(1))
-    assert_close(probes.replay(graph, t, torch.tensor(0)), want, rtol=1e-14, name="the graph's result")
+    assert_close(probes.replay(graph, x, torch.tensor(0)), want, rtol=1e-14, name="the graph's result")
 with check(
     "goes on from a state that is loaded",
     weight=1,
@@ -1558,7 +1558,7 @@ def shapes_of(xs):
     return list(dict.fromkeys(tuple(x.shape) for x in xs))
 
 
-def replayed(got, xs):
+def results_of(got, xs):
     """What the exported gate gives for each x. The bytes must be those of a program that takes any number of rows."""
     with zipfile.ZipFile(io.BytesIO(got["saved"])) as file:
         (name,) = [name for name in file.namelist() if name.endswith("models/model.json")]
@@ -1598,7 +1598,7 @@ with check("two rows, on both sides", weight=2, required=True):
         "down.bias": torch.tensor([1.0, 0.0, -0.5]),
     }
     want = [t[0] @ w["up.weight"].T + w["up.bias"], (t[1] @ w["down.weight"].T + w["down.bias"]).relu()]
-    assert_close(replayed(through_export(export_gate, w, shapes_of(t)), t), want)
+    assert_close(results_of(through_export(export_gate, w, shapes_of(t)), t), want)
 
 
 ### BEGIN HIDDEN TESTS
@@ -1620,27 +1620,29 @@ with check("other widths and weights", weight=2, required=True, hint="Whose laye
     for width, seed, shift in ((5, 1, 2.0), (2, 7, -2.0)):
         w, t = weights_and_inputs(width, seed, (2, shift), (2, -shift))
         want = [gated(w, x) for x in t]
-        assert_close(replayed(through_export(export_gate, w, shapes_of(t)), t), want)
+        assert_close(results_of(through_export(export_gate, w, shapes_of(t)), t), want)
 with check(
     "the program has both sides", weight=2, required=True, hint="Can the program choose, or did the export choose?"
 ):
     w, t = weights_and_inputs(3, 11, (4, 2.0), (4, -1.0), (4, 1.5), (4, -2.0))
     want = [gated(w, x) for x in t]
-    assert_close(replayed(through_export(export_gate, w, shapes_of(t)), t), want, name="the program's results")
+    assert_close(results_of(through_export(export_gate, w, shapes_of(t)), t), want, name="the program's results")
 with check("three and more rows", weight=3, hint="Which dimension must be free?"):
     w, t = weights_and_inputs(4, 3, (3, 1.5), (3, -1.5), (5000, -1.5), (5000, 1.5))
     want = [gated(w, x) for x in t]
-    assert_close(replayed(through_export(export_gate, w, shapes_of(t)), t), want)
+    assert_close(results_of(through_export(export_gate, w, shapes_of(t)), t), want)
 with check("one row", weight=2, hint="Is there a smallest size?"):
     w, t = weights_and_inputs(4, 2, (1, 2.0), (1, -2.0))
     want = [gated(w, x) for x in t]
-    assert_close(replayed(through_export(export_gate, w, shapes_of(t)), t), want)
+    assert_close(results_of(through_export(export_gate, w, shapes_of(t)), t), want)
 with check("the mean of all of x decides", weight=2, hint="Of which numbers is the mean?"):
     w, _ = weights_and_inputs(2, 5)
     t = [torch.tensor([[3.0, 1.0], [-1.0, -2.0]]), torch.tensor([[1.0, 1.0], [-4.0, -2.0]]), torch.zeros(2, 2)]
     want = [gated(w, x) for x in t]
     by_row = [torch.cat([gated(w, row) for row in x.split(1)]) for x in t]
-    explain(replayed(through_export(export_gate, w, shapes_of(t)), t), want, {"one mean decides for all rows": by_row})
+    explain(
+        results_of(through_export(export_gate, w, shapes_of(t)), t), want, {"one mean decides for all rows": by_row}
+    )
 with check("the gate stays as it is", guard=True):
     for n, trained in enumerate((["up.weight", "up.bias", "down.weight", "down.bias"], ["up.bias", "down.weight"])):
         w, t = weights_and_inputs(3, 4, (2, 1.0), (2, -1.0))
