@@ -2081,12 +2081,6 @@ def bf16_sgd_(params, state, lr):
                 p.copy_(master)
 
 
-# %% equivalent: bf16_sgd_ "call of float left out: master -= lr * p.grad"
-# The product is rounded to bfloat16, each step by at most 2**-9 of itself. So the sum of all steps is off by at most
-# 2**-9 of the way travelled, which is within the one bfloat16 spacing that the docstring allows: Kahan summation in
-# bfloat16, a right answer, rounds the same product.
-
-
 # %% right: interview "upper case and commas"
 def interview():
     return {"q1": "A,C", "q2": "B, C", "q3": "D B", "q4": "EA", "q5": "dba", "q6": "a c e"}

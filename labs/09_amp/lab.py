@@ -947,7 +947,7 @@ with check(
         (y,) = drawn(seed, (n, 3))
         case = (units(n), [True] * 4, 40 * regression([n], seed)[0][0], y)
         want, _, cast = share_lost(*case, mixed_loss, torch.float16, scale)
-        products, factors = set(), set()
+        products, multiplied = set(), set()
 
         def product(x, weight, bias):
             out = F.linear(x, weight, bias)
@@ -956,7 +956,7 @@ with check(
 
         def noting_loss(out, y):
             loss, low = mixed_loss(out, y), torch.is_autocast_enabled(here.type)
-            loss.register_hook(lambda grad: factors.add(grad.item() if low else "float32"))
+            loss.register_hook(lambda grad: multiplied.add(grad.item() if low else "float32"))
             return loss
 
         explain(
@@ -966,7 +966,7 @@ with check(
             atol=0.001,
         )
         assert products == {(False, torch.float32), (True, torch.float16)}, "not in float32 and under autocast"
-        assert factors == {scale, "float32"}, "the loss under autocast was not multiplied by the scale"
+        assert multiplied == {scale, "float32"}, "the loss under autocast was not multiplied by the scale"
     t, y = torch.linspace(1, 2, 12).reshape(3, 4), torch.zeros(3, 3)
     start = [torch.ones(5, 4), torch.ones(5), torch.ones(3, 5), torch.ones(3)]
     weights = torch.tensor([1.0, 1.0, 1e-12])
@@ -1933,15 +1933,15 @@ with check(
     weight=6,
     hint="What do you remember that is not in state? Is it still found where params are copies?",
 ):
-    t = []
+    runs = []
     for seed, lr in ((5, 0.0038), (6, 0.0036)):
         generator = torch.Generator().manual_seed(seed)
         starts = [2.0 ** torch.randint(-2, 3, s, generator=generator) for s in ((3,), (2, 2), (4,))]
         shares = [[-1 + torch.rand(p.shape, generator=generator) / 8 for p in starts] for _ in range(18)]
         gradients = [[(p * g).bfloat16() for p, g in zip(starts, row, strict=True)] for row in shares]
-        t.append(([p.bfloat16() for p in starts], gradients, [lr] * 9 + [0.9 * lr] * 9))
-    want = rounded_at_the_end(t, 18)
-    assert_close(from_checkpoints(bf16_sgd_, t), want, name="the parameters at the end of two runs by turns")
+        runs.append(([p.bfloat16() for p in starts], gradients, [lr] * 9 + [0.9 * lr] * 9))
+    want = rounded_at_the_end(runs, 18)
+    assert_close(from_checkpoints(bf16_sgd_, runs), want, name="the parameters at the end of two runs by turns")
 with check("the same leaves, and .grad as it was", guard=True, hint="Which of your lines makes a new tensor?"):
     starts, gradients, rates = drawn_run([(2,), (3, 1)], 0.1, 1, 5)
     (want,) = rounded_at_the_end([(starts, gradients, rates)], 1)
