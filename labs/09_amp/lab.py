@@ -720,6 +720,7 @@ with check(
 
         def product(x, weight, bias):
             out = F.linear(x, weight, bias)
+            torch.clear_autocast_cache()  # of casts, as between two processes
             passes.append((torch.is_autocast_enabled(here.type), weight.dtype, out.dtype))
             met.append([weight.detach().cpu().clone(), bias.detach().cpu().clone()])
             return out
