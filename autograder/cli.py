@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import itertools
 import os
 import signal
 import sys
@@ -41,8 +42,8 @@ def build(
     ] = False,
 ) -> None:
     """Make source/, release/ and solutions/ from labs/."""
-    from autograder.build.course import build as build_all
-    from autograder.build.course import read_course, stale
+    from autograder.authoring.course import build as build_all
+    from autograder.authoring.course import read_course, stale
 
     read = read_course(course)
     if check:
@@ -63,15 +64,26 @@ def prove(
     course: CoursePath = Path("."),
     mutate: Annotated[bool, typer.Option("--mutate", help="Also edit each reference one step at a time.")] = False,
     exercise: Annotated[str, typer.Option(help="Prove only this exercise.")] = "",
+    update: Annotated[
+        bool, typer.Option("--update", help="Write fails= of wrong answers anew where they fail other checks.")
+    ] = False,
+    again: Annotated[
+        bool, typer.Option("--again", help="Prove those too that are as they were when they were proved.")
+    ] = False,
     jobs: Annotated[int, typer.Option(min=1, help="Labs proved at a time.")] = len(os.sched_getaffinity(0)),
 ) -> None:
     """Prove every check with right, wrong and lying answers."""
-    from autograder.build.course import read_course, read_labs
-    from autograder.prove.labs import prove_labs
+    from autograder.authoring.course import read_course, read_labs
+    from autograder.proving.kept import keep_proof, kept_proof
+    from autograder.proving.labs import prove_labs
+    from autograder.proving.update import update_lists
 
     problems = 0
     read = list(read_labs(read_course(course), tuple(labs or ())))
-    for proof in prove_labs(read, jobs, mutate, exercise):
+    whole = not (mutate or exercise)
+    before = [] if again or not whole else [proof for lab in read if (proof := kept_proof(lab))]
+    left = [lab for lab in read if lab.name not in {proof.lab for proof in before}]
+    for proof in itertools.chain(before, prove_labs(left, jobs, mutate, exercise)):
         line = f"{proof.lab}: {proof.right} right, {proof.wrong} wrong and {proof.generated} generated answers tried"
         if mutate:
             line += f", {proof.mutants} mutants ({len(proof.survivors)} equivalent)"
@@ -79,10 +91,17 @@ def prove(
             f"; {proof.lies} lies earn {sum(proof.lied.values()):g} points outside observed checks, "
             f"false claims of a technique {sum(proof.claimed.values()):g} of {proof.points:g}"
         )
-        out.print(f"{line}, {_count(len(proof.problems), 'problem')}")
-        for problem in proof.problems:
+        out.print(f"{line}, {'the same as before' if proof.kept else _count(len(proof.problems), 'problem')}")
+        if whole and not proof.kept:
+            keep_proof(next(lab for lab in read if lab.name == proof.lab), proof)
+        put_right = proof.outdated if update else {}
+        if put_right:
+            out.print(update_lists(put_right.values()), markup=False)
+            out.print(f"{_count(len(put_right), 'list')} written anew. Read the difference: is each what it should be?")
+        unsolved = [problem for problem in proof.problems if problem not in put_right]
+        for problem in unsolved:
             err.print(problem, markup=False)
-        problems += len(proof.problems)
+        problems += len(unsolved)
     if problems:
         raise GradlabError(
             f"{_count(problems, 'problem')}: the checks are not proved. Put that right and run gradlab prove again"
@@ -105,15 +124,15 @@ def grade(
     wait: Annotated[float, typer.Option(min=0, help="Seconds to wait for a worker of the cluster.")] = 60,
 ) -> None:
     """Grade the submissions of a lab into nbgrader's gradebook. What has been graded and did not change is kept."""
-    from autograder.runner.started import start_ahead, submitted_students
+    from autograder.forkserver.starting import start_ahead, submitted_students
 
     course = course.resolve()
     with contextlib.ExitStack() as ending:
         ahead = None if cluster else start_ahead(course, lab, student, jobs, again)
         if ahead:
             ending.callback(ahead.close)
-        from autograder.runner.grade import grade_lab  # while the warm process imports, too
-        from autograder.runner.nbgrader_api import open_course
+        from autograder.grading.many import grade_lab  # while the fork server imports, too
+        from autograder.grading.nbgrader_api import open_course
 
         api = open_course(course, isolation)
         total = 1 if student else len(submitted_students(course, lab))
@@ -142,9 +161,9 @@ def grade(
 @app.command()
 def feedback(lab: LabName, course: CoursePath = Path(".")) -> None:
     """Write a feedback page for each graded submission."""
-    from autograder.results.feedback import write_feedback
-    from autograder.results.gradebook import read_results
-    from autograder.runner.nbgrader_api import open_course
+    from autograder.gradebook.reader import read_results
+    from autograder.grading.nbgrader_api import open_course
+    from autograder.reports.feedback import write_feedback
 
     api = open_course(course)
     pages = write_feedback(read_results(api.coursedir.db_url, course.resolve(), lab), course.resolve(), lab)
@@ -156,9 +175,9 @@ def feedback(lab: LabName, course: CoursePath = Path(".")) -> None:
 @app.command()
 def report(lab: LabName, course: CoursePath = Path(".")) -> None:
     """Write a page with the marks of a class, and where points were lost."""
-    from autograder.results.gradebook import read_results
-    from autograder.results.report import write_report
-    from autograder.runner.nbgrader_api import open_course
+    from autograder.gradebook.reader import read_results
+    from autograder.grading.nbgrader_api import open_course
+    from autograder.reports.report import write_report
 
     api = open_course(course)
     path = course / "results" / f"{lab}.html"
@@ -169,9 +188,9 @@ def report(lab: LabName, course: CoursePath = Path(".")) -> None:
 @app.command()
 def export(course: CoursePath = Path(".")) -> None:
     """Write every mark of every lab to results/marks.csv."""
-    from autograder.build.course import read_course
-    from autograder.results.export import write_csv
-    from autograder.runner.nbgrader_api import open_course
+    from autograder.authoring.course import read_course
+    from autograder.grading.nbgrader_api import open_course
+    from autograder.reports.export import write_csv
 
     api = open_course(course)
     path = course / "results" / "marks.csv"
@@ -181,11 +200,11 @@ def export(course: CoursePath = Path(".")) -> None:
 
 @app.command()
 def new(lab: LabName, course: CoursePath = Path(".")) -> None:
-    """Start a lab: a lab.py and an answers.py that build and prove, to be replaced piece by piece."""
-    from autograder.build.new import new_lab
+    """Start a lab: a lesson and an exercise that build and prove, to be replaced piece by piece."""
+    from autograder.authoring.new import new_lab
 
     path = new_lab(course, lab)
-    out.print(f"wrote {path}/lab.py and answers.py, and listed {lab} in labs/course.toml. Next: gradlab prove {lab}")
+    out.print(f"wrote {path}/lab.py and exercises/, and listed {lab} in labs/course.toml. Next: gradlab prove {lab}")
 
 
 @app.command()

@@ -18,30 +18,44 @@ class Kind(StrEnum):
     """What a cell of a lab is for."""
 
     PROSE = "prose"
-    GIVEN = "given"  # read-only course code
+    GIVEN = "given"  # read-only course code, which exercises and checks may use
+    EXAMPLE = "example"  # read-only code that only shows something
     SCRATCH = "scratch"  # code that a student may change, worth nothing
     EXERCISE = "exercise"
     CHECK = "check"
     QUESTION = "question"  # answered in words, graded by hand
+    PREDICT = "predict"  # asked before a cell shows the answer, worth nothing
 
 
 class Cell(Model):
-    """One cell. `line` is the line of its header in lab.py; `source` is without the header."""
+    """One cell. `source` is without its header, which is line `line` of the file at `path`.
+
+    lines: for each line of source its number in that file. answer: what a prediction should be.
+    """
 
     kind: Kind
     id: str
     source: str
+    path: Path
     line: int
-    name: str = ""  # of the exercise or question
+    lines: tuple[int, ...]
+    name: str = ""  # of the exercise, question or prediction
     points: float = 0.0
+    answer: tuple[str, ...] = ()
+
+    def line_of(self, number: int) -> int:
+        """The line in the file of a line of the source, counted from 1."""
+        return self.lines[min(number, len(self.lines)) - 1] if self.lines else self.line
 
 
 class Check(Model):
     """One labelled test inside a check cell. `misconceptions` are the messages that its `explain` calls can give.
 
+    id: a short name for lists of checks. label: what holds where it passes, as a student reads it.
     observed: rests on what only the student's process can say.
     """
 
+    id: str
     label: str
     weight: float = 1.0
     guard: bool = False
@@ -52,8 +66,31 @@ class Check(Model):
     misconceptions: tuple[str, ...] = ()
 
 
+class Answer(Model):
+    """A right, wrong or lying solution of an exercise, kept with the lab.
+
+    liar: the plain computation without the demanded technique, with the probes redefined to claim it.
+
+    fails: ids of exactly the checks that fail. raises: the type name of the exception by which they may fail;
+    empty where an exception would prove nothing.
+    """
+
+    exercise: str
+    right: bool
+    label: str
+    source: str
+    path: Path
+    line: int
+    fails: tuple[str, ...] = ()
+    raises: str = ""
+    liar: bool = False
+
+
 class Exercise(Model):
-    """One thing that a student writes. `parameters` are those of the function or class that it defines."""
+    """One thing that a student writes. `parameters` are those of the function or class that it defines.
+
+    equivalent: mutants of the solution that no check can tell from it -> why.
+    """
 
     name: str
     cell_id: str
@@ -61,6 +98,8 @@ class Exercise(Model):
     points: float
     checks: tuple[Check, ...]
     parameters: tuple[str, ...] = ()
+    answers: tuple[Answer, ...] = ()
+    equivalent: dict[str, str] = {}
 
     @property
     def visible_points(self) -> float:
@@ -76,7 +115,7 @@ class Exercise(Model):
 
 
 class Lab(Model):
-    """One assignment. `name` is its folder in labs/ and its name in nbgrader."""
+    """One assignment. `name` is its folder in labs/, which is at `path`, and its name in nbgrader."""
 
     name: str
     title: str
@@ -98,26 +137,6 @@ class Lab(Model):
 
     def exercise(self, name: str) -> Exercise:
         return next(e for e in self.exercises if e.name == name)
-
-
-class Answer(Model):
-    """A right, wrong or lying solution of an exercise, kept with the lab.
-
-    liar: the plain computation without the demanded technique, with the probes redefined to claim it.
-
-    fails: labels of exactly the checks that fail. raises: the type name of the exception by which they may fail;
-    empty where an exception would prove nothing.
-    """
-
-    exercise: str
-    right: bool
-    label: str
-    source: str
-    path: Path
-    line: int
-    fails: tuple[str, ...] = ()
-    raises: str = ""
-    liar: bool = False
 
 
 class LabEntry(Model):

@@ -15,26 +15,28 @@ from autograder.course import Cell, Check, Kind, Lab, Model
 from autograder.errors import GradlabError
 
 KEY = "gradlab"
-NAMED = (Kind.EXERCISE, Kind.CHECK, Kind.QUESTION)
+NAMED = (Kind.EXERCISE, Kind.CHECK, Kind.QUESTION, Kind.PREDICT)
 SECRET = {"hint", "misconceptions"}  # of a check: they stand in its code, which a student may not have
 
 
 class Facts(Model):
-    """Of one cell. exercise: the name of the exercise or question that it belongs to. points: that it is worth.
+    """Of one cell. exercise: the name of the exercise, question or prediction that it belongs to.
 
-    checks: of a check cell, in their order, without hints and misconceptions.
+    points: that it is worth. checks: of a check cell, in their order, without hints and misconceptions. answer: the
+    right choices of a prediction, or its number.
     """
 
     kind: Kind
     exercise: str = ""
     points: float = 0.0
     checks: tuple[Check, ...] = ()
+    answer: tuple[str, ...] = ()
 
 
 def written(cell: Cell, lab: Lab) -> dict[str, Any]:
     """The metadata of a cell of the source notebook."""
     checks = lab.exercise(cell.name).checks if cell.kind is Kind.CHECK else ()
-    facts = Facts(kind=cell.kind, exercise=cell.name, points=cell.points, checks=checks)
+    facts = Facts(kind=cell.kind, exercise=cell.name, points=cell.points, checks=checks, answer=cell.answer)
     return facts.model_dump(mode="json", exclude_defaults=True, exclude={"checks": {"__all__": SECRET}})
 
 
@@ -42,6 +44,7 @@ def clear_hidden(metadata: dict[str, Any]) -> None:
     """Take out what the student's notebook does not hold."""
     if "checks" in metadata.get(KEY, {}):
         metadata[KEY]["checks"] = [check for check in metadata[KEY]["checks"] if not check.get("hidden")]
+    metadata.get(KEY, {}).pop("answer", None)
 
 
 def facts_of(cell: NotebookNode) -> Facts | None:
@@ -78,7 +81,7 @@ def name_of(cell: NotebookNode) -> str:
 
 
 def cell_name(kind: Kind, exercise: str) -> str:
-    """The name of a cell that belongs to an exercise or a question, in notebooks and in the gradebook."""
+    """The name of a cell that belongs to an exercise, a question or a prediction, in notebooks and in the gradebook."""
     return f"{kind}-{exercise}"
 
 

@@ -13,24 +13,24 @@ from nbgrader.converters import GenerateAssignment
 from nbgrader.preprocessors import NbGraderPreprocessor, SaveAutoGrades
 from traitlets import Float, Unicode
 
-from autograder.examiner.clock import Patience
+from autograder.examiner.clock import Timeouts
+from autograder.forkserver.client import ForkServer
+from autograder.gradebook.reader import read_result
+from autograder.gradebook.store import write_result
+from autograder.grading.one import grade_notebook
+from autograder.grading.task import settings_of
+from autograder.intake.files import settle
+from autograder.intake.read import Refused, read_submission
+from autograder.intake.repair import blank, notes_of, repair
 from autograder.metadata import clear_hidden, name_of
-from autograder.results.feedback import feedback_page
-from autograder.results.gradebook import read_result
-from autograder.results.store import write_result
-from autograder.runner.grading import grade_notebook
-from autograder.runner.task import settings_of
-from autograder.runner.warm import Warm
+from autograder.reports.feedback import feedback_page
 from autograder.sandbox import Limits
-from autograder.submission.files import settle
-from autograder.submission.read import Refused, read_submission
-from autograder.submission.repair import blank, notes_of, repair
 
-_open: dict[tuple[str, Limits, Path], Warm] = {}
+_open: dict[tuple[str, Limits, Path], ForkServer] = {}
 
 
 class SubmissionExporter(NotebookExporter):  # type: ignore[misc]
-    """Reads what a student handed in through the submission's door; everything after it sees a sound notebook."""
+    """Reads what a student handed in through the intake; everything after it sees a sound notebook."""
 
     def from_filename(self, filename: str, resources: Any = None, **kwargs: Any) -> Any:
         autograde: Any = self.parent
@@ -71,9 +71,9 @@ class Examine(NbGraderPreprocessor):  # type: ignore[misc]
     gpu_memory_gib = Float(Limits.gpu_memory / 2**30, help="The same on a GPU, for gradlab grade --device cuda.").tag(
         config=True
     )
-    cell_seconds = Float(Patience.cell, help="Time of one cell.").tag(config=True)
-    check_seconds = Float(Patience.check, help="Time of one check.").tag(config=True)
-    submission_seconds = Float(Patience.submission, help="Time of a whole submission.").tag(config=True)
+    cell_seconds = Float(Timeouts.cell, help="Time of one cell.").tag(config=True)
+    check_seconds = Float(Timeouts.check, help="Time of one check.").tag(config=True)
+    submission_seconds = Float(Timeouts.submission, help="Time of a whole submission.").tag(config=True)
 
     def preprocess(self, nb: NotebookNode, resources: Any) -> Any:
         course = Path(self.parent.parent.coursedir.root).resolve()
@@ -81,9 +81,11 @@ class Examine(NbGraderPreprocessor):  # type: ignore[misc]
         settings = settings_of(
             self.isolation, self.memory_gib, self.cell_seconds, self.check_seconds, self.submission_seconds
         )
-        warm = _warm(settings.isolation, settings.limits, course)
+        fork_server = _fork_server(settings.isolation, settings.limits, course)
         notes = notes_of(nb)
-        resources["gradlab"] = grade_notebook(nb, ids["assignment"], ids["student"], notes, warm, settings.patience)
+        resources["gradlab"] = grade_notebook(
+            nb, ids["assignment"], ids["student"], notes, fork_server, settings.timeouts
+        )
         return nb, resources
 
 
@@ -116,12 +118,12 @@ class FeedbackExporter(HTMLExporter):  # type: ignore[misc]
         return feedback_page(result, Path(filename)), {**resources, "output_extension": ".html"}
 
 
-def _warm(isolation: str, limits: Limits, course: Path) -> Warm:
-    """One warm process for all submissions of a course that this process grades, and another where it was lost."""
+def _fork_server(isolation: str, limits: Limits, course: Path) -> ForkServer:
+    """One fork server for all submissions of a course that this process grades, and another where it was lost."""
     key = isolation, limits, course
     if key not in _open or _open[key].lost:
         close_warm()
-        _open[key] = Warm(isolation, limits, [course])
+        _open[key] = ForkServer(isolation, limits, [course])
     return _open[key]
 
 

@@ -9,41 +9,21 @@ from __future__ import annotations
 from typing import Literal
 
 from autograder.course import Model
-
-
-class CheckOutcome(Model):
-    """One check as it went. The words are those of labkit's Outcome; hidden: the student never sees its code.
-
-    What is said here of a hidden check may quote its inputs, so it is the instructor's. Feedback leaves that out.
-    """
-
-    label: str
-    hidden: bool
-    weight: float
-    guard: bool = False
-    required: bool = False
-    observed: bool = False
-    hint: str = ""
-    passed: bool
-    seen: str = ""
-    expected: str = ""
-    misconception: str = ""
-    error: str = ""
-    blame: str = ""
-    notes: tuple[str, ...] = ()
+from labkit.outcome import Outcome
 
 
 class GradedCell(Model):
     """One check cell. id: nbgrader's grade_id. points: earned, of worth.
 
-    key: a digest of all that these outcomes depend on; empty where nobody asked for it.
+    key: a digest of all that these outcomes depend on; empty where nobody asked for it. What is said of a hidden
+    check may quote its inputs, so it is the instructor's: reports/student_view.py leaves that out.
     """
 
     id: str
     key: str = ""
     points: float
     worth: float
-    checks: tuple[CheckOutcome, ...]
+    checks: tuple[Outcome, ...]
 
 
 class Versions(Model):
@@ -58,11 +38,11 @@ class Versions(Model):
 class Result(Model):
     """What one submission earned, and why.
 
-    isolation: the layers that were between the submission and the grader. notes: what the door repaired and what limits
-    were hit, in words for the student and the instructor. changed: names of the course's that the submission had bound
-    anew or patched when its checks began, as far as a look found: something to ask about, no verdict. key: a digest of
-    all that this document depends on, by which a submission that has been graded is known; empty where nobody asked
-    for it.
+    isolation: the layers that were between the submission and the grader. notes: what the intake repaired and what
+    limits were hit, in words for the student and the instructor. changed: names of the course's that the submission
+    had bound anew or patched when its checks began, as far as a look found: something to ask about, no verdict. key: a
+    digest of all that this document depends on, by which a submission that has been graded is known; empty where
+    nobody asked for it.
     """
 
     format: Literal["gradlab result 1"] = "gradlab result 1"

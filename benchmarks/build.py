@@ -44,8 +44,7 @@ def _course_of_copies(course: Path) -> list[str]:
     names = [f"{n:02}_{originals[n % len(originals)].name}" for n in range(LABS)]
     manifest = ['title = "copies"']
     for n, name in enumerate(names):
-        (course / "labs" / name).mkdir(parents=True)
-        shutil.copy(originals[n % len(originals)] / "lab.py", course / "labs" / name)
+        shutil.copytree(originals[n % len(originals)], course / "labs" / name)
         manifest += ["[[labs]]", f'name = "{name}"', f'title = "{name}"', "minutes = 60"]
     (course / "labs" / "course.toml").write_text("\n".join(manifest) + "\n")
     shutil.copy(ROOT / "nbgrader_config.py", course)
@@ -53,7 +52,7 @@ def _course_of_copies(course: Path) -> list[str]:
 
 
 def _inside(course: Path) -> float:
-    from autograder.build.course import build, generated_files, read_course, read_labs
+    from autograder.authoring.course import build, generated_files, read_course, read_labs
 
     next(iter(generated_files(next(read_labs(read_course(course))), course)))  # first-use imports
     for kind in ("source", "release", "solutions"):

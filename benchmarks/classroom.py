@@ -9,10 +9,9 @@ import sys
 from collections.abc import Iterator
 from pathlib import Path
 
-from autograder.build.course import build, read_course, read_labs
+from autograder.authoring.course import build, read_course, read_labs
 from autograder.course import Lab
 from autograder.demo.students import filled, reference
-from autograder.prove.answers import read_answers
 
 ROOT = Path(__file__).parent.parent
 LIGHT = "light_lab"
@@ -50,10 +49,8 @@ def members(lab: Lab, count: int, different: int = 0) -> Iterator[tuple[str, byt
     different: after so many notebooks they come again, from the first one; 0 is never.
     """
     right = reference(lab)
-    answers, _ = read_answers(lab)
     sources = {
-        e.name: [right[e.name], *(a.source for a in answers if a.exercise == e.name and not a.generated)]
-        for e in lab.exercises
+        e.name: [right[e.name], *(answer.source for answer in e.answers if not answer.liar)] for e in lab.exercises
     }
     for member in range(count):
         number = member % (different or count)

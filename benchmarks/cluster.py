@@ -18,14 +18,13 @@ from threading import Event
 import nbformat
 import torch
 
-from autograder.build.course import read_course, read_labs
-from autograder.build.notebooks import source_notebook
+from autograder.authoring.course import read_course, read_labs
+from autograder.authoring.notebooks import source_notebook
 from autograder.course import Lab
 from autograder.demo.students import make_class
-from autograder.prove.answers import read_answers
-from autograder.runner.cluster import grade_on_cluster
-from autograder.runner.grading import Graded
-from autograder.runner.task import Settings, Task
+from autograder.grading.cluster import grade_on_cluster
+from autograder.grading.one import Graded
+from autograder.grading.task import Settings, Task
 
 ROOT = Path(__file__).parent.parent
 SUBMISSIONS = 40
@@ -56,8 +55,7 @@ def run(submissions: int = SUBMISSIONS, runs: int = RUNS) -> str:
 
 def _tasks(lab: Lab, count: int) -> list[Task]:
     """Answers of every kind over and over. The damaged and the blank ones compute nothing, and stay out."""
-    answers, _ = read_answers(lab)
-    files = [m.file for m in make_class(lab, answers) if m.student.startswith(("all_right", "right_in", "wrong"))]
+    files = [m.file for m in make_class(lab) if m.student.startswith(("all_right", "right_in", "wrong"))]
     course = nbformat.writes(source_notebook(lab)).encode()
     tasks = []
     for number in range(count):

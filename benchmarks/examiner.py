@@ -1,4 +1,4 @@
-"""What the examiner and the sandbox cost: CPU beyond running the same cells and checks in one warm process."""
+"""What the examiner and the sandbox cost: CPU beyond running the same cells and checks in one fork server."""
 
 from __future__ import annotations
 
@@ -12,13 +12,13 @@ from statistics import median
 import nbformat
 import torch
 
-from autograder.build.course import read_course, read_labs
-from autograder.build.notebooks import source_notebook
-from autograder.examiner.submission import Step, examine
-from autograder.runner.compiled import compiled_for
-from autograder.runner.grading import steps_of
-from autograder.runner.warm import Warm
-from autograder.runner.warm_main import make_forks_cheap
+from autograder.authoring.course import read_course, read_labs
+from autograder.authoring.notebooks import source_notebook
+from autograder.examiner.examine import Step, examine
+from autograder.forkserver.client import ForkServer
+from autograder.forkserver.server import make_forks_cheap
+from autograder.grading.compile_cache import compiled_for
+from autograder.grading.one import steps_of
 from benchmarks.floor import new_floor
 from labkit.outcome import earned
 
@@ -40,10 +40,13 @@ def run() -> str:
             notebook = source_notebook(lab)
             steps = steps_of(notebook)
             checks = sum(step.kind == "check" for step in steps)
-            warm = Warm(compiled=compiled_for(nbformat.writes(notebook).encode()))
-            layers = frozenset(warm.layers)
-            turns = [(_examined([], warm), floor.run(steps).cpu, _examined(steps, warm)) for _ in range(RUNS + 1)]
-            warm.close()
+            fork_server = ForkServer(compiled=compiled_for(nbformat.writes(notebook).encode()))
+            layers = frozenset(fork_server.layers)
+            turns = [
+                (_examined([], fork_server), floor.run(steps).cpu, _examined(steps, fork_server))
+                for _ in range(RUNS + 1)
+            ]
+            fork_server.close()
             counted = [[1e3 * seconds for seconds in turn] for turn in turns[1:]]  # the first one warms up
             empty, alone, whole = (median(turn) for turn in zip(*counted, strict=True))
             beyond = median(together - floor_only for _, floor_only, together in counted)
@@ -56,17 +59,17 @@ def run() -> str:
         f"Milliseconds of CPU of all processes together, medians of {RUNS} turns with the worked solutions. Layers: "
         f"{', '.join(sorted(layers))}. Python {platform.python_version()}, torch {torch.__version__}, {os.cpu_count()} "
         "cores.\n\n"
-        "| lab | check cells | the floor: the same cells in a fork of one warm process | examined, in the sandbox "
+        "| lab | check cells | the floor: the same cells in a fork of one fork server | examined, in the sandbox "
         "| beyond the floor | of which: a submission without a cell | and each check cell |\n"
         "|---|---|---|---|---|---|---|\n" + "\n".join(rows) + "\n"
     )
 
 
-def _examined(steps: Sequence[Step], warm: Warm) -> float:
-    """Seconds of CPU of the examiner, the warm process and the student process."""
-    before = _own(resource.RUSAGE_SELF) + _of_warm(warm)
-    seen = examine(steps, warm.student)
-    took = _own(resource.RUSAGE_SELF) + _of_warm(warm) - before
+def _examined(steps: Sequence[Step], fork_server: ForkServer) -> float:
+    """Seconds of CPU of the examiner, the fork server and the student process."""
+    before = _own(resource.RUSAGE_SELF) + _of_warm(fork_server)
+    seen = examine(steps, fork_server.student)
+    took = _own(resource.RUSAGE_SELF) + _of_warm(fork_server) - before
     if not all(earned(came.outcomes, 1) == 1 for step, came in seen.items() if step.startswith("check-")):
         raise SystemExit("a worked solution lost a point: nothing can be compared")
     return took
@@ -77,7 +80,7 @@ def _own(who: int) -> float:
     return used.ru_utime + used.ru_stime
 
 
-def _of_warm(warm: Warm) -> float:
-    """Of the warm process and of all that it has waited for."""
-    fields = Path(f"/proc/{warm.started.process.pid}/stat").read_text().rpartition(")")[2].split()
+def _of_warm(fork_server: ForkServer) -> float:
+    """Of the fork server and of all that it has waited for."""
+    fields = Path(f"/proc/{fork_server.started.process.pid}/stat").read_text().rpartition(")")[2].split()
     return sum(map(int, fields[11:15])) / TICK

@@ -1,4 +1,4 @@
-"""The floor: every cell of a submission, checks included, in a fork of one warm process, its pictures rendered."""
+"""The floor: every cell of a submission, checks included, in a fork of one fork server, its pictures rendered."""
 
 from __future__ import annotations
 
@@ -11,8 +11,8 @@ from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 
-from autograder.examiner.submission import Step
-from autograder.runner.started import ONE_THREAD
+from autograder.examiner.examine import Step
+from autograder.forkserver.starting import ONE_THREAD
 from benchmarks.classroom import ROOT
 
 

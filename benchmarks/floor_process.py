@@ -1,8 +1,8 @@
-"""The warm process of the floor: runs every cell of a submission, checks included, in a fork of itself.
+"""The fork server of the floor: runs every cell of a submission, checks included, in a fork of itself.
 
 Run as `python -m benchmarks.floor_process`: for each line of its standard input, which is a submission's cells as JSON,
 [[id, kind, source], ...], it writes a line: {"wall": seconds, "cpu": seconds, "points": {check cell: points}}. It holds
-what a warm process of the grader holds, and nothing of the grader.
+what a fork server of the grader holds, and nothing of the grader.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ from typing import Any
 
 import torch
 
-from autograder.runner.warm_main import FIRST_USED, make_forks_cheap
+from autograder.forkserver.server import FIRST_USED, make_forks_cheap
 from autograder.student.figures import draw_once
 from autograder.student.kernel import Kernel
 

@@ -13,7 +13,7 @@ from pathlib import Path
 
 import nbformat
 
-from autograder.build.notebooks import source_notebook
+from autograder.authoring.notebooks import source_notebook
 from autograder.course import Lab
 from benchmarks.measure import Cost, cost_of
 

@@ -7,13 +7,13 @@ from pathlib import Path
 
 import nbformat
 
-from autograder.runner.compiled import compiled_for
-from autograder.runner.grading import grade_task, steps_of
-from autograder.runner.task import Task, settings_of
-from autograder.runner.warm import Warm
+from autograder.forkserver.client import ForkServer
+from autograder.grading.compile_cache import compiled_for
+from autograder.grading.one import grade_task, steps_of
+from autograder.grading.task import Task, settings_of
+from autograder.intake.read import read_file, read_notebook
+from autograder.intake.repair import repair
 from autograder.sandbox import available, strongest_level
-from autograder.submission.read import read_file, read_notebook
-from autograder.submission.repair import repair
 from benchmarks.floor import Run, new_floor
 from benchmarks.measure import Cost, cost_of, descendants, memory
 
@@ -50,18 +50,18 @@ def student_memory(course: Path, lab: str, student: str) -> int:
     path = course / "submitted" / student / lab / f"{lab}.ipynb"
     source = (course / "source" / lab / path.name).read_bytes()
     settings = settings_of(strongest_level(available()))
-    warm = Warm(settings.isolation, settings.limits, [course], compiled=compiled_for(source))
+    fork_server = ForkServer(settings.isolation, settings.limits, [course], compiled=compiled_for(source))
     seen = [0]
-    ask = warm._ask
+    ask = fork_server._ask
 
     def look_first(order: list[int]) -> object:
         own = descendants(order[1])
         seen.append(sum(memory(each, "Private_Clean", "Private_Dirty") for each in own))
         return ask(order)
 
-    warm._ask = look_first  # type: ignore[method-assign]
+    fork_server._ask = look_first  # type: ignore[method-assign]
     try:
-        grade_task(Task(lab, student, path.read_bytes(), "", (), "", source, settings), warm)
+        grade_task(Task(lab, student, path.read_bytes(), "", (), "", source, settings), fork_server)
     finally:
-        warm.close()
+        fork_server.close()
     return max(seen)

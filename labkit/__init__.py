@@ -28,6 +28,7 @@ from labkit.pictures import (
     try_writes,
 )
 from labkit.seen import Seen
+from labkit.unchanged import unchanged
 
 __all__ = [
     "Seen",
@@ -57,4 +58,5 @@ __all__ = [
     "show_traffic",
     "show_versions",
     "try_writes",
+    "unchanged",
 ]

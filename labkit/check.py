@@ -1,4 +1,4 @@
-"""`with check("label"):` runs one test, and never lets it stop the tests after it.
+"""`with check("id", "label"):` runs one test, and never lets it stop the tests after it.
 
 Whatever a check raises becomes its outcome: the cell goes on, and its last line, `check.score(...)`, shows every
 outcome at once. Warnings and stderr of the code under test become notes, so that a right answer that warns stays right.
@@ -30,15 +30,15 @@ class Recording(NamedTuple):
 
 
 MAX_NOTES = 20
-# Outcomes by label, for each cell that is running: a second run of a cell replaces the outcomes of the first.
+# Outcomes by id, for each cell that is running: a second run of a cell replaces the outcomes of the first.
 _by_cell: dict[str, dict[str, Outcome]] = {}
 _recordings: list[Recording] = []
 
 
-class check:  # noqa: N801 - reads as a statement in a lab: with check("..."):
+class check:  # noqa: N801 - reads as a statement in a lab: with check("...", "..."):
     """One labelled test.
 
-    label: what holds where the test passes, as the student reads it.
+    id: a short name for it. label: what holds where the test passes, as the student reads it; the id where left out.
     hint: a question that leads on, shown where the test fails.
     weight: its part of the cell's points, relative to the other checks of the cell.
     guard: pays only where the exercise's other checks do not all fail.
@@ -49,7 +49,8 @@ class check:  # noqa: N801 - reads as a statement in a lab: with check("..."):
 
     def __init__(
         self,
-        label: str,
+        id: str,
+        label: str = "",
         *,
         hint: str = "",
         weight: float = 1.0,
@@ -58,10 +59,10 @@ class check:  # noqa: N801 - reads as a statement in a lab: with check("..."):
         observed: bool = False,
     ) -> None:
         if weight <= 0:
-            raise ValueError(f"check {label!r}: weight must be above 0, got {weight}")
+            raise ValueError(f"check {id!r}: weight must be above 0, got {weight}")
         if observed and (guard or required):
-            raise ValueError(f"check {label!r}: an observed check can be neither a guard nor required")
-        self.outcome = Outcome(label, float(weight), guard, required, hint, observed=observed)
+            raise ValueError(f"check {id!r}: an observed check can be neither a guard nor required")
+        self.outcome = Outcome(id, label, float(weight), guard, required, hint, observed=observed)
         self._cell = _caller(sys._getframe(1))
         self._stack = contextlib.ExitStack()
 
@@ -137,7 +138,7 @@ def _keep(outcome: Outcome, cell: str) -> None:
     if _recordings:
         _recordings[-1].outcomes.append(outcome)
         return
-    _by_cell.setdefault(cell, {})[outcome.label] = outcome
+    _by_cell.setdefault(cell, {})[outcome.id] = outcome
     if not _in_a_shell():
         print(f"{'pass' if outcome.passed else 'FAIL'}  {outcome.label}", *filter(None, [outcome.seen]), sep="\n      ")
 

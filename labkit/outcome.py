@@ -11,12 +11,13 @@ from typing import Any
 class Outcome:
     """The verdict of one check.
 
-    `seen` and `error` speak of the student's own result. `expected` is shown only beside a check that the student can
-    read. `blame` says whose exception it was: "student", "check" (an error of the test itself), "process" (the student
-    process was gone) or "".
+    `id` and `label` are the check's. `seen` and `error` speak of the student's own result. `expected` is shown only
+    beside a check that the student can read. `blame` says whose exception it was: "student", "check" (an error of the
+    test itself), "process" (the student process was gone) or "". `hidden`: the student never sees the check's code.
     """
 
-    label: str
+    id: str
+    label: str = ""
     weight: float = 1.0
     guard: bool = False
     required: bool = False
@@ -29,6 +30,10 @@ class Outcome:
     blame: str = ""
     notes: list[str] = field(default_factory=list)
     observed: bool = False
+    hidden: bool = False
+
+    def __post_init__(self) -> None:
+        self.label = self.label or self.id
 
     def as_dict(self) -> dict[str, Any]:
         return vars(self) | {"notes": list(self.notes)}

@@ -9,8 +9,8 @@ from pathlib import Path
 import pytest
 from hypothesis import settings
 
-from autograder.build.course import build, read_course, read_labs
-from autograder.build.new import new_lab
+from autograder.authoring.course import build, read_course, read_labs
+from autograder.authoring.new import new_lab
 from autograder.course import Course, Lab
 
 ROOT = Path(__file__).parent.parent

@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 from nbgrader.api import Gradebook
 
-from autograder.build.course import read_course, read_labs
+from autograder.authoring.course import read_course, read_labs
 from autograder.demo.students import filled, reference
 from autograder.sandbox.doctor import LEVELS
 from autograder.sandbox.plan import Layer
@@ -42,10 +42,10 @@ def test_build_check_names_the_stale_file_and_the_fix(small_course: Path) -> Non
 
 
 def test_a_mistake_in_a_lab_is_printed_with_file_and_line(small_course: Path) -> None:
-    lab = small_course / "labs" / "01_squares" / "lab.py"
-    lab.write_text(lab.read_text().replace("    ### END SOLUTION\n", ""))
+    exercise = small_course / "labs" / "01_squares" / "exercises" / "sum_of_squares.py"
+    exercise.write_text(exercise.read_text().replace("    ### END SOLUTION\n", ""))
     output = gradlab("build", status=1, cwd=small_course)
-    assert "labs/01_squares/lab.py:" in output
+    assert "labs/01_squares/exercises/sum_of_squares.py:" in output
     assert "fix: add '### END SOLUTION'" in output
 
 
@@ -65,10 +65,10 @@ def test_a_folder_without_a_course_an_unknown_lab_and_no_submission_are_named(
 
 def test_prove_fails_where_a_check_is_not_proved(small_course: Path) -> None:
     assert "0 problems" in gradlab("prove", cwd=small_course)
-    answers = small_course / "labs" / "01_squares" / "answers.py"
-    answers.write_text(answers.read_text().replace("return x.pow(2).sum()", "return x.pow(3).sum()"))
+    exercise = small_course / "labs" / "01_squares" / "exercises" / "sum_of_squares.py"
+    exercise.write_text(exercise.read_text().replace("return x.pow(2).sum()", "return x.pow(3).sum()"))
     output = gradlab("prove", status=1, cwd=small_course)
-    assert "answers.py:" in output
+    assert "sum_of_squares.py:" in output
     assert "1 problem" in output
 
 

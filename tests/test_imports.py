@@ -1,4 +1,4 @@
-"""The rooms and who may enter which: imports run downwards, and labkit stands alone."""
+"""The packages and who may enter which: imports run downwards, and labkit stands alone."""
 
 from __future__ import annotations
 
@@ -12,20 +12,23 @@ LEVELS = {
     "cli": 8,
     "demo": 7,
     "plugin": 6,
-    "runner": 5,
-    "prove": 4,
-    "results": 4,
-    "build": 3,
-    "submission": 3,
+    "grading": 5,
+    "proving": 4,
+    "reports": 4,
+    "forkserver": 4,
+    "gradebook": 3,
+    "authoring": 3,
+    "intake": 3,
     "examiner": 3,
     "sandbox": 3,
     "student": 2,
-    "wire": 1,
-    "course": 0,
-    "errors": 0,
-    "progress": 0,
+    "rpc": 1,
     "metadata": 1,
     "result": 1,
+    "course": 0,
+    "digest": 0,
+    "errors": 0,
+    "progress": 0,
 }
 
 
@@ -39,7 +42,7 @@ def imported(path: Path) -> set[str]:
     return names
 
 
-def room(module: str) -> str:
+def package_of(module: str) -> str:
     return module.split(".")[1] if "." in module else ""
 
 
@@ -53,7 +56,7 @@ def test_imports_run_downwards() -> None:
         own = path.relative_to(ROOT / "autograder").parts[0].removesuffix(".py")
         for name in imported(path):
             if name.startswith("autograder.") and own != "__init__":
-                other = room(name)
+                other = package_of(name)
                 assert other == own or LEVELS[other] < LEVELS[own], f"{path} imports {name}"
 
 

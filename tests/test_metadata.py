@@ -5,11 +5,11 @@ from __future__ import annotations
 import nbformat
 import pytest
 
-from autograder.build.notebooks import release_notebook, solution_notebook, source_notebook
+from autograder.authoring.notebooks import release_notebook, solution_notebook, source_notebook
 from autograder.course import Check, Kind, Lab
 from autograder.errors import GradlabError
+from autograder.intake.repair import repair
 from autograder.metadata import Facts, cell_name, exercises_of, facts_of, kind_of, name_of, parts_of
-from autograder.submission.repair import repair
 
 
 def told(check: Check) -> Check:
@@ -21,7 +21,9 @@ def test_the_source_notebook_says_of_each_cell_what_it_is_for(labs: list[Lab]) -
     for lab in labs:
         for cell, node in zip(lab.cells, source_notebook(lab).cells, strict=True):
             checks = tuple(map(told, lab.exercise(cell.name).checks)) if cell.kind is Kind.CHECK else ()
-            assert facts_of(node) == Facts(kind=cell.kind, exercise=cell.name, points=cell.points, checks=checks)
+            assert facts_of(node) == Facts(
+                kind=cell.kind, exercise=cell.name, points=cell.points, checks=checks, answer=cell.answer
+            )
 
 
 def test_the_release_says_nothing_of_hidden_checks_and_no_hint(labs: list[Lab]) -> None:

@@ -10,11 +10,11 @@ from typing import Any
 import pytest
 from nbconvert.exporters import HTMLExporter
 
-from autograder.build.course import read_course, read_labs
+from autograder.authoring.course import read_course, read_labs
 from autograder.demo.students import filled
-from autograder.results.store import load_result
-from autograder.runner.grade import grade_lab
-from autograder.runner.nbgrader_api import open_course
+from autograder.gradebook.store import load_result
+from autograder.grading.many import grade_lab
+from autograder.grading.nbgrader_api import open_course
 
 LAB = "01_squares"
 SCRIPT = """

@@ -9,19 +9,18 @@ from pathlib import Path
 from rich.console import Console
 from rich.table import Table
 
-from autograder.build.course import build, read_course, read_labs
+from autograder.authoring.course import build, read_course, read_labs
 from autograder.course import Lab
 from autograder.demo.students import Submission, make_class
 from autograder.errors import GradlabError
+from autograder.gradebook.reader import read_results
+from autograder.gradebook.schema import SubmissionResult
+from autograder.grading.many import grade_lab
+from autograder.grading.nbgrader_api import open_course
 from autograder.progress import progress
-from autograder.prove.answers import read_answers
-from autograder.prove.lab import prove_lab
-from autograder.results.feedback import write_feedback
-from autograder.results.gradebook import read_results
-from autograder.results.report import write_report
-from autograder.results.schema import SubmissionResult
-from autograder.runner.grade import grade_lab
-from autograder.runner.nbgrader_api import open_course
+from autograder.proving.lab import prove_lab
+from autograder.reports.feedback import write_feedback
+from autograder.reports.report import write_report
 from autograder.sandbox import available, strongest_level
 
 PROVED = 2  # labs that the demo proves
@@ -36,8 +35,7 @@ def run_demo(course: Path, folder: Path, out: Console) -> None:
     for lab in labs[:PROVED]:
         _prove(lab, out)
     lab = labs[0]
-    answers, _ = read_answers(lab)
-    members = list(make_class(lab, answers))
+    members = list(make_class(lab))
     for member in members:
         place = folder / "submitted" / member.student / lab.name
         place.mkdir(parents=True)
@@ -51,7 +49,7 @@ def run_demo(course: Path, folder: Path, out: Console) -> None:
     out.print("\nNext: make lab opens the released labs in JupyterLab as a student sees them;")
     out.print("      . .venv/bin/activate puts gradlab and nbgrader on your path, and then")
     out.print(f"      gradlab grade {lab.name} --course {folder} grades this class again;")
-    out.print("      README.md says how to release a lab to a class of your own.")
+    out.print("      docs/instructors.md says how to release a lab to a class of your own.")
 
 
 def _fresh_course(course: Path, folder: Path) -> list[Lab]:

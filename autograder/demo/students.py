@@ -10,11 +10,11 @@ from dataclasses import dataclass
 import nbformat
 from nbformat import NotebookNode
 
-from autograder.build.notebooks import release_notebook
-from autograder.build.regions import without_markers
+from autograder.authoring.notebooks import release_notebook
+from autograder.authoring.regions import without_markers
 from autograder.course import Answer, Kind, Lab
 from autograder.metadata import exercise_of, kind_of
-from autograder.prove.trial import notebook_points
+from autograder.proving.trial import notebook_points
 
 PATCHES = """
 import builtins, torch, labkit
@@ -39,15 +39,15 @@ class Submission:
     points: float
 
 
-def make_class(lab: Lab, answers: Sequence[Answer]) -> Iterator[Submission]:
+def make_class(lab: Lab) -> Iterator[Submission]:
     """Right, partly right, wrong, blank, damaged and hostile submissions. Points are without those given by hand."""
     right = reference(lab)
     auto = sum(e.points for e in lab.exercises)
     yield _submission("all_right", filled(lab, right), auto)
     yield _submission("all_right_and_warns", filled(lab, _warning(lab, right)), auto)
-    for number, chosen in enumerate(_rounds(lab, answers, right=True), start=1):
+    for number, chosen in enumerate(_rounds(lab, right=True), start=1):
         yield _answered(f"right_in_another_form_{number}", lab, right, chosen)
-    for number, chosen in enumerate(_rounds(lab, answers, right=False), start=1):
+    for number, chosen in enumerate(_rounds(lab, right=False), start=1):
         yield _answered(f"wrong_{number}", lab, right, chosen)
     first = {e.name for e in lab.exercises[: len(lab.exercises) // 2]}
     half = sum(e.points for e in lab.exercises if e.name in first)
@@ -79,9 +79,9 @@ def reference(lab: Lab) -> dict[str, str]:
     return {e.name: without_markers(lab.cell(e.cell_id).source) for e in lab.exercises}
 
 
-def _rounds(lab: Lab, answers: Sequence[Answer], right: bool) -> Iterator[list[Answer]]:
+def _rounds(lab: Lab, right: bool) -> Iterator[list[Answer]]:
     """Lists of answers, at most one an exercise, that together hold every right, or every wrong, answer."""
-    columns = [[a for a in answers if a.exercise == e.name and a.right == right and not a.liar] for e in lab.exercises]
+    columns = [[a for a in e.answers if a.right == right and not a.liar] for e in lab.exercises]
     for number in range(max(len(column) for column in columns)):
         yield [column[number] for column in columns if number < len(column)]
 

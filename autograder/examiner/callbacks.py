@@ -14,15 +14,15 @@ import torch
 from torch import Tensor
 from torch.autograd.graph import get_gradient_edge
 
-from autograder.examiner.link import Stopped, expect, number, numbers
+from autograder.examiner.connection import Stopped, expect, number, numbers
+from autograder.rpc.exchange import Exchange
+from autograder.rpc.frames import CALLBACK, Plain, ProtocolError
+from autograder.rpc.global_state import apply_flags, inference, read_flags, torch_state
+from autograder.rpc.raised import pack_exception
+from autograder.rpc.tensors import as_leaf, differentiable, from_packed
+from autograder.rpc.told import as_sent
 from autograder.student import operations
 from autograder.student.graph import Node, Pass, vector_jacobian_product
-from autograder.wire.ambient import apply_flags, inference, read_flags, torch_state
-from autograder.wire.exchange import Exchange
-from autograder.wire.frames import CALLBACK, Plain, WireError
-from autograder.wire.raised import pack_exception
-from autograder.wire.tensors import as_leaf, differentiable, from_packed
-from autograder.wire.told import as_sent
 from labkit.probes import ProbeError
 from labkit.seen import Seen
 
@@ -61,20 +61,20 @@ class Callbacks:
         return self._objects[number(place, len(self._objects))]
 
     def forget(self, nodes: Plain) -> None:
-        """The student's process cannot come back to these uses. Raises WireError."""
+        """The student's process cannot come back to these uses. Raises ProtocolError."""
         for node in numbers(nodes, 2**62):
             self._nodes.pop(node, None)
             self._bytes.pop(node, None)
 
     def serve(self, request: Plain) -> Plain:
-        """The reply to a use. Raises WireError where it is none, and Stopped."""
+        """The reply to a use. Raises ProtocolError where it is none, and Stopped."""
         self._uses += 1
         if self._uses > MAX_USES:
             raise Stopped(f"a function of this check was called more than {MAX_USES} times")
         if self.serving:
-            raise WireError("a use within a use")
+            raise ProtocolError("a use within a use")
         if not isinstance(request, list) or len(request) < 4:
-            raise WireError("malformed use")
+            raise ProtocolError("malformed use")
         kind, *rest, flags, state, dropped = request
         self.forget(dropped)
         mine, my_state, self.serving = read_flags(), torch.get_rng_state(), True
@@ -84,10 +84,10 @@ class Callbacks:
                 torch.set_rng_state(from_packed(state))
                 serve: Any = {"use": self._use, "vjp": self._product}[kind]
                 return [*serve(*rest), torch_state()]
-        except (WireError, Stopped, ProbeError):
+        except (ProtocolError, Stopped, ProbeError):
             raise
         except Exception as error:
-            raise WireError(f"malformed use: {type(error).__name__}") from None
+            raise ProtocolError(f"malformed use: {type(error).__name__}") from None
         finally:
             torch.clear_autocast_cache()  # else a cast of a weight outlives a change of it
             apply_flags(mine)
@@ -159,7 +159,7 @@ class Callbacks:
         """The check's own object, handed back."""
         tag, place = expect(packed, 2)
         if tag != CALLBACK:
-            raise WireError("an object of the student's in a use")
+            raise ProtocolError("an object of the student's in a use")
         return self.object(place)
 
 

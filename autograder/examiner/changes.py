@@ -8,11 +8,11 @@ from typing import Any
 import torch
 from torch import Tensor
 
-from autograder.wire.exchange import refuse_colliding
-from autograder.wire.frames import WireError
-from autograder.wire.names import name_of
-from autograder.wire.pure import HOOKS
-from autograder.wire.tensors import acyclic, from_packed, raise_version, version
+from autograder.rpc.exchange import refuse_colliding
+from autograder.rpc.frames import ProtocolError
+from autograder.rpc.names import name_of
+from autograder.rpc.pure import HOOKS
+from autograder.rpc.tensors import acyclic, from_packed, raise_version, version
 
 
 def versions(objects: list[Any]) -> list[int]:
@@ -26,14 +26,14 @@ class Changes:
         if differences is None:
             differences = [None] * len(objects)
         if not isinstance(differences, list) or len(differences) != len(objects):
-            raise WireError("malformed changes")
+            raise ProtocolError("malformed changes")
         self._changes = [
             (value, d, earlier)
             for value, d, earlier in zip(objects, differences, versions, strict=True)
             if d is not None
         ]
         if any(isinstance(value, Tensor) and not isinstance(d, dict) for value, d, _ in self._changes):
-            raise WireError("malformed changes of a tensor")
+            raise ProtocolError("malformed changes of a tensor")
 
     def before_connecting(self) -> None:
         """What must be so before the results become part of the graph: who requires gradients, and where data is."""
@@ -71,7 +71,7 @@ def _apply_rest(t: Tensor, change: dict[str, Any], before: int) -> list[Callable
         for hook in change.get(key, ()) if t.requires_grad else ():
             name = name_of(hook)
             if not callable(hook) or (name is not None and name not in HOOKS):
-                raise WireError("a hook that is none")
+                raise ProtocolError("a hook that is none")
             register(hook)
     leaked = change.get("leaked")
     if isinstance(leaked, Tensor) and leaked.shape == t.shape and t.requires_grad and not t.is_leaf:
@@ -95,4 +95,4 @@ def _replace_content(value: Any, content: Any) -> None:
     elif isinstance(value, torch.Generator):
         value.set_state(from_packed(content))
     else:
-        raise WireError("a change that does not fit its object")
+        raise ProtocolError("a change that does not fit its object")

@@ -6,13 +6,13 @@ import time
 from dataclasses import dataclass
 from typing import NamedTuple
 
-from autograder.examiner.link import Stopped
+from autograder.examiner.connection import Stopped
 
 FOR_CELLS = 2 / 3  # of a submission's time: what cells use up must not be missing to check the exercises before them
 
 
 @dataclass(frozen=True)
-class Patience:
+class Timeouts:
     """Seconds that a cell and a check may take on an idle machine (effort.py), and all of a submission by the clock."""
 
     cell: float = 60.0
@@ -31,24 +31,24 @@ class Limit(NamedTuple):
 class Clock:
     """What is left of a submission's time. Raises Stopped where that is nothing."""
 
-    def __init__(self, patience: Patience) -> None:
-        self.patience = patience
-        self._end = time.monotonic() + patience.submission * FOR_CELLS
-        self._whole = f"the time limit of {patience.submission * FOR_CELLS:g} s for all cells was reached"
+    def __init__(self, timeouts: Timeouts) -> None:
+        self.timeouts = timeouts
+        self._end = time.monotonic() + timeouts.submission * FOR_CELLS
+        self._whole = f"the time limit of {timeouts.submission * FOR_CELLS:g} s for all cells was reached"
 
     def begin_checks(self) -> None:
         """All cells have run, or have had their time."""
-        self._end += self.patience.submission * (1 - FOR_CELLS)
-        self._whole = f"the time limit of {self.patience.submission:g} s for a submission was reached"
+        self._end += self.timeouts.submission * (1 - FOR_CELLS)
+        self._whole = f"the time limit of {self.timeouts.submission:g} s for a submission was reached"
 
     def cell(self) -> Limit:
-        left, seconds = self.left(), self.patience.cell
+        left, seconds = self.left(), self.timeouts.cell
         if left < seconds:
             return Limit(left, self._whole, left)
         return Limit(seconds, f"the time limit of {seconds:g} s for a cell was reached", left)
 
     def check(self) -> float:
-        return min(self.patience.check, self.left())
+        return min(self.timeouts.check, self.left())
 
     def has_time(self) -> bool:
         return self._end > time.monotonic()

@@ -13,7 +13,7 @@ import time
 from collections.abc import Callable
 from typing import NamedTuple
 
-from autograder.wire.frames import WireTimeout
+from autograder.rpc.frames import ProtocolTimeout
 
 LOOK_SECONDS = 1.0  # between two looks, each of which reads /proc
 WALL = 3.0  # times the seconds, by the clock
@@ -43,12 +43,12 @@ class Effort:
         self._at_first: dict[int, Used] | None = None
 
     def wait(self, channel: socket.socket) -> None:
-        """Wait until there is something to read. Raises WireTimeout where that takes too long."""
+        """Wait until there is something to read. Raises ProtocolTimeout where that takes too long."""
         left = self._left()
         while not _readable(channel, min(LOOK_SECONDS, max(left, 0.001))):
             left = self._left()
             if left <= 0:
-                raise WireTimeout("no answer in time")
+                raise ProtocolTimeout("no answer in time")
 
     def wall(self) -> float:
         """Seconds by the clock that are left at most, for a message that has begun to come."""

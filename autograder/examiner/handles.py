@@ -8,17 +8,17 @@ from typing import Any, Protocol
 import torch
 from torch import Tensor
 
-from autograder.examiner.link import Dropped, Stopped
-from autograder.wire.frames import MAX_ITEMS
-from autograder.wire.told import as_sent
+from autograder.examiner.connection import Dropped, Stopped
+from autograder.rpc.frames import MAX_ITEMS
+from autograder.rpc.told import as_sent
 
-OWN = {"_world", "_target", "_kinds", "_inputs"}
+OWN = {"_namespace", "_target", "_kinds", "_inputs"}
 FORWARDED = {"__name__", "__qualname__", "__wrapped__"}
 PLACES = (torch.nn, torch.optim, torch.autograd, torch.utils.data)
 
 
 class Operates(Protocol):
-    """What a stand-in needs to know of the World that it belongs to."""
+    """What a proxy needs to know of the RemoteNamespace that it belongs to."""
 
     dropped: Dropped
 
@@ -33,20 +33,20 @@ class Remote:
     What it says of itself is the student's word, and no more. It is never a Tensor.
     """
 
-    def __init__(self, world: Operates, target: str | int, kinds: tuple[str, ...] | None) -> None:
-        self._world, self._target, self._kinds = world, target, kinds
+    def __init__(self, remote: Operates, target: str | int, kinds: tuple[str, ...] | None) -> None:
+        self._namespace, self._target, self._kinds = remote, target, kinds
         self._inputs: list[Tensor] = []  # what it was made of, where that can be differentiated
 
     def _do(self, operation: str, *args: Any, **kwargs: Any) -> Any:
-        return self._world.operate(self._target, operation, *args, **kwargs)
+        return self._namespace.operate(self._target, operation, *args, **kwargs)
 
     def __del__(self) -> None:
         if isinstance(self._target, int):
-            self._world.dropped.handles.append(self._target)
+            self._namespace.dropped.handles.append(self._target)
 
     def __probe__(self, function: Callable[..., Any], args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
         """labkit's way to run a probe where its arguments live."""
-        return self._world.probe(function, args, kwargs)
+        return self._namespace.probe(function, args, kwargs)
 
     def __call__(self, *args: Any, **kwargs: Any) -> Any:
         return self._do("call", *args, **kwargs)
@@ -101,7 +101,7 @@ class Remote:
         return self._do("leave", name) is True
 
     def __instancecheck__(self, instance: Any) -> bool:
-        """isinstance(object, StudentClass). A value of the wire is an instance of no class of the student's."""
+        """isinstance(object, StudentClass). A value of the protocol is an instance of no class of the student's."""
         return type(instance) is Remote and instance._do("isinstance", self) is True
 
     @property  # type: ignore[misc]

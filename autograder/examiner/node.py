@@ -10,16 +10,16 @@ import torch
 from torch import Tensor
 from torch.autograd.graph import get_gradient_edge
 
-from autograder.examiner.link import Dropped, expect, no_answer, number, numbers
+from autograder.examiner.connection import Dropped, expect, no_answer, number, numbers
 from autograder.examiner.raised import exception
+from autograder.rpc.exchange import Exchange
+from autograder.rpc.frames import Plain, ProtocolError
+from autograder.rpc.tensors import Role, as_leaf
 from autograder.student.graph import Pass, this_pass
-from autograder.wire.exchange import Exchange
-from autograder.wire.frames import Plain, WireError
-from autograder.wire.tensors import Role, as_leaf
 
 
 class Asks(Protocol):
-    """What a node needs to know of the World that it belongs to."""
+    """What a node needs to know of the RemoteNamespace that it belongs to."""
 
     dropped: Dropped
     namespace: Mapping[str, Any]
@@ -31,13 +31,13 @@ class Asks(Protocol):
 class Reply:
     """A differentiable reply: the number of its node there, and the tensors that came back."""
 
-    world: Asks
+    remote: Asks
     node: int
     outputs: list[Tensor] = field(default_factory=list)
     changed: list[Tensor] = field(default_factory=list)  # inputs that were changed in place
 
     def __del__(self) -> None:
-        self.world.dropped.nodes.append(self.node)
+        self.remote.dropped.nodes.append(self.node)
 
 
 class RemoteNode(torch.autograd.Function):
@@ -53,7 +53,7 @@ class RemoteNode(torch.autograd.Function):
         with torch.enable_grad():
             made = RemoteNode.apply(reply, anchor, *inputs)  # type: ignore[no-untyped-call]
         if any(new is not old for new, old in zip(made, [*outputs, *changed], strict=True)):
-            raise WireError("results that are no new tensors")
+            raise ProtocolError("results that are no new tensors")
         reply.outputs, reply.changed = [], []  # they refer to this node: it must not keep them alive
 
     @staticmethod
@@ -120,7 +120,7 @@ def _product(
     exchange = Exchange(enter=Entered().enter)
     message = exchange.pack(grads)
     blocks = len(exchange.blocks)
-    answer = reply.world.ask("vjp", reply.node, message, needed, *astuple(how))
+    answer = reply.remote.ask("vjp", reply.node, message, needed, *astuple(how))
     try:
         raised, packed, changed, node, history = expect(answer, 5)
         if raised is None:
@@ -129,7 +129,7 @@ def _product(
             if node is not None:
                 _record(reply, number(node), found, [*inputs, *_recorded(grads)], history)
             return found
-        error = exception(raised, reply.world.namespace)
+        error = exception(raised, reply.remote.namespace)
     except Exception:
         raise no_answer() from None
     raise error
@@ -137,17 +137,17 @@ def _product(
 
 def _checked(found: Any, inputs: list[Tensor]) -> list[Tensor | None]:
     if not isinstance(found, list):
-        raise WireError("malformed gradients")
+        raise ProtocolError("malformed gradients")
     for grad, t in zip(found, inputs, strict=True):
         if grad is not None and (not isinstance(grad, Tensor) or grad.shape != t.shape):
-            raise WireError("a gradient of another shape than its input")
+            raise ProtocolError("a gradient of another shape than its input")
     return found
 
 
 def _record(reply: Reply, node: int, found: list[Tensor | None], inputs: list[Tensor], history: Plain) -> None:
     recorded = [found[i] for i in numbers(history, len(found))]
     outputs = [g for g in recorded if g is not None]
-    RemoteNode.connect(Reply(reply.world, node), inputs, outputs, [])
+    RemoteNode.connect(Reply(reply.remote, node), inputs, outputs, [])
 
 
 def _recorded(grads: list[Tensor | None]) -> list[Tensor]:

@@ -7,7 +7,7 @@ import re
 from collections.abc import Callable
 from typing import Any
 
-MAX_OUTPUTS = 16 * 2**20  # bytes of one cell's outputs on the wire
+MAX_OUTPUTS = 16 * 2**20  # bytes of one cell's outputs in a message
 MAX_ITEMS = 1_000  # outputs of one cell
 MAX_TEXT = 250_000  # characters of one output's text
 MAX_DATA = 4_000_000  # characters of one output's display data, pictures in base64 included

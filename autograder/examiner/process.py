@@ -10,10 +10,10 @@ from collections.abc import Sequence
 from typing import Any, Protocol
 
 from autograder.examiner.clock import Limit
+from autograder.examiner.connection import Connection, Stopped
 from autograder.examiner.effort import Effort, Used
-from autograder.examiner.link import Link, Stopped
 from autograder.examiner.outputs import MAX_OUTPUTS, read_outputs
-from autograder.wire.frames import WireError, WireTimeout, receive, send
+from autograder.rpc.frames import ProtocolError, ProtocolTimeout, receive, send
 
 ENDING_SECONDS = 1.0
 MAX_NAMES = 20
@@ -23,8 +23,8 @@ NAME = re.compile(r"[\w.]{1,80}", re.ASCII)
 class Keeper(Protocol):
     """What started the student processes, and sees them from outside."""
 
-    def born(self, pid: int, group: str) -> None: ...
-    def tidy(self, pid: int, group: str) -> None: ...
+    def adopt(self, pid: int, group: str) -> None: ...
+    def kill_group(self, pid: int, group: str) -> None: ...
     def why(self, pid: int) -> str: ...
     def used(self, pid: int) -> list[Used]: ...
     def stop(self, pid: int) -> int: ...
@@ -50,9 +50,9 @@ class StudentProcess:
             self._ask(["run", source, number, list(keep)], effort.wall())
             effort.wait(self.control)
             outputs = receive(self.control, effort.wall(), MAX_OUTPUTS)
-        except WireTimeout:
+        except ProtocolTimeout:
             raise self._stop(limit.words) from None
-        except WireError:
+        except ProtocolError:
             raise self._stop(self._how_it_ended()) from None
         return read_outputs(outputs)
 
@@ -61,7 +61,7 @@ class StudentProcess:
         try:
             self._ask(["changed"], seconds)
             found = receive(self.control, seconds)
-        except (WireError, OSError):  # an answer that comes later would be taken for that to the next question
+        except (ProtocolError, OSError):  # an answer that comes later would be taken for that to the next question
             raise self._stop(self._how_it_ended()) from None
         names = found if isinstance(found, list) else []
         return [name for name in names[:MAX_NAMES] if isinstance(name, str) and NAME.fullmatch(name)]
@@ -70,7 +70,7 @@ class StudentProcess:
         """A bound from now on for what the process, or a fork of it, is asked to do. most: seconds by the clock."""
         return Effort(seconds, lambda: self.keeper.used(self.pid), most)
 
-    def fork(self, group: str, seconds: float) -> Link:
+    def fork(self, group: str, seconds: float) -> Connection:
         """A line to a fork of the process as it is now, in this group of its processes. Raises Stopped.
 
         Of a process that cannot be forked, the line to itself, once.
@@ -79,23 +79,23 @@ class StudentProcess:
             raise Stopped(self.ended or "the Python process serves a check already")
         ours, theirs = socket.socketpair()
         try:
-            self.keeper.born(self.pid, "")  # what cells have started belongs to no check
+            self.keeper.adopt(self.pid, "")  # what cells have started belongs to no check
             self._ask(["fork" if self.forks else "serve"], seconds)
             socket.send_fds(self.control, [b"f"], [theirs.fileno()])
             receive(self.control, seconds)
-        except (WireError, OSError):
+        except (ProtocolError, OSError):
             raise self._stop(self._how_it_ended()) from None
         finally:
             theirs.close()
         self.serves = not self.forks
         if self.forks:
-            self.keeper.born(self.pid, group)
-        return Link(ours)
+            self.keeper.adopt(self.pid, group)
+        return Connection(ours)
 
-    def tidy(self, group: str) -> None:
+    def kill_group(self, group: str) -> None:
         """End the processes of the group, and whatever they started."""
         if not self.ended:
-            self.keeper.tidy(self.pid, group)
+            self.keeper.kill_group(self.pid, group)
 
     def alive(self) -> bool:
         """Whether it still answers. One that does not is ended for good."""
@@ -104,7 +104,7 @@ class StudentProcess:
         try:
             self._ask(["ping"], ENDING_SECONDS)
             receive(self.control, ENDING_SECONDS)
-        except WireError:
+        except ProtocolError:
             self._stop(self._how_it_ended())
         return not self.ended
 

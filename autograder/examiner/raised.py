@@ -5,15 +5,15 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
-from autograder.wire.frames import Plain
-from autograder.wire.limits import limit_hit
-from autograder.wire.raised import unpack_exception
+from autograder.rpc.frames import Plain
+from autograder.rpc.limits import limit_hit
+from autograder.rpc.raised import unpack_exception
 
 
 def exception(raised: Plain, given: Mapping[str, Any]) -> Exception:
     """An exception of the type that the student's code raised, if that is built-in, torch's, NumPy's or given.
 
-    Raises WireError.
+    Raises ProtocolError.
     """
     error = unpack_exception(raised, given)
     error.from_student = True  # type: ignore[attr-defined]

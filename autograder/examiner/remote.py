@@ -11,28 +11,28 @@ from torch import Tensor
 
 from autograder.examiner.callbacks import Callbacks
 from autograder.examiner.changes import Changes, versions
+from autograder.examiner.connection import Asking, Dropped, expect, no_answer, number, numbers
 from autograder.examiner.handles import Remote
-from autograder.examiner.link import Dropped, Line, expect, no_answer, number, numbers
 from autograder.examiner.node import Entered, RemoteNode, Reply, as_it_is
 from autograder.examiner.raised import exception
-from autograder.wire import names
-from autograder.wire.exchange import Exchange
-from autograder.wire.frames import CALLBACK, Plain, WireError
+from autograder.rpc import names
+from autograder.rpc.exchange import Exchange
+from autograder.rpc.frames import CALLBACK, Plain, ProtocolError
 from labkit.probes import ProbeError
 
 
-class World:
+class RemoteNamespace:
     """One student process. `namespace`: the course's own names, for given functions."""
 
-    def __init__(self, link: Line, namespace: Mapping[str, Any]) -> None:
-        self.link: Any = link  # the caller's own kind of Line
+    def __init__(self, connection: Asking, namespace: Mapping[str, Any]) -> None:
+        self.connection: Any = connection  # the caller's own kind of Asking
         self.namespace = namespace
         self.dropped = Dropped()
         self.callbacks = Callbacks()
         self._new: list[Remote] = []  # made by the reply that is being read
         self._remotes: weakref.WeakValueDictionary[int, Remote] = weakref.WeakValueDictionary()
 
-    def stand_in(self, name: str) -> Remote:
+    def proxy(self, name: str) -> Remote:
         """What stands for the object that an exercise defines under this name."""
         return Remote(self, name, None)
 
@@ -67,7 +67,7 @@ class World:
         """The reply to a request. Raises ProbeError where a callback is being served: the other side waits for that."""
         if self.callbacks.serving:
             raise ProbeError("a function that a check passes to a student's function uses the student's objects")
-        return self.link.ask([*request, self.dropped.take()], self.callbacks)
+        return self.connection.ask([*request, self.dropped.take()], self.callbacks)
 
     def _result(
         self,
@@ -109,7 +109,7 @@ class World:
         for node, outputs, dirty, between in parts:
             made = [_tensor(objects[n]) for n in numbers(outputs, len(objects))]
             if any(n < sent for n in outputs):
-                raise WireError("an argument that is called a new result")
+                raise ProtocolError("an argument that is called a new result")
             recorded = [_tensor(objects[n]) for n in numbers(dirty, sent)]
             sources = [*inputs, *[_tensor(objects[n]) for n in numbers(between, len(objects))]]
             known = {id(t) for t in sources}
@@ -133,11 +133,11 @@ class World:
             return names.pure_named(name)
         given = self.namespace.get(name.removeprefix(names.GIVEN))
         if not callable(given):
-            raise WireError("no such given function")
+            raise ProtocolError("no such given function")
         return given
 
     def _opaque(self, value: Any) -> Plain:
-        if type(value) is Remote and value._world is self:
+        if type(value) is Remote and value._namespace is self:
             return value._target
         place = self.callbacks.number_of(value)
         if place is None:
@@ -149,7 +149,7 @@ class World:
         if target == CALLBACK:
             return self.callbacks.object(kinds)
         if not isinstance(kinds, list):
-            raise WireError("malformed handle")
+            raise ProtocolError("malformed handle")
         remote = self._remotes.get(number(target))
         if remote is None:
             remote = self._remotes[target] = Remote(self, target, tuple(str(k)[:200] for k in kinds[:20]))
@@ -160,5 +160,5 @@ class World:
 
 def _tensor(value: Any) -> Tensor:
     if not isinstance(value, Tensor):
-        raise WireError("not a tensor")
+        raise ProtocolError("not a tensor")
     return value

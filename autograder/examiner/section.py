@@ -8,15 +8,15 @@ from collections.abc import Sequence
 from typing import Any, Protocol
 
 from autograder.examiner.cells import run_cell, run_check_cell
-from autograder.examiner.link import Line
-from autograder.examiner.remote import World
+from autograder.examiner.connection import Asking
+from autograder.examiner.remote import RemoteNamespace
 from autograder.examiner.watchdog import SECONDS, watchdog
-from autograder.wire.ambient import apply_flags, read_flags
+from autograder.rpc.global_state import apply_flags, read_flags
 from labkit.outcome import Outcome
 
 
-class CheckLine(Line, Protocol):
-    """A line to a student process that is told where a check begins, and may connect only then."""
+class CheckConnection(Asking, Protocol):
+    """A connection to a student process that is told where a check begins, and may connect only then."""
 
     def renew(self) -> None: ...
 
@@ -26,16 +26,16 @@ def run_given(
     file: str,
     namespace: dict[str, Any],
     defined: Sequence[str],
-    line: CheckLine,
+    connection: CheckConnection,
     seconds: float = SECONDS,
 ) -> None:
-    """Execute a given cell of the course. The names in `defined` are stand-ins in it; raises what the cell raises.
+    """Execute a given cell of the course. The names in `defined` are proxies in it; raises what the cell raises.
 
     seconds: of processor time that it may take; then it raises Stopped.
     """
     if uses(source, defined):
-        line.renew()
-        _stand_in(namespace, defined, line)
+        connection.renew()
+        _put_proxies(namespace, defined, connection)
     with contextlib.redirect_stdout(io.StringIO()), contextlib.redirect_stderr(io.StringIO()), watchdog(seconds) as dog:
         dog.wind()
         run_cell(source, namespace, file)
@@ -51,26 +51,26 @@ def run_checks(
     file: str,
     namespace: dict[str, Any],
     defined: Sequence[str],
-    line: CheckLine,
+    connection: CheckConnection,
     seconds: float = SECONDS,
 ) -> list[Outcome]:
-    """The outcomes of a check cell in which the names in `defined` are stand-ins.
+    """The outcomes of a check cell in which the names in `defined` are proxies.
 
     seconds: of processor time that a check may take here.
     """
-    _stand_in(namespace, defined, line)
+    _put_proxies(namespace, defined, connection)
     cells_own = dict(namespace)  # what the cell defines is no given name, by which the student's process would know it
     with watchdog(seconds) as dog:
         flags = read_flags()
 
         def before_check() -> None:
             apply_flags(flags)  # a call may have left another default dtype: that is the check's before this one
-            line.renew()
+            connection.renew()
             dog.wind()
 
         return run_check_cell(source, cells_own, file, before_check, dog.rest)
 
 
-def _stand_in(namespace: dict[str, Any], defined: Sequence[str], line: Line) -> None:
-    world = World(line, namespace)
-    namespace.update({name: world.stand_in(name) for name in defined})
+def _put_proxies(namespace: dict[str, Any], defined: Sequence[str], connection: Asking) -> None:
+    remote = RemoteNamespace(connection, namespace)
+    namespace.update({name: remote.proxy(name) for name in defined})

@@ -15,8 +15,8 @@ from collections.abc import Callable
 from typing import Any, NamedTuple
 
 from autograder.examiner.clock import Clock
+from autograder.examiner.connection import Connection, Stopped
 from autograder.examiner.effort import Effort
-from autograder.examiner.link import Link, Stopped
 from autograder.examiner.process import StudentProcess
 
 RESTARTS = 3  # for one check cell; its other checks then go without
@@ -51,8 +51,8 @@ class Student:
         self._done: Done = []
         self._seconds = 0.0  # that the cells took
         self._here: list[str] = []  # places whose state is that of the process as it is now
-        self._links: dict[str, Link] = {}
-        self._shared: Link | None = None
+        self._links: dict[str, Connection] = {}
+        self._shared: Connection | None = None
         self._replay: Replay | None = None
         self._restarts: Counter[str] = Counter()
 
@@ -108,7 +108,7 @@ class Student:
             return []
 
     def share(self) -> None:
-        """All cells have run: take the line that the places marked here share. Raises Stopped as keep() does."""
+        """All cells have run: take the connection that the places marked here share. Raises Stopped as keep() does."""
         try:
             if self._here:
                 self._process.forks &= self._seconds > QUICK
@@ -117,17 +117,17 @@ class Student:
             self._leave_out_the_last_cell()
             raise
 
-    def connect(self, name: str) -> Link:
-        """A line to the state marked with this name; to a new process where the last line broke. Raises Stopped."""
+    def connect(self, name: str) -> Connection:
+        """A connection to the state marked with this name, to a new process where one broke. Raises Stopped."""
         if name in self._here:
             with contextlib.suppress(Stopped):
                 return self._shared_line(name)
-        link = self._links.get(name)
-        if link is not None and not link.broken and link.begin():
+        connection = self._links.get(name)
+        if connection is not None and not connection.broken and connection.begin():
             self._last = self._process
-            return link
-        if link is not None:
-            link.close()
+            return connection
+        if connection is not None:
+            connection.close()
         if self._replay is None or not self._replay.can_reach(name):
             self._new_replay(name)
         assert self._replay is not None
@@ -135,23 +135,23 @@ class Student:
         self._links[name] = self._replay.connect(name, self._clock)
         return self._links[name]
 
-    def tidy(self, name: str) -> None:
+    def kill_group(self, name: str) -> None:
         """The check cell of this name is done: end the forks that nobody shares, with whatever they started."""
         if name in self._here and self._shared is not None:
             if self._shared.broken:
                 self._end_shared()
             return
-        if link := self._links.pop(name, None):
-            link.close()
+        if connection := self._links.pop(name, None):
+            connection.close()
         for process in self._processes():
-            process.tidy(name)
+            process.kill_group(name)
 
     def effort(self, seconds: float) -> Effort:
-        """A bound from now on for what the process of the last line is asked to do."""
+        """A bound from now on for what the process of the last connection is asked to do."""
         return self._last.effort(seconds, self._clock.left())
 
     def why(self) -> str:
-        """The limit that the process of the last line hit, or how it ended; empty where all is well."""
+        """The limit that the process of the last connection hit, or how it ended; empty where all is well."""
         return self._last.why()
 
     def kill(self) -> None:
@@ -164,12 +164,12 @@ class Student:
         return [self._process, *([self._replay.process] if self._replay else [])]
 
     def _hang_up(self) -> None:
-        for link in (*self._links.values(), *([self._shared] if self._shared else [])):
-            link.close()
+        for connection in (*self._links.values(), *([self._shared] if self._shared else [])):
+            connection.close()
         self._links.clear()
         self._shared = None
 
-    def _shared_line(self, name: str) -> Link:
+    def _shared_line(self, name: str) -> Connection:
         if self._shared is None or self._shared.broken or not self._shared.begin():
             self._end_shared()
             if not self._process.forks and self._process.ended:
@@ -186,7 +186,7 @@ class Student:
             self._shared.close()
             self._shared = None
             if self._process.forks:
-                self._process.tidy(SHARED)
+                self._process.kill_group(SHARED)
             else:
                 self._process.kill()
 
@@ -234,8 +234,8 @@ class Replay:
         """Whether the place of this name still lies ahead, or right here."""
         return self.process.alive() and not self.process.serves and self._done.index(Place(name)) >= self._position
 
-    def connect(self, name: str, clock: Clock) -> Link:
-        """A line to a fork of the process at this place. Raises Stopped."""
+    def connect(self, name: str, clock: Clock) -> Connection:
+        """A connection to a fork of the process at this place. Raises Stopped."""
         place = self._done.index(Place(name))
         while self._position < place:
             done = self._done[self._position]

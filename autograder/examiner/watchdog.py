@@ -12,7 +12,7 @@ import threading
 from collections.abc import Iterator
 from typing import Any
 
-from autograder.examiner.link import Stopped
+from autograder.examiner.connection import Stopped
 
 SECONDS = 60.0
 

@@ -7,9 +7,9 @@ from autograder.sandbox.home import environment, scratch
 from autograder.sandbox.kill import adopt_orphans, kill_run
 from autograder.sandbox.memory import Ending, Watch, held, supervise, watch
 from autograder.sandbox.plan import Layer, Limits, Plan, runtime_paths
-from autograder.sandbox.pool import claimed
 from autograder.sandbox.privileges import hide
 from autograder.sandbox.processes import Run
+from autograder.sandbox.uids import claimed
 
 __all__ = [
     "NOT_ENTERED",

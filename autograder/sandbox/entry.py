@@ -28,7 +28,7 @@ NOT_ENTERED = 97  # exit status of a run that a layer failed for; what failed is
 
 
 def prepare(plan: Plan) -> None:
-    """What a warm process does once, before it forks: the checks, and the parts that cost time."""
+    """What a fork server does once, before it forks: the checks, and the parts that cost time."""
     layers = plan.layers
     if (Layer.UID in layers) != (plan.uid is not None):
         raise GradlabError("A sandbox plan names a uid if, and only if, it has the layer uid.")

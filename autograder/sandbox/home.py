@@ -1,5 +1,5 @@
 """A scratch home. Stops: secrets in the environment, and sharing a cache (of torch.compile, of matplotlib) or temporary
-files with another run. A warm process must be started with such an environment: fork copies what it read before."""
+files with another run. A fork server must be started with such an environment: fork copies what it read before."""
 
 from __future__ import annotations
 

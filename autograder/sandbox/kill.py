@@ -84,8 +84,8 @@ def kill_tree(keeper: int) -> None:
     while (found := descendants(keeper)) and time.monotonic() < deadline:
         for pid in found:
             kill(pid)
-    patience = time.monotonic() + 0.1
-    while time.monotonic() < patience:
+    timeouts = time.monotonic() + 0.1
+    while time.monotonic() < timeouts:
         if _child_ended(keeper):
             return
         time.sleep(0.0005)

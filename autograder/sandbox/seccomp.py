@@ -45,7 +45,7 @@ class _Program(ctypes.Structure):
 
 @functools.cache
 def program(network: Network = "local") -> bytes:
-    """The filter as the kernel takes it. 10 ms the first time, so a warm process calls it before it forks."""
+    """The filter as the kernel takes it. 10 ms the first time, so a fork server calls it before it forks."""
     seccomp = _library()
     rules = seccomp.SyscallFilter(seccomp.ALLOW)
     denied, absent = seccomp.ERRNO(errno.EPERM), seccomp.ERRNO(errno.ENOSYS)

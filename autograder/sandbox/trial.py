@@ -18,9 +18,9 @@ from autograder.sandbox.home import scratch
 from autograder.sandbox.kill import kill_run
 from autograder.sandbox.memory import readable
 from autograder.sandbox.plan import NAMESPACES, Layer, Plan
-from autograder.sandbox.pool import claimed
 from autograder.sandbox.processes import Run, of_run
 from autograder.sandbox.system import CAP_SETFCAP, CAP_SETUID, CAP_SYS_ADMIN, capable, wait
+from autograder.sandbox.uids import claimed
 
 NO_NAMESPACES = (
     "the kernel refuses: this is not root, and user namespaces are switched off; or a container's profile forbids them"

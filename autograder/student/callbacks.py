@@ -1,4 +1,4 @@
-"""What a check passed to the student's functions and kept: a stand-in here, each use of which the examiner serves.
+"""What a check passed to the student's functions and kept: a proxy here, each use of which the examiner serves.
 
 A use goes over the channel on which a call waits for its reply, so it can be made only while a call is served. Threads
 and forks of this process take turns. Results have a history where the examiner's have one: a backward pass that comes
@@ -19,13 +19,13 @@ import torch
 from torch import Tensor
 from torch.autograd.graph import get_gradient_edge
 
+from autograder.rpc import names
+from autograder.rpc.exchange import Exchange
+from autograder.rpc.frames import CALLBACK, Plain, receive, send
+from autograder.rpc.global_state import read_flags, torch_state
+from autograder.rpc.raised import unpack_exception
+from autograder.rpc.tensors import Role, as_leaf, from_packed
 from autograder.student.graph import this_pass
-from autograder.wire import names
-from autograder.wire.ambient import read_flags, torch_state
-from autograder.wire.exchange import Exchange
-from autograder.wire.frames import CALLBACK, Plain, receive, send
-from autograder.wire.raised import unpack_exception
-from autograder.wire.tensors import Role, as_leaf, from_packed
 
 
 class Callbacks:
@@ -42,7 +42,7 @@ class Callbacks:
         for end in self._turn:
             os.close(end)
 
-    def stand_in(self, number: int) -> Callback:
+    def proxy(self, number: int) -> Callback:
         """What stands for the examiner's object of this number: the same one as long as it is in use."""
         found = self._known.get(number)
         if found is None:
@@ -117,7 +117,7 @@ class Callbacks:
         raise TypeError(f"a {type(value).__name__} cannot be passed here, but numbers, texts, tensors and lists can")
 
     def _handle(self, packed: Plain) -> Callback:
-        return self.stand_in(packed[1])
+        return self.proxy(packed[1])
 
 
 class Callback:

@@ -14,16 +14,16 @@ from typing import Any
 import torch
 from torch.autograd.graph import get_gradient_edge
 
+from autograder.rpc import global_state, names
+from autograder.rpc.exchange import Exchange
+from autograder.rpc.frames import CALLBACK, Plain, ProtocolError
+from autograder.rpc.raised import pack_exception
+from autograder.rpc.tensors import differentiable
 from autograder.student.callbacks import Callback, Callbacks
 from autograder.student.changes import TensorBefore, before
 from autograder.student.graph import Node, Pass, layers, vector_jacobian_product
 from autograder.student.operations import OPERATIONS
 from autograder.student.shadows import Shadows
-from autograder.wire import ambient, names
-from autograder.wire.exchange import Exchange
-from autograder.wire.frames import CALLBACK, Plain, WireError
-from autograder.wire.raised import pack_exception
-from autograder.wire.tensors import differentiable
 
 
 class Calls:
@@ -44,15 +44,15 @@ class Calls:
         self._numbers: dict[int, int] = {}  # of handles, by identity
         # Numbers of handles and nodes: others in each process, so that none is taken for one of an earlier process.
         self._made = secrets.randbits(30) << 30
-        self._ambient = ambient.Ambient()
+        self._ambient = global_state.GlobalState()
         self._touched: list[int] = []  # handles that came in with this request
         self._new: list[int] = []  # handles made by it
 
     def answer(self, request: Plain) -> Plain:
-        """[reply, ambient state, dropped uses] to [request, ambient state], where the request is one of
+        """[reply, global state, dropped uses] to [request, global state], where the request is one of
 
         [call, target, operation, message, dropped]
-        [vjp, node, message, needed, backward pass, keep, create, accumulate, dropped]. Raises WireError.
+        [vjp, node, message, needed, backward pass, keep, create, accumulate, dropped]. Raises ProtocolError.
         """
         try:
             (kind, *rest, dropped), state = request
@@ -61,10 +61,10 @@ class Calls:
             with _quiet(), torch.inference_mode(False):
                 reply = serve(state, *rest)
             return [*reply, self.callbacks.dropped()]
-        except WireError:
+        except ProtocolError:
             raise
         except Exception as error:  # the student's own exceptions end up in the reply
-            raise WireError(f"malformed request: {type(error).__name__}: {str(error)[:200]}") from None
+            raise ProtocolError(f"malformed request: {type(error).__name__}: {str(error)[:200]}") from None
 
     def _call(self, state: Plain, target: Plain, operation: str, message: Plain) -> Plain:
         shadows = Shadows()
@@ -81,7 +81,7 @@ class Calls:
         blocks, count = len(exchange.blocks), len(exchange.objects)
         notes = [before(value) for value in exchange.objects]
         edges = {n: get_gradient_edge(v) for n, v in enumerate(exchange.objects) if differentiable(v)}
-        with torch.inference_mode(ambient.inference(state)):
+        with torch.inference_mode(global_state.inference(state)):
             self._ambient.apply(state)
             try:
                 result, raised = operate(self._target(target), *args, **kwargs), None
@@ -174,7 +174,7 @@ class Calls:
 
     def _handle(self, target: Plain) -> Any:
         if isinstance(target, list):
-            return self.callbacks.stand_in(target[1])
+            return self.callbacks.proxy(target[1])
         value = self._target(target)
         if isinstance(target, int) and target not in self._touched:
             self._touched.append(target)

@@ -9,8 +9,8 @@ from typing import Any
 import torch
 from torch import Tensor
 
+from autograder.rpc.tensors import gradient, version
 from autograder.student.shadows import Shadows
-from autograder.wire.tensors import gradient, version
 
 
 def before(value: Any) -> Before | None:

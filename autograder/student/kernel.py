@@ -13,6 +13,7 @@ from typing import Any
 
 from IPython.core.error import UsageError
 
+from autograder.rpc.limits import limit_hit
 from autograder.student.figures import set_environment, show_inline
 from autograder.student.outputs import MAX_DATA as MAX_DATA
 from autograder.student.outputs import MAX_ITEMS as MAX_ITEMS
@@ -23,7 +24,6 @@ from autograder.student.outputs import Outputs
 from autograder.student.shell import new_shell, refuse_getpass, refuse_input
 from autograder.student.streams import NAMES, Stream, captured
 from autograder.student.widgets import Widgets
-from autograder.wire.limits import limit_hit
 
 
 class Kernel:

@@ -17,11 +17,11 @@ from typing import Any
 import numpy as np
 import torch
 
+from autograder.rpc.frames import ConnectionClosed, ProtocolError, receive, send
 from autograder.student.calls import Calls
-from autograder.student.compiled import link_compiled
+from autograder.student.compile_cache import link_compiled
 from autograder.student.course_names import CourseNames
 from autograder.student.kernel import Kernel, Output
-from autograder.wire.frames import WireClosed, WireError, receive, send
 
 
 def start(control: int, kernel: Kernel, compiled: str = "") -> None:
@@ -45,7 +45,7 @@ def start(control: int, kernel: Kernel, compiled: str = "") -> None:
 
 
 def bound_gpu_memory(most: int) -> None:
-    """Have CUDA's allocator raise OutOfMemoryError beyond so many bytes. The warm process watches from outside too."""
+    """Have CUDA's allocator raise OutOfMemoryError beyond so many bytes. The fork server watches from outside too."""
     for number in range(torch.cuda.device_count()):
         total = torch.cuda.get_device_properties(number).total_memory
         torch.cuda.set_per_process_memory_fraction(min(1.0, most / total), number)
@@ -83,9 +83,9 @@ def serve(control: socket.socket, kernel: Kernel, course: CourseNames) -> None:
                 course.restore()
                 serve_calls(socket.socket(fileno=descriptor), kernel.namespace)
                 return
-        except WireClosed:
+        except ConnectionClosed:
             return
-        except WireError:
+        except ProtocolError:
             continue
 
 
@@ -127,5 +127,5 @@ def serve_calls(channel: socket.socket, namespace: dict[str, Any]) -> None:
             if request == "begin":
                 calls = Calls(namespace, channel=channel)
             send(channel, "ready" if request == "begin" else calls.answer(request))
-        except WireClosed:
+        except ConnectionClosed:
             return

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
-from autograder.wire import names
+from autograder.rpc import names
 
 
 def leave(value: Any, error: str | None) -> Any:

@@ -7,7 +7,7 @@ from typing import Any
 import torch
 from torch import Tensor
 
-from autograder.wire.tensors import Role, as_leaf
+from autograder.rpc.tensors import Role, as_leaf
 
 
 class Shadows:

@@ -33,7 +33,7 @@ def probe(function: F) -> F:
 
     @functools.wraps(function)
     def probing(*args: Any, **kwargs: Any) -> Any:
-        stand_in = _stand_in((args, kwargs), 0)
+        stand_in = _put_proxies((args, kwargs), 0)
         if stand_in is None:
             return function(*args, **kwargs)
         return type(stand_in).__probe__(stand_in, probing, args, kwargs)
@@ -43,9 +43,9 @@ def probe(function: F) -> F:
     return probing  # type: ignore[return-value]
 
 
-def _stand_in(value: Any, depth: int) -> Any:
-    """The first stand-in in a value, or None."""
-    kind = type(value)  # not isinstance: a stand-in would ask the other process for its class
+def _put_proxies(value: Any, depth: int) -> Any:
+    """The first proxy in a value, or None."""
+    kind = type(value)  # not isinstance: a proxy would ask the other process for its class
     if hasattr(kind, "__probe__"):
         return value
     if depth > MAX_DEPTH:
@@ -55,4 +55,4 @@ def _stand_in(value: Any, depth: int) -> Any:
         items = (*value.keys(), *value.values())
     elif issubclass(kind, list | tuple | set | frozenset):
         items = value
-    return next((found for item in items if (found := _stand_in(item, depth + 1)) is not None), None)
+    return next((found for item in items if (found := _put_proxies(item, depth + 1)) is not None), None)

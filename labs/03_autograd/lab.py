@@ -12,7 +12,6 @@ from labkit import (
     assert_some_right,
     check,
     explain,
-    hint,
     show_graph,
 )
 
@@ -55,7 +54,7 @@ from labkit import (
 # smallest error, do you think? Python's numbers are float64.
 
 
-# %% given
+# %% example
 def cubic(x):
     return x**3 + 2 * x**2 - 5 * x + 3
 
@@ -73,7 +72,7 @@ for step in (1e-1, 1e-3, 1e-5, 1e-7, 1e-9, 1e-11, 1e-13):
 # The third way is autograd. Mark the input with `requires_grad=True`, compute, and call `backward()` on the result.
 # The derivative appears in `x.grad`.
 
-# %% given
+# %% example
 x = torch.tensor(2.0, requires_grad=True)
 y = cubic(x)
 y.backward()
@@ -99,97 +98,7 @@ hint(
     "when you need it?",
 )
 
-
-# %% exercise: value_and_slope
-def value_and_slope(coefficients: list[float], x: Tensor) -> tuple[Tensor, Tensor]:
-    """Value and derivative of a polynomial at every element of x, by plain arithmetic.
-
-    coefficients: at least one number, the highest power first: [1.0, 3.0, 2.0] is x**2 + 3*x + 2.
-    x: any shape, float32 or float64; zero is allowed. Returns (value, slope), both of x's shape and dtype.
-    Where x requires grad and there is more than one coefficient, autograd can differentiate value.
-    coefficients and x stay as they are.
-    """
-    ### BEGIN SOLUTION
-    value = slope = torch.zeros_like(x)
-    for c in coefficients:
-        slope = slope * x + value  # product rule, with the value from before this step
-        value = value * x + c
-    return value, slope
-    ### END SOLUTION
-
-
-# %% check: value_and_slope points=2
-with check("the polynomial above: values 9 and 33, slopes 15 and 34 at 2 and 3", weight=2, required=True):
-    t = torch.tensor([2.0, 3.0])
-    want = (torch.tensor([9.0, 33.0]), torch.tensor([15.0, 34.0]))
-    explain(
-        value_and_slope([1.0, 2.0, -5.0, 3.0], t),
-        want,
-        {
-            "the coefficients were read with the lowest power first": (
-                torch.tensor([9.0, 43.0]),
-                torch.tensor([18.0, 53.0]),
-            ),
-            "value was changed before slope used it: the product rule needs the old value": (
-                want[0],
-                torch.tensor([39.0, 135.0]),
-            ),
-        },
-    )
-### BEGIN HIDDEN TESTS
-with check(
-    "other polynomials, shapes and float64 as well",
-    weight=2,
-    required=True,
-    hint="Does every number of the result come from the arguments?",
-):
-    t = torch.linspace(-2, 1.5, 6, dtype=torch.float64).reshape(2, 3).T
-    want = (3 * t**4 - t**2 + 7 * t - 0.5, 12 * t**3 - 2 * t + 7)
-    assert_close(value_and_slope([3.0, 0.0, -1.0, 7.0, -0.5], t), want)
-    t = torch.tensor([[-1.5, 0.25, 2.0]])
-    want = (4 * t - 6, torch.full_like(t, 4.0))
-    assert_close(value_and_slope([4.0, -6.0], t), want)
-    want = (torch.tensor(6.5), torch.tensor(-7.0))
-    assert_close(value_and_slope([2.0, -1.0, 0.5], torch.tensor(-1.5)), want)
-    t = torch.tensor([1e5, 0.1], dtype=torch.float64)
-    want = (0.1 * t**2 + 0.7 * t + 0.3, 0.2 * t + 0.7)
-    assert_close(value_and_slope([0.1, 0.7, 0.3], t), want, rtol=1e-12, atol=1e-12)
-    t = torch.tensor([0.5, -0.25])
-    want = (2 * t + 1, torch.full_like(t, 2.0))
-    assert_close(value_and_slope([0.0] * 1998 + [2.0, 1.0], t), want)
-with check("at x = 0 both are finite", hint="Is there a power of x in your code that x = 0 does not like?"):
-    t = torch.tensor([0.0, 1.0])
-    want = (torch.tensor([5.0, 6.0]), torch.tensor([-2.0, 4.0]))
-    assert_close(value_and_slope([3.0, -2.0, 5.0], t), want)
-with check("a constant has slope zero, in x's shape and dtype", hint="What do you return if the loop runs only once?"):
-    t = torch.tensor([[1.0], [-4.0]], dtype=torch.float64)
-    for number in (2.5, 0.0):
-        want = (torch.full_like(t, number), torch.zeros_like(t))
-        assert_close(value_and_slope([number], t), want)
-with check(
-    "the gradient of value, by autograd, is slope",
-    weight=2,
-    required=True,
-    hint="Does a Python number or a new torch.tensor stand between x and your value?",
-):
-    for dtype in (torch.float32, torch.float64):
-        t = torch.tensor([-1.0, 0.5, 2.0], dtype=dtype, requires_grad=True)
-        weight = torch.tensor([2.0, -3.0, 0.5], dtype=dtype)
-        want = weight * (6 * t.detach() ** 2 - 2 * t.detach())
-        value, _ = value_and_slope([2.0, -1.0, 0.0, 4.0], t)
-        (grad,) = torch.autograd.grad((value * weight).sum(), t)
-        assert_close(grad, want)
-with check("x keeps its values", guard=True, hint="Does something in the loop work in place on x?"):
-    t = torch.tensor([1.0, -2.0, 3.0])
-    before, numbers = t.clone(), [1.0, 2.0, 3.0]
-    value_and_slope(numbers, t)
-    assert_close(t, before, rtol=0, atol=0)
-    assert not t.requires_grad, "x requires grad now"
-    assert numbers == [1.0, 2.0, 3.0], "the list of coefficients was changed"
-with check("an empty x gives empty results", guard=True):
-    want = (torch.empty(0, 2), torch.empty(0, 2))
-    assert_close(value_and_slope([1.0, 2.0, 3.0], torch.empty(0, 2)), want)
-### END HIDDEN TESTS
+# %% exercise: value_and_slope points=2
 
 # %% [markdown]
 # You carried the derivative *forward*, next to the value. That is fine for one input. With a million inputs you would
@@ -203,7 +112,7 @@ with check("an empty x gives empty results", guard=True):
 # You may have read that a PyTorch tensor knows its history. Is that so for every tensor? An operation that was
 # recorded leaves a trace on its result: the attribute `grad_fn`. Which of these four results have one?
 
-# %% given
+# %% example
 plain = torch.tensor([1.0, 2.0])
 marked = torch.tensor([3.0, 4.0], requires_grad=True)
 
@@ -232,7 +141,7 @@ for text, result in results.items():
 # The next cell computes `log(2 * a + 1)` and walks along its graph. The number 1 is an input of the addition. What
 # will stand in its place?
 
-# %% given
+# %% example
 a = torch.tensor(3.0, requires_grad=True)
 out = torch.log(2 * a + 1)
 
@@ -256,7 +165,7 @@ print("leaf:", multiplication.next_functions[0][0].variable is a)
 # result, blue are the tensors at the leaves. (Without Graphviz you see the nodes alone. There, a leaf's name stands for
 # its `AccumulateGrad`.)
 
-# %% given
+# %% example
 W = torch.tensor([[1.0, 2.0, 3.0], [4.0, 5.0, 6.0]], requires_grad=True)
 b = torch.tensor([0.5, -0.5], requires_grad=True)
 v = torch.tensor([1.0, 0.0, -1.0])  # requires no grad
@@ -284,7 +193,7 @@ show_graph((p.sin() + 1).sum(), {"p": p})
 # `backward` is often described like this: "it computes `.grad` for every tensor with `requires_grad=True`". In the
 # next cell three tensors require grad: `x`, `inner` and `y`. Which of them have a `.grad` after `backward`?
 
-# %% given
+# %% example
 x = torch.tensor([1.0, 2.0], requires_grad=True)
 inner = x * 3
 y = inner.square().sum()
@@ -310,7 +219,7 @@ print("inner after retain_grad:", inner.grad)
 # reads their `.grad`. They must be leaves. Here are three ways to start with small weights. In which of them will
 # `backward` fill `.grad` of `w`?
 
-# %% given
+# %% example
 start = torch.tensor([1.0, -2.0, 3.0])
 w1 = torch.tensor([1.0, -2.0, 3.0], requires_grad=True) * 0.01
 w2 = (start * 0.01).requires_grad_()
@@ -338,121 +247,7 @@ hint(
     "What must happen to the history of the product before requires_grad_() can make a leaf of it?",
 )
 
-
-# %% exercise: trainable
-def trainable(values: dict[str, Tensor], scale: float) -> dict[str, Tensor]:
-    """New parameters from starting values, under the same names.
-
-    values: tensors of any shape. A float32 or float64 tensor t gives a leaf that requires grad, with the values
-    scale * t and t's dtype; t may itself require grad, or be the result of recorded operations.
-    Any other tensor (integer, boolean) gives a copy that does not require grad, not scaled.
-    No result shares memory with a tensor in values. values and its tensors stay as they are.
-    """
-    ### BEGIN SOLUTION
-    params = {}
-    for name, t in values.items():
-        if t.is_floating_point():
-            params[name] = (scale * t.detach()).requires_grad_()
-        else:
-            params[name] = t.clone()
-    return params
-    ### END SOLUTION
-
-
-# %% check: trainable points=3
-with check("a float32 tensor gives a leaf that requires grad, with scaled values", weight=3, required=True):
-    t = torch.tensor([[1.0, -2.0, 3.0]])
-    want = {"weight": torch.tensor([[0.5, -1.0, 1.5]])}
-    got = trainable({"weight": t}, 0.5)
-    assert_close(got, want)
-    assert got["weight"].is_leaf, "your result is not a leaf"
-    assert got["weight"].requires_grad, "your result does not require grad"
-### BEGIN HIDDEN TESTS
-with check(
-    "several tensors, other shapes and float64",
-    weight=2,
-    required=True,
-    hint="Do the names, the dtype and the shape come from the starting values?",
-):
-    t = {"a": torch.tensor(3.0, dtype=torch.float64), "b": torch.linspace(0, 1, 6).reshape(2, 3).T}
-    want = {"a": torch.tensor(-6.0, dtype=torch.float64), "b": torch.linspace(0, -2, 6).reshape(2, 3).T}
-    got = trainable(t, -2.0)
-    assert_close(got, want)
-    assert all(p.is_leaf and p.requires_grad for p in got.values()), "not every result is a leaf that requires grad"
-    t = {
-        "a": torch.tensor(1.5),
-        "b": torch.tensor([3.0, 0.7], dtype=torch.float64),
-        "c": torch.empty(0, 2),
-    }
-    for scale in (0.1, 0.0):
-        want = {
-            "a": torch.tensor(1.5 * scale),
-            "b": torch.tensor([3.0 * scale, 0.7 * scale], dtype=torch.float64),
-            "c": torch.empty(0, 2),
-        }
-        got = trainable(t, scale)
-        assert_close(got, want)
-        assert_close(got["b"], want["b"], rtol=1e-12, atol=1e-12)
-        assert all(p.is_leaf and p.requires_grad for p in got.values()), "not every result is a leaf that requires grad"
-with check(
-    "a starting value that requires grad gives a leaf too",
-    weight=2,
-    hint="When does requires_grad_() turn a tensor into a leaf, and when does it do nothing?",
-):
-    t = torch.tensor([1.0, 4.0], requires_grad=True)
-    want = {"leaf": torch.tensor([3.0, 12.0]), "result": torch.tensor([6.0, 24.0])}
-    got = trainable({"leaf": t, "result": t * 2}, 3.0)
-    assert_close(got, want)
-    assert all(p.is_leaf and p.requires_grad for p in got.values()), "not every result is a leaf that requires grad"
-with check(
-    "backward fills .grad of the parameters, and of nothing behind them",
-    hint="Is a recorded operation left between the parameters and the starting values?",
-):
-    t = torch.tensor([1.0, 4.0], requires_grad=True)
-    weight = torch.tensor([5.0, -1.0])
-    got = trainable({"w": t}, 0.1)
-    (got["w"] * weight).sum().backward()
-    assert_close(got["w"].grad, weight, name=".grad of your result")
-    assert t.grad is None, "the gradient went on to the starting value"
-with check(
-    "integer and boolean tensors come back unscaled and without grad",
-    weight=2,
-    hint="Which dtypes can require grad?",
-):
-    t = {"steps": torch.tensor([2, 3]), "mask": torch.tensor([[True], [False]]), "w": torch.tensor([2.0])}
-    want = {"steps": torch.tensor([2, 3]), "mask": torch.tensor([[True], [False]]), "w": torch.tensor([0.5])}
-    for dtype in (torch.int32, torch.uint8):
-        t[str(dtype)] = want[str(dtype)] = torch.tensor([5, 6], dtype=dtype)
-    got = trainable(t, 0.25)
-    assert_close(got, want)
-    assert not got["steps"].requires_grad and not got["mask"].requires_grad, "one of them requires grad"
-with check(
-    "the results share no memory with the starting values",
-    hint="Which of the functions that you call give a new tensor, and which only a new name for the same memory?",
-):
-    t = {"w": torch.tensor([1.0, 2.0]), "steps": torch.tensor([7, 8])}
-    got = trainable(t, 1.0)
-    with torch.no_grad():
-        got["w"].add_(1)
-        got["steps"].add_(1)
-    assert_close(t, {"w": torch.tensor([1.0, 2.0]), "steps": torch.tensor([7, 8])}, name="the starting values")
-with check(
-    "the starting values stay as they are",
-    guard=True,
-    hint="Which of your calls ends in an underscore, and on which tensor does it work?",
-):
-    t = {"w": torch.tensor([1.0, 2.0])}
-    trainable(t, 4.0)
-    assert_close(t, {"w": torch.tensor([1.0, 2.0])}, rtol=0, atol=0, name="the starting values")
-    assert not t["w"].requires_grad, "the starting value requires grad now"
-    t = {"w": torch.linspace(-3, 0.7, 50, requires_grad=True)}
-    t["w"].grad = torch.linspace(1, 2, 50)
-    before = t["w"].detach().clone()
-    trainable(t, 0.1)
-    assert t["w"].requires_grad, "the starting value does not require grad any more"
-    assert_close(t["w"].detach(), before, rtol=0, atol=0, name="the starting value")
-    assert_close(t["w"].grad, torch.linspace(1, 2, 50), name=".grad of the starting value")
-### END HIDDEN TESTS
+# %% exercise: trainable points=3
 
 # %% [markdown]
 # `torch.nn.Parameter(t)` does much of this for you. It is a leaf that requires grad for any floating-point `t`, also
@@ -480,7 +275,7 @@ print(parameter)
 # Take one sample with two numbers, `[1, 2]`, and the target 5. The model predicts `W @ x + b`, the *residual* is the
 # prediction minus the target, and the loss is its square.
 
-# %% given
+# %% example
 W = torch.tensor([[0.5, 1.5]], requires_grad=True)  # one output, two inputs
 b = torch.tensor([0.1], requires_grad=True)
 x = torch.tensor([1.0, 2.0])
@@ -527,116 +322,7 @@ hint(
     "there is no second factor: which axis must go?",
 )
 
-
-# %% exercise: manual_grads
-def manual_grads(W: Tensor, b: Tensor, X: Tensor, Y: Tensor) -> dict[str, Tensor]:
-    """Gradients of the loss ((X @ W.T + b - Y) ** 2).sum(), without autograd.
-
-    W (d_out, d_in), b (d_out,), X (n, d_in), Y (n, d_out); all float32 or all float64; n may be 0.
-    Returns {"W": ..., "b": ..., "X": ...}, each of the shape and dtype of that tensor.
-    Works where recording is off.
-    """
-    ### BEGIN SOLUTION
-    slope = 2 * (X @ W.T + b - Y)  # (n, d_out): the loss's derivative by each residual
-    return {"W": slope.T @ X, "b": slope.sum(0), "X": slope @ W}
-    ### END SOLUTION
-
-
-# %% check: manual_grads points=3
-with check("the example above, and two more samples", weight=3, required=True):
-    t = (
-        torch.tensor([[0.5, 1.5]]),
-        torch.tensor([0.1]),
-        torch.tensor([[1.0, 2.0], [3.0, -1.0], [0.0, 2.0]]),
-        torch.tensor([[5.0], [1.1], [2.6]]),
-    )
-    slopes = torch.tensor([[-2.8], [-2.0], [1.0]])  # by each residual
-    want = {
-        "W": torch.tensor([[-8.8, -1.6]]),
-        "b": torch.tensor([-3.8]),
-        "X": torch.tensor([[-1.4, -4.2], [-1.0, -3.0], [0.5, 1.5]]),
-    }
-    with torch.no_grad():
-        got = manual_grads(*t)
-    explain(
-        got,
-        want,
-        {
-            "the 2 from the square is missing": {k: g / 2 for k, g in want.items()},
-            "this is the gradient of the mean over the samples, and the loss is their sum": {
-                k: g / 3 for k, g in want.items()
-            },
-            "the gradient of W is transposed: it must have the shape of W": {**want, "W": want["W"].T},
-            "each sample adds to the gradient of b: one row for each of them is left": {**want, "b": slopes},
-        },
-    )
-### BEGIN HIDDEN TESTS
-with check(
-    "five samples, three inputs and two outputs",
-    weight=4,
-    required=True,
-    hint="What does a second sample add to the gradients of W and b? Does a factor depend on the batch size?",
-):
-    t = torch.randn(5 * 3 + 2 * 3 + 2 + 5 * 2, dtype=torch.float64, generator=torch.Generator().manual_seed(3))
-    rows, matrix, shift, goals = t[:15].reshape(5, 3), t[15:21].reshape(2, 3), t[21:23], t[23:].reshape(5, 2)
-    leaves = [p.clone().requires_grad_() for p in (matrix, shift, rows)]
-    every = torch.autograd.grad((leaves[2] @ leaves[0].T + leaves[1] - goals).square().sum(), leaves)
-    want = dict(zip(("W", "b", "X"), every, strict=True))
-    with torch.inference_mode():
-        got = manual_grads(matrix, shift, rows, goals)
-    explain(
-        got,
-        want,
-        {
-            "the 2 from the square is missing": {k: g / 2 for k, g in want.items()},
-            "this is the gradient of the mean over the samples, and the loss is their sum": {
-                k: g / 5 for k, g in want.items()
-            },
-            "the gradient of W is transposed: it must have the shape of W": {**want, "W": want["W"].T},
-            "each sample adds to the gradient of b: one row for each of them is left": {
-                **want,
-                "b": 2 * (rows @ matrix.T + shift - goals),
-            },
-        },
-    )
-    t = torch.randn(10, 3, dtype=torch.float64, generator=torch.Generator().manual_seed(4))  # all sizes are 3
-    matrix, rows, goals, shift = t[:3], t[3:6], t[6:9], t[9]
-    slopes = 2 * (rows @ matrix.T + shift - goals)
-    want = {"W": slopes.T @ rows, "b": slopes.sum(0), "X": slopes @ matrix}
-    with torch.no_grad():
-        got = manual_grads(matrix, shift, rows, goals)
-    assert_close(got, want)
-with check("float32 with a transposed X", weight=2, hint="Does your code rely on how the numbers lie in memory?"):
-    t = torch.tensor([[1.0, -2.0, 0.5, 3.0], [0.0, 1.5, -1.0, 2.0]]).T
-    matrix, shift, goals = (
-        torch.tensor([[1.0, 2.0], [0.5, -1.0], [2.0, 0.0]]),
-        torch.tensor([0.5, 0.0, -1.0]),
-        torch.ones(4, 3),
-    )
-    slopes = 2 * (t @ matrix.T + shift - goals)
-    want = {"W": slopes.T @ t, "b": slopes.sum(0), "X": slopes @ matrix}
-    with torch.no_grad():
-        got = manual_grads(matrix, shift, t, goals)
-    assert_close(got, want)
-with check("one sample and one input keep their axes", hint="Does your code drop an axis of size 1?"):
-    t = (torch.tensor([[2.0], [-1.0]]), torch.tensor([0.5, 1.0]), torch.tensor([[3.0]]), torch.tensor([[6.0, 1.0]]))
-    want = {"W": torch.tensor([[3.0], [-18.0]]), "b": torch.tensor([1.0, -6.0]), "X": torch.tensor([[8.0]])}
-    with torch.no_grad():
-        got = manual_grads(*t)
-    assert_close(got, want)
-with check("no samples at all give zeros and an empty gradient of X", guard=True):
-    want = {"W": torch.zeros(2, 3), "b": torch.zeros(2), "X": torch.zeros(0, 3)}
-    with torch.no_grad():
-        got = manual_grads(torch.ones(2, 3), torch.ones(2), torch.ones(0, 3), torch.ones(0, 2))
-    assert_close(got, want)
-with check("the arguments keep their values", guard=True, hint="Which line works in place?"):
-    t = (torch.tensor([[0.5, 1.5]]), torch.tensor([0.1]), torch.tensor([[1.0, 2.0]]), torch.tensor([[5.0]]))
-    before = tuple(p.clone() for p in t)
-    with torch.no_grad():
-        manual_grads(*t)
-        assert not torch.is_grad_enabled(), "your function switched recording on, and left it on"
-    assert_close(t, before, rtol=0, atol=0)
-### END HIDDEN TESTS
+# %% exercise: manual_grads points=3
 
 # %% [markdown]
 # Look at what you needed: the residuals, `X` and `W`. These are the tensors that the graph keeps for `backward`. And
@@ -653,7 +339,7 @@ with check("the arguments keep their values", guard=True, hint="Which line works
 # Predict: which of the four calls of `backward` in the next cell fail?
 
 
-# %% given
+# %% example
 def attempt(text, run):
     try:
         run()
@@ -683,7 +369,7 @@ attempt("shape (3,), [1, 0, -10]  ", lambda: (x**2).backward(torch.tensor([1.0, 
 # Does a node compute its Jacobian for that? Take `exp` of a vector of 2,000 numbers. The Jacobian would have
 # 4,000,000. What does the node really keep?
 
-# %% given
+# %% example
 big = torch.linspace(-1, 1, 2000, requires_grad=True)
 node = big.exp().grad_fn
 kept = node._saved_result  # what exp keeps for backward; the underscore says: for looking only
@@ -735,95 +421,7 @@ hint(
     "does not require grad, or holds a .grad already?",
 )
 
-
-# %% exercise: jacobian
-def jacobian(f, x: Tensor) -> Tensor:
-    """The Jacobian of f at x: element (i, j) is the derivative of output i by input j.
-
-    f: a differentiable function from a tensor (n,) to one (m,), with m at least 1.
-    x: (n,), float32 or float64; it may require grad or not. Returns (m, n) in x's dtype.
-    x, its requires_grad and its .grad stay as they are.
-    """
-    ### BEGIN SOLUTION
-    x = x.detach().requires_grad_()  # a leaf of our own
-    y = f(x)
-    rows = []
-    for v in torch.eye(len(y), dtype=y.dtype):
-        (row,) = torch.autograd.grad(y, x, grad_outputs=v, retain_graph=True)
-        rows.append(row)
-    return torch.stack(rows)
-    ### END SOLUTION
-
-
-# %% check: jacobian points=3
-with check("two products of three numbers have a Jacobian of shape (2, 3)", weight=3, required=True):
-    t = torch.tensor([1.0, 2.0, 3.0])
-    want = torch.tensor([[2.0, 1.0, 0.0], [0.0, 3.0, 2.0]])
-    explain(
-        jacobian(neighbours, t),
-        want,
-        {
-            "rows and columns are swapped: rows belong to outputs": want.T,
-            "all rows are one tensor: .grad itself was kept, and each pass added to it": want.sum(0).expand(2, 3),
-            "each row has the rows above it added to it: a pass adds to .grad": want.cumsum(0),
-            "this is one pass with ones, and gives the sum of the rows": want.sum(0),
-        },
-    )
-### BEGIN HIDDEN TESTS
-with check(
-    "other functions, sizes and float64",
-    weight=3,
-    required=True,
-    hint="What was in x's .grad when you read the second row?",
-):
-    t = torch.tensor([0.5, -1.5, 2.0, 3.0], dtype=torch.float64)
-    running = [
-        [1.0, 0.0, 0.0, 0.0],
-        [-1.5, 0.5, 0.0, 0.0],
-        [-3.0, 1.0, -0.75, 0.0],
-        [-9.0, 3.0, -2.25, -1.5],
-    ]
-    want = torch.cat([torch.tensor(running, dtype=torch.float64), t.cos()[None]])
-    explain(
-        jacobian(growing, t),
-        want,
-        {
-            "each row has the rows above it added to it: a pass adds to .grad": want.cumsum(0),
-            "all rows are one tensor: .grad itself was kept, and each pass added to it": want.sum(0).expand(5, 4),
-        },
-    )
-    t = torch.tensor([0.1, -1.3, 0.7], dtype=torch.float64)  # as many outputs as inputs
-    want = torch.tensor([[0.7, 0.0, 0.1], [0.2, 0.0, 0.0], [-1.3, 0.1, 0.0]], dtype=torch.float64)
-    assert_close(jacobian(rolled, t), want, rtol=1e-12, atol=1e-12)
-with check("one output gives one row", weight=2, hint="Does your result have two axes for every m?"):
-    t = torch.tensor([1.0, -2.0, 0.5, 4.0, 3.0])[::2]
-    want = 2 * torch.tensor([[1.0, 0.5, 3.0]])
-    assert_close(jacobian(energy, t), want)
-with check(
-    "an x that requires grad, and comes from an operation, is fine",
-    weight=2,
-    hint="Which tensor do you differentiate with respect to, and is it a leaf?",
-):
-    t = torch.tensor([1.0, 2.0, 3.0], requires_grad=True) * 2
-    want = torch.tensor([[4.0, 2.0, 0.0], [0.0, 6.0, 4.0]])
-    assert_close(jacobian(neighbours, t), want)
-with check(
-    "x, its requires_grad and its .grad stay as they are",
-    weight=2,
-    guard=True,
-    hint="Where does backward add its result? Which calls change the tensor that you were given?",
-):
-    t = torch.tensor([1.0, 2.0, 3.0])
-    jacobian(neighbours, t)
-    assert torch.is_grad_enabled(), "your function switched recording off, and left it off"
-    assert not t.requires_grad, "x requires grad now"
-    t = torch.tensor([1.0, 2.0, 3.0], requires_grad=True)
-    t.grad = torch.tensor([7.0, 8.0, 9.0])
-    jacobian(growing, t)
-    assert t.requires_grad, "x does not require grad any more"
-    assert_close(t.grad, torch.tensor([7.0, 8.0, 9.0]), name="x.grad")
-    assert_close(t.detach(), torch.tensor([1.0, 2.0, 3.0]), name="x")
-### END HIDDEN TESTS
+# %% exercise: jacobian points=3
 
 # %% [markdown]
 # One pass for each output, whatever the number of inputs. A loss has one output. So one backward pass gives its
@@ -840,7 +438,7 @@ with check(
 # may call `backward` several times. The gradient of `x**2` at 3 is 6. Predict the three lines that the next cell
 # prints.
 
-# %% given
+# %% example
 x = torch.tensor(3.0, requires_grad=True)
 print("before any backward:", x.grad)
 (x**2).backward()
@@ -858,7 +456,7 @@ print("after the second   :", x.grad, " kept as first:", first)
 # zeros. `x.grad = None` lets go of it, and the next `backward` puts a new tensor there. In the next cell, which of
 # the kept gradients survive?
 
-# %% given
+# %% example
 for way in ("zero_", "None"):
     x = torch.tensor(3.0, requires_grad=True)
     (x**2).backward()
@@ -909,93 +507,7 @@ hint(
     "Options of torch.autograd.grad decide it. materialize_grads=True is one of them.",
 )
 
-
-# %% exercise: task_gradients
-def task_gradients(losses: list, params: list[Tensor]) -> list[list[Tensor]]:
-    """The gradient of each loss for itself: result[i][j] is the gradient of losses[i](params) for params[j].
-
-    losses: functions that take the list params and return a scalar. A loss uses at least one of the params.
-    For a parameter that a loss does not use, the gradient is zeros.
-    params: leaves that require grad, float32 or float64, any shapes. Each gradient has its parameter's shape and dtype.
-    Afterwards each .grad is as it was before, also where it was None.
-    """
-    ### BEGIN SOLUTION
-    table = []
-    for loss in losses:
-        grads = torch.autograd.grad(loss(params), params, materialize_grads=True)  # zeros where the loss uses none
-        table.append(list(grads))
-    return table
-    ### END SOLUTION
-
-
-# %% check: task_gradients points=3
-with check("two losses of one parameter", weight=3, required=True):
-    t = torch.tensor([1.0, -2.0, 3.0], requires_grad=True)
-    want = [[torch.tensor([2.0, -4.0, 6.0])], [torch.ones(3)]]
-    got = task_gradients([decay, total], [t])
-    explain(
-        got,
-        want,
-        {
-            "these are running sums: each backward added to what was there": [
-                [torch.tensor([2.0, -4.0, 6.0])],
-                [torch.tensor([3.0, -3.0, 7.0])],
-            ],
-            "both are the same tensor: .grad was kept, not copied": [[torch.tensor([3.0, -3.0, 7.0])]] * 2,
-            "the kept gradients were overwritten when .grad was set to zero": [[torch.ones(3)]] * 2,
-        },
-    )
-### BEGIN HIDDEN TESTS
-with check(
-    "three losses of two parameters, and float64",
-    weight=3,
-    required=True,
-    hint="Which loss and which parameter does each entry belong to?",
-):
-    for dtype, start, slope in ((torch.float32, 1.0, -9.0), (torch.float64, 1.0, -9.0), (torch.float64, 4.0, -3.0)):
-        t = [
-            torch.tensor([start, -2.0], dtype=dtype, requires_grad=True),
-            torch.tensor(0.5, dtype=dtype, requires_grad=True),
-        ]
-        want = [
-            [torch.tensor([1.0, 1.0], dtype=dtype), torch.tensor(2.0, dtype=dtype)],
-            [torch.tensor([slope, 2 * slope], dtype=dtype), torch.tensor(slope, dtype=dtype)],
-            [torch.tensor([1.0, 1.0], dtype=dtype), torch.tensor(2.0, dtype=dtype)],
-        ]
-        assert_close(task_gradients([total, fit, total], t), want)
-with check(
-    "a parameter that a loss does not use has the gradient zero",
-    weight=2,
-    hint="What does autograd say about a parameter that the graph does not reach?",
-):
-    t = [torch.tensor([[3.0]], requires_grad=True), torch.tensor([0.1, 2.0], dtype=torch.float64, requires_grad=True)]
-    want = [
-        [torch.tensor([[6.0]]), torch.zeros(2, dtype=torch.float64)],
-        [torch.tensor([[1.0]]), torch.full((2,), 2.0, dtype=torch.float64)],
-        [torch.zeros(1, 1), torch.tensor([0.2, 4.0], dtype=torch.float64)],
-    ]
-    got = task_gradients([decay, total, second_decay], t)
-    assert_close(got, want)
-    assert_close(got[2][1], want[2][1], rtol=1e-12, atol=1e-12)
-with check("a .grad from before does not matter", weight=2, hint="What was in .grad when your function was called?"):
-    t = [torch.tensor([2.0, 5.0], requires_grad=True)]
-    t[0].grad = torch.tensor([1e9, 200.0])
-    want = [[torch.tensor([4.0, 10.0])], [torch.ones(2)]]
-    assert_close(task_gradients([decay, total], t), want)
-with check(
-    "each .grad is afterwards as it was before",
-    weight=2,
-    guard=True,
-    hint="Which of your calls write to .grad? What stood there before?",
-):
-    t = [torch.tensor([2.0, 5.0], requires_grad=True), torch.tensor(1.0, requires_grad=True)]
-    for losses in ([fit, decay], [decay, fit]):
-        t[0].grad = torch.tensor([0.1, 200.0])
-        task_gradients(losses, t)
-        assert t[1].grad is None, ".grad was None, and is a tensor now"
-        assert_close(t[0].grad, torch.tensor([0.1, 200.0]), rtol=0, atol=0, name=".grad")
-        assert all(p.requires_grad for p in t), "a parameter does not require grad any more"
-### END HIDDEN TESTS
+# %% exercise: task_gradients points=3
 
 # %% [markdown]
 # A question to think about: your function builds a graph for each loss. Could it stack the losses to one tensor,
@@ -1056,96 +568,7 @@ hint(
     "samples there were?",
 )
 
-
-# %% exercise: stream_gradient
-def stream_gradient(loss, w: Tensor, batches: list[tuple[Tensor, Tensor]]) -> Tensor:
-    """The gradient for w of the mean loss over all samples of all batches.
-
-    loss: a function loss(w, X, y) that returns the mean over the samples of X and y.
-    w: a leaf (d,) that requires grad, float32 or float64. It may hold a .grad from before, which must not matter.
-    Afterwards w.grad may be anything; w has the same values and still requires grad. batches stays as it is.
-    batches: pairs X (n, d), y (n,). The n differ and may be 0, but not in every batch. Returns (d,) in w's dtype.
-    """
-    ### BEGIN SOLUTION
-    total, count = torch.zeros_like(w), 0
-    for X, y in batches:
-        (grad,) = torch.autograd.grad(loss(w, X, y), w)
-        total += len(y) * grad  # the gradient of the sum over this batch
-        count += len(y)
-    return total / count
-    ### END SOLUTION
-
-
-# %% check: stream_gradient points=3
-with check("two batches of two samples", weight=3, required=True):
-    t = torch.tensor([1.0, 2.0], requires_grad=True)
-    batches = [
-        (torch.tensor([[1.0, 0.0], [0.0, 1.0]]), torch.tensor([0.0, 0.0])),
-        (torch.tensor([[1.0, 1.0], [2.0, 0.0]]), torch.tensor([1.0, 1.0])),
-    ]
-    want = torch.tensor([2.5, 2.0])
-    got = stream_gradient(squared_error, t, batches)
-    explain(got, want, {"this is the sum over the batches, not a mean": 2 * want})
-### BEGIN HIDDEN TESTS
-with check(
-    "batches of 10, 10, 10, 2 and 1 samples give the gradient of all 33",
-    weight=4,
-    required=True,
-    hint="How much does one sample of the smallest batch count in your result?",
-):
-    for dtype in (torch.float32, torch.float64):
-        for error in (squared_error, absolute_error):
-            numbers = torch.randn(33, 4, dtype=dtype, generator=torch.Generator().manual_seed(1))
-            rows, goals = numbers[:, :3], numbers[:, 3]
-            batches = list(zip(rows.split([10, 10, 10, 2, 1]), goals.split([10, 10, 10, 2, 1]), strict=True))
-            t = torch.tensor([0.5, -1.5, 2.0], dtype=dtype, requires_grad=True)
-            (want,) = torch.autograd.grad(error(t, rows, goals), t)
-            parts = [torch.autograd.grad(error(t, *pair), t)[0] for pair in batches]
-            explain(
-                stream_gradient(error, t, batches),
-                want,
-                {
-                    "every batch counts the same here, whatever its size": sum(parts) / 5,
-                    "these are the means of the batches added up, not a mean": sum(parts),
-                    "only the last batch counts": parts[-1],
-                },
-            )
-            assert_close(stream_gradient(error, t, [(rows, goals)]), want)
-            if dtype == torch.float64:
-                assert_close(stream_gradient(error, t, batches), want, rtol=1e-12, atol=1e-12)
-with check("an empty batch changes nothing", weight=2, hint="Does an empty batch count where you divide?"):
-    t = torch.tensor([1.0, 2.0], requires_grad=True)
-    batches = [
-        (torch.empty(0, 2), torch.empty(0)),
-        (torch.tensor([[1.0, 0.0], [0.0, 1.0], [1.0, 1.0]]), torch.tensor([0.0, 0.0, 1.0])),
-        (torch.empty(0, 2), torch.empty(0)),
-        (torch.tensor([[2.0, 0.0]]), torch.tensor([1.0])),
-        (torch.tensor([[1.0, 0.0]]), torch.tensor([1.0])),  # its loss is 0, and its sample counts
-    ]
-    want = torch.tensor([2.0, 1.6])
-    assert_close(stream_gradient(squared_error, t, batches), want)
-with check("a .grad from before does not matter", weight=2, hint="What was in w.grad when your function was called?"):
-    t = torch.tensor([1.0, 2.0], requires_grad=True)
-    t.grad = torch.tensor([float("nan"), 1e9])
-    batches = [
-        (torch.tensor([[1.0, 0.0], [0.0, 1.0], [1.0, 1.0]]), torch.tensor([0.0, 0.0, 1.0])),
-        (torch.tensor([[2.0, 0.0]]), torch.tensor([1.0])),
-    ]
-    want = torch.tensor([2.5, 2.0])
-    assert_close(stream_gradient(squared_error, t, batches), want)
-with check("w and the batches keep their values", guard=True):
-    t = torch.tensor([1.0, 2.0], requires_grad=True)
-    batches = [
-        (torch.tensor([[1.0, 3.0], [4.0, 1.0]]), torch.tensor([0.5, 2.0])),
-        (torch.tensor([[2.0, 0.0]]), torch.tensor([1.0])),
-        (torch.tensor([[1.0, 2.0], [0.5, 3.0], [-1.0, 1.0]]), torch.tensor([1.0, 0.0, 3.0])),
-    ]
-    before = [(p.clone(), q.clone()) for p, q in batches]
-    stream_gradient(squared_error, t, batches)
-    assert_close(batches, before, rtol=0, atol=0, name="batches")
-    assert_close(t.detach(), torch.tensor([1.0, 2.0]), rtol=0, atol=0, name="w")
-    assert t.requires_grad, "w does not require grad any more"
-### END HIDDEN TESTS
+# %% exercise: stream_gradient points=3
 
 # %% [markdown]
 # An empty batch has the loss `nan` and the gradient zero. Each sample sends its own part back to `w`, and here there
@@ -1160,7 +583,7 @@ with check("w and the batches keep their values", guard=True):
 # NumPy arrays and Python numbers have no history. Wherever your values pass through them, the graph ends. PyTorch may
 # not tell you. Which of these six lines give a result that still leads back to `x`? Which raise an error?
 
-# %% given
+# %% example
 x = torch.tensor([1.0, 4.0, 9.0], requires_grad=True)
 ways = {
     "torch.sqrt(x).sum()": lambda: torch.sqrt(x).sum(),
@@ -1214,113 +637,7 @@ hint(
     "operations on tensors.",
 )
 
-
-# %% exercise: scaled_peak
-def scaled_peak(x: Tensor, w: Tensor) -> Tensor:
-    """The row of x whose weighted sum is largest, times the root mean square of all weighted sums.
-
-    x (n, d) with n at least 1, w (d,); both float32 or both float64. The weighted sum of a row is (row * w).sum().
-    The largest sum occurs once, and not all sums are zero. Returns (d,), differentiable for x and for w.
-    """
-    ### BEGIN SOLUTION
-    sums = x @ w
-    size = sums.square().mean().sqrt()
-    return x[sums.argmax()] * size  # the index has no slope: the row and the size have
-    ### END SOLUTION
-
-
-# %% check: scaled_peak points=3
-with check("the values are as before", required=True):
-    t, t_w = torch.tensor([[1.0, 2.0], [3.0, -1.0], [0.0, 1.0]]), torch.tensor([2.0, 1.0])
-    want = scaled_peak_broken(t, t_w).detach()
-    squares = torch.tensor([16.0, 25.0, 1.0])  # of the weighted sums
-    explain(
-        scaled_peak(t, t_w),
-        want,
-        {
-            "this is the row times the mean square, without its root": t[1] * squares.mean(),
-            "this is the row times the root of the sum of the squares, not of their mean": t[1] * squares.sum().sqrt(),
-        },
-    )
-with check("a gradient reaches x"):
-    t = torch.tensor([[1.0, 2.0], [3.0, -1.0], [0.0, 1.0]], requires_grad=True)
-    t_w = torch.tensor([2.0, 1.0], requires_grad=True)
-    got = scaled_peak(t, t_w)
-    assert got.requires_grad, "your result does not require grad"
-    (got,) = torch.autograd.grad(got.sum(), t, allow_unused=True)
-    assert got is not None, "your result does not lead back to x"
-with check("a gradient reaches w"):
-    t = torch.tensor([[1.0, 2.0], [3.0, -1.0], [0.0, 1.0]], requires_grad=True)
-    t_w = torch.tensor([2.0, 1.0], requires_grad=True)
-    got = scaled_peak(t, t_w)
-    assert got.requires_grad, "your result does not require grad"
-    (got,) = torch.autograd.grad(got.sum(), t_w, allow_unused=True)
-    assert got is not None, "your result does not lead back to w"
-### BEGIN HIDDEN TESTS
-with check(
-    "other sizes, negative sums and float64",
-    weight=2,
-    required=True,
-    hint="Is one row chosen, by its sum and with the sum's sign?",
-):
-    for dtype in (torch.float32, torch.float64):
-        t = torch.tensor([[1.0, -4.0, 2.0, 0.5], [-9.0, 1.0, 0.0, 2.0]], dtype=dtype)
-        t_w = torch.tensor([1.0, 1.5, -1.0, 0.5], dtype=dtype)
-        want = scaled_peak_broken(t, t_w).detach()
-        assert_close(scaled_peak(t.clone(), t_w), want)
-        want = scaled_peak_broken(t[:1], t_w).detach()
-        assert_close(scaled_peak(t[:1].clone(), t_w), want)
-        t = torch.tensor([[1.0, 5.0, 0.0, 0.0], [1.01, 0.0, 5.0, 0.0]], dtype=dtype)  # sums 1 and 1.01
-        t_w = torch.tensor([1.0, 0.0, 0.0, 2.0], dtype=dtype)
-        want = scaled_peak_broken(t, t_w).detach()
-        assert_close(scaled_peak(t, t_w), want)
-with check(
-    "the gradients for x and w are complete",
-    weight=4,
-    required=True,
-    hint="The result is a row times a number. On what does each of the two depend?",
-):
-    for rows, factors in (
-        ([[1.0, 2.0], [3.0, -1.0], [0.0, 1.0]], [1.0, 0.5]),
-        ([[1.0, 2.0], [3.0, -1.0], [0.0, 1.0]], [-2.0, 0.5]),
-        ([[1.1, 2.0], [3.0, -0.1], [1.0, -2.0]], [1.0, 0.5]),  # the last sum is 0
-        ([[0.1, 0.7]], [0.3, 0.5]),
-        ([[0.1], [0.3]], [0.7]),
-    ):
-        t = torch.tensor(rows, dtype=torch.float64, requires_grad=True)
-        t_w = torch.tensor(factors, dtype=torch.float64, requires_grad=True)
-        weight = torch.tensor([1.0, -3.0][: len(factors)], dtype=torch.float64)
-        sums = (t * t_w).sum(1)
-        size, row = sums.square().mean().sqrt(), t[int(sums.argmax())]
-        want = torch.autograd.grad((row * size * weight).sum(), (t, t_w), retain_graph=True)
-        only_row = torch.autograd.grad((row * size.detach() * weight).sum(), t, retain_graph=True)[0]
-        only_size = torch.autograd.grad((row.detach() * size * weight).sum(), (t, t_w))
-        value = (row * size).detach().clone()
-        got = scaled_peak(t, t_w)
-        assert_close(got.detach(), value, rtol=1e-12, atol=1e-12)
-        got = torch.autograd.grad((got * weight).sum(), (t, t_w), allow_unused=True)
-        explain(
-            got,
-            want,
-            {
-                "the root mean square was treated as a constant": (only_row, None),
-                "the row was treated as a constant": only_size,
-            },
-        )
-with check("either argument alone may require grad", weight=2, hint="Has each of the two a path to the result?"):
-    t = torch.tensor([[1.0, 2.0], [3.0, -1.0]], requires_grad=True)
-    t_w = torch.tensor([2.0, 1.0])
-    assert scaled_peak(t, t_w).requires_grad, "with x alone, your result does not require grad"
-    assert scaled_peak(t.detach(), t_w.requires_grad_()).requires_grad, (
-        "with w alone, your result does not require grad"
-    )
-    assert not scaled_peak(t.detach(), t_w.detach()).requires_grad, "with neither, your result requires grad"
-with check("x and w keep their values", guard=True, hint="Which line works in place?"):
-    t, t_w = torch.tensor([[1.0, 2.0], [3.0, -1.0]]).T, torch.tensor([2.0, 1.0])
-    before = (t.clone(), t_w.clone())
-    scaled_peak(t, t_w)
-    assert_close((t, t_w), before, rtol=0, atol=0)
-### END HIDDEN TESTS
+# %% exercise: scaled_peak points=3
 
 # %% [markdown]
 # The last line of the broken function silenced an error and made it worse. Before that change, `backward` raised an
@@ -1337,7 +654,7 @@ with check("x and w keep their values", guard=True, hint="Which line works in pl
 #
 # In the next cell `h` is used in two places. How often will the hook be called, and with which numbers?
 
-# %% given
+# %% example
 x = torch.tensor([1.0, 2.0], requires_grad=True)
 h = x * 10
 seen = []
@@ -1392,128 +709,7 @@ hint(
     "branch alone? And what if x does not require grad?",
 )
 
-
-# %% exercise: clamped_residual
-def clamped_residual(x: Tensor, branch, limit: float) -> Tensor:
-    """x + branch(x), with a clamped gradient on the way back through the branch.
-
-    x: any shape, float32 or float64; it may require grad or not.
-    branch: a function of one tensor that returns one of the same shape and dtype.
-    The value is x + branch(x). In a backward pass, the gradient that comes out of the branch towards x is clamped
-    elementwise to [-limit, limit]; the gradient of the direct way is not changed. x keeps its requires_grad, and the
-    branch's own parameters get their gradients unclamped, also where x requires no grad.
-    """
-    ### BEGIN SOLUTION
-    inside = x.view_as(x)  # a tensor of its own for the branch: its gradient is the branch's alone
-    if inside.requires_grad:
-        inside.register_hook(lambda g: g.clamp(-limit, limit))
-    return x + branch(inside)
-    ### END SOLUTION
-
-
-# %% check: clamped_residual points=3
-with check("the value is x + branch(x), also for an x without grad", required=True):
-    t = torch.tensor([[0.0, 1.0, -2.0]])
-    want = t + 40 * t.sin()
-    assert_close(clamped_residual(t, steep, 1.0), want)
-with check("the gradient is the direct one plus the clamped one", weight=2, required=True):
-    t = torch.tensor([0.0, 1.0, 1.57, -2.0], requires_grad=True)
-    s = 40 * t.detach().cos()
-    want = 1 + s.clamp(-5, 5)
-    value = t.detach() + 40 * t.detach().sin()
-    got = clamped_residual(t, steep, 5.0)
-    assert_close(got.detach(), value)
-    (got,) = torch.autograd.grad(got.sum(), t)
-    explain(
-        got,
-        want,
-        {
-            "the sum of both ways was clamped": (1 + s).clamp(-5, 5),
-            "nothing was clamped": 1 + s,
-        },
-    )
-### BEGIN HIDDEN TESTS
-with check(
-    "other upstream gradients, limits and float64",
-    weight=3,
-    required=True,
-    hint="Which gradient do you clamp: the one that goes into the branch, the one that comes out, or the sum?",
-):
-    for limit in (0.0, 0.5, 30.0):
-        t = torch.linspace(-2, 3, 6, dtype=torch.float64).reshape(2, 3).requires_grad_()
-        weight = torch.tensor([[3.0, -0.1, 0.5], [-4.0, 1.0, 0.02]], dtype=torch.float64)
-        s = 40 * t.detach().cos()
-        want = weight + (weight * s).clamp(-limit, limit)
-        value = t.detach() + 40 * t.detach().sin()
-        got = clamped_residual(t, steep, limit)
-        assert_close(got.detach(), value)
-        (got,) = torch.autograd.grad((got * weight).sum(), t)
-        explain(
-            got,
-            want,
-            {
-                "the sum of both ways was clamped here": (weight + weight * s).clamp(-limit, limit),
-                "the upstream gradient was clamped, before the branch multiplied it": weight
-                + weight.clamp(-limit, limit) * s,
-            },
-        )
-    t = torch.tensor([[0.1, -0.7, 1.3], [2.0, 0.3, -1.1]], dtype=torch.float64, requires_grad=True)
-    (inner_grad,) = torch.autograd.grad(t.softmax(-1), t, grad_outputs=weight)  # no elementwise branch
-    want = weight + inner_grad.clamp(-0.2, 0.2)
-    got = clamped_residual(t, mixed, 0.2)
-    assert_close(got.detach(), (t + t.softmax(-1)).detach(), rtol=1e-12, atol=1e-12)
-    for _ in range(2):
-        (again,) = torch.autograd.grad(got, t, grad_outputs=weight, retain_graph=True)
-        assert_close(again, want)
-with check(
-    "a branch that hands its gradient on unchanged leaves the direct way alone",
-    weight=2,
-    hint="Does your hook return a new tensor, or does it change the one that it is given?",
-):
-    t = torch.tensor([1.0, -2.0, 0.5], requires_grad=True)
-    weight = torch.tensor([3.0, -0.25, -7.0])
-    want = torch.tensor([4.0, -0.5, -8.0])
-    got = clamped_residual(t, shifted, 1.0)
-    assert_close(got.detach(), 2 * t.detach() + 3)
-    (got,) = torch.autograd.grad(got, t, grad_outputs=weight.clone())
-    assert_close(got, want)
-with check(
-    "two calls on the same x do not disturb each other",
-    weight=2,
-    hint="Does something of the first call stay on x?",
-):
-    t = torch.tensor([0.0, 1.0], requires_grad=True)
-    s = 40 * t.detach().cos()
-    want = (1 + s.clamp(-5, 5)) + 2 * (1 + s.clamp(-10, 10) / 2)
-    got = clamped_residual(t, steep, 5.0).sum() + (2 * clamped_residual(t, steep, 10.0)).sum()
-    (got,) = torch.autograd.grad(got, t)
-    assert_close(got, want)
-with check(
-    "x may be the result of an operation, or require no grad while the branch has a parameter",
-    hint="What do you do with x that works for a leaf only? Is the branch recorded for every x?",
-):
-    t = torch.tensor([0.5, 2.5], requires_grad=True)
-    inner_grad = 1 + (40 * (2 * t.detach()).cos()).clamp(-3, 3)
-    (got,) = torch.autograd.grad(clamped_residual(2 * t, steep, 3.0).sum(), t)
-    assert_close(got, 2 * inner_grad)
-    t = torch.tensor([0.5, 2.5])
-    got = clamped_residual(t, weighted, 0.1)
-    assert got.requires_grad, "x requires no grad, and the branch's own parameter gets no gradient"
-    own = torch.tensor(3.0, requires_grad=True)
-    clamped_residual(t, lambda x: x * own, 0.1).sum().backward()
-    assert_close(own.grad, torch.tensor(3.0), name="the gradient of the branch's own parameter")
-    assert not t.requires_grad, "x requires grad now"
-with check("a branch that gives zeros is in the graph", weight=1, hint="Is a branch that adds nothing also flat?"):
-    t = torch.zeros(2, requires_grad=True)
-    got = clamped_residual(t, steep, 7.0)
-    assert_close(got.detach(), torch.zeros(2))
-    (got,) = torch.autograd.grad(got, t, grad_outputs=torch.tensor([1.0, 0.1]))
-    assert_close(got, torch.tensor([8.0, 4.1]))
-with check("an empty x and a 0-dim x keep their shapes", guard=True):
-    want = torch.tensor(2.0) + 40 * torch.tensor(2.0).sin()
-    assert_close(clamped_residual(torch.tensor(2.0), steep, 1.0), want)
-    assert_close(clamped_residual(torch.empty(0, 3), shifted, 2.0), torch.empty(0, 3))
-### END HIDDEN TESTS
+# %% exercise: clamped_residual points=3
 
 # %% [markdown]
 # Gradient clipping in training is usually done after `backward`, on the `.grad` of the parameters. Could it do what
@@ -1586,7 +782,7 @@ show_graph(doubled(x, 3), {"x": x})
 # each into a set. Then it does the same with five more graphs and the nodes themselves. How many entries will each of
 # the two sets have?
 
-# %% given
+# %% example
 x = torch.tensor(1.0, requires_grad=True)
 ids, nodes = set(), set()
 for _ in range(5):
@@ -1652,92 +848,7 @@ hint(
     "node join each of them?",
 )
 
-
-# %% exercise: graph_size
-def graph_size(f, x: Tensor) -> int:
-    """The number of distinct nodes in the graph behind f(x), with the AccumulateGrad nodes.
-
-    f: a function of one tensor that returns a tensor. x: any floating-point tensor; it may require grad or not.
-    The graph may share nodes between many paths, and may be thousands of nodes deep.
-    0 where f(x) has no grad_fn.
-    """
-    ### BEGIN SOLUTION
-    root = f(x).grad_fn
-    seen = set() if root is None else {root}
-    waiting = list(seen)
-    while waiting:
-        for node, _ in waiting.pop().next_functions:
-            if node is not None and node not in seen:
-                seen.add(node)
-                waiting.append(node)
-    return len(seen)
-    ### END SOLUTION
-
-
-# %% check: graph_size points=4
-with check("the graph of (x * x + 3 * (x + 1)).sum() has 6 nodes", weight=3, required=True):
-    t = torch.tensor([1.0, 2.0], requires_grad=True)
-    got = graph_size(polynomial, t)
-    explain(
-        got,
-        6,
-        {
-            "nodes that two edges lead to were counted twice: this is the number of visits": 8,
-            "these are the edges, not the nodes": 7,
-            "the AccumulateGrad node is a node too": 5,
-            "nodes were freed while you counted, and others got their ids: keep the nodes, not their ids": 3,
-        },
-    )
-### BEGIN HIDDEN TESTS
-with check(
-    "a node that many paths lead to counts once",
-    weight=2,
-    required=True,
-    hint="How do you know that you have been at a node already?",
-):
-    t = torch.tensor(1.5, requires_grad=True)
-    explain(
-        graph_size(doubled_twelve_times, t), 13, {"every path was counted": 2**13 - 1, "the edges were counted": 24}
-    )
-with check(
-    "the size depends on what was run, not on the code",
-    weight=2,
-    required=True,
-    hint="Is the graph that you count the one of this call?",
-):
-    for begin, want in ((0.5, 2), (3.0, 4), (100.0, 9)):
-        t = torch.tensor([begin], requires_grad=True)
-        assert_close(graph_size(halve_until_small, t), want)
-with check(
-    "an operation with several results is one node",
-    weight=2,
-    hint="What does the second part of a pair in next_functions tell apart?",
-):
-    t = torch.linspace(0, 1, 6, dtype=torch.float64, requires_grad=True)
-    explain(graph_size(spread, t), 6, {"the results of one operation were counted as nodes of their own": 8})
-    assert_close(graph_size(second_of_two, t), 3)  # only the second result is used
-    assert_close(graph_size(three_inputs, t), 6)  # three inputs
-with check("all leaves are counted, not only x", weight=2, hint="Do you follow every entry of next_functions?"):
-    t = torch.tensor([1.0, 2.0], requires_grad=True)
-    assert_close(graph_size(with_own_leaf, t), 6)
-    assert_close(graph_size(with_own_leaf, t.detach()), 5)
-    assert_close(graph_size(with_own_leaf, t * 2), 7)  # x has a history
-with check(
-    "a graph of 3001 nodes in one line is counted",
-    weight=3,
-    hint="How many calls may be nested in Python? What could remember the open ends instead?",
-):
-    t = torch.tensor(0.5, requires_grad=True)
-    assert_close(graph_size(deep, t), 3001)
-with check("where nothing is recorded, the size is 0", hint="What is the grad_fn of such a result?"):
-    t = torch.tensor([1.0, 2.0])
-    assert_close(graph_size(polynomial, t), 0)
-    assert_close(graph_size(unchanged, t.requires_grad_()), 0)
-with check("x keeps its .grad", guard=True, hint="Does counting need a backward pass?"):
-    t = torch.tensor([1.0, 2.0], requires_grad=True)
-    graph_size(polynomial, t)
-    assert t.grad is None, "x has a .grad now"
-### END HIDDEN TESTS
+# %% exercise: graph_size points=4
 
 # %% [markdown]
 # `backward` has the same problem, and a stronger one. It must not only visit each node once. It must visit it *late
@@ -1745,104 +856,102 @@ with check("x keeps its .grad", guard=True, hint="Does counting need a backward 
 # each node, how many edges lead there. A node runs when its count has come down to zero. The order that comes out is
 # called a topological order. What would be wrong with `x.grad` if a node ran as soon as the first gradient arrived?
 
-# %% [markdown]
+# %% quiz: interview points=3
 # ## Interview questions
 #
 # For each question, find *all* true statements. There is at least one in each. Give the letters as a string, such as
 # `"ac"`. You may try things out in the scratch cell below. In an interview you could not. A question counts only if all
 # of its letters are right, and one right question alone pays nothing.
 #
-# **q1. The graph**
-# - a. Its nodes are backward functions. A tensor that was made by a recorded operation holds its node in `grad_fn`.
-# - b. A tensor with `requires_grad=True` always has a `grad_fn`.
-# - c. The entries of `next_functions` say which nodes get the gradient next.
-# - d. An operation whose inputs all require no grad adds no node.
-# - e. Each node keeps the Jacobian of its operation.
+# **The graph**
+# - [x] Its nodes are backward functions. A tensor that was made by a recorded operation holds its node in `grad_fn`.
+#   > `a.grad_fn` is such a node. In the picture of the graph, tensors appear only at its ends.
+# - [ ] A tensor with `requires_grad=True` always has a `grad_fn`.
+#   > A leaf that you made yourself has none: nothing recorded made it. `marked` in the lab was such a tensor.
+# - [x] The entries of `next_functions` say which nodes get the gradient next.
+#   > They are the edges. The walk from `log` over `add` and `mul` to the leaf `a` went along them.
+# - [x] An operation whose inputs all require no grad adds no node.
+#   > `plain * 2` had no `grad_fn`. At least one input must require grad.
+# - [ ] Each node keeps the Jacobian of its operation.
+#   > `exp` of 2,000 numbers kept 2,000 and not 4,000,000. A node computes the product with the upstream gradient
+#   > directly.
 #
-# **q2. Define-by-run**
-# - a. For an `if`, both branches are recorded, and `backward` takes the right one.
-# - b. The graph is built anew each time the code runs.
-# - c. A loop may run a different number of times for each input, and the gradients are still right.
-# - d. In the first version of TensorFlow, a graph was defined first and run with data afterwards.
-# - e. You may stop in a debugger in the middle of the forward pass and print a tensor's values.
+# Hint: What does exp keep? What is the grad_fn of a leaf?
 #
-# **q3. Leaves and `.grad`**
-# - a. `backward` fills `.grad` of every tensor that requires grad.
-# - b. A tensor that does not require grad is a leaf.
-# - c. `torch.zeros(3, requires_grad=True) + 0.01` is a leaf.
-# - d. `retain_grad()` has to be called before `backward`.
-# - e. `torch.autograd.grad(loss, w)` leaves `w.grad` as it was.
+# **Define-by-run**
+# - [ ] For an `if`, both branches are recorded, and `backward` takes the right one.
+#   > The graph holds what was done. The branch that was not taken never ran, so it is not there.
+# - [x] The graph is built anew each time the code runs.
+#   > There is no separate description of the model. `halve_until_small` made a graph of its own for each start.
+# - [x] A loop may run a different number of times for each input, and the gradients are still right.
+#   > Two divisions for 3 and seven for 100: both graphs had the right gradient, 0.25 and 0.0078.
+# - [x] In the first version of TensorFlow, a graph was defined first and run with data afterwards.
+#   > TensorFlow 1 built the graph without values and ran it later. Define-by-run is the opposite.
+# - [x] You may stop in a debugger in the middle of the forward pass and print a tensor's values.
+#   > Each operation is computed when Python reaches it, so the values are there already.
 #
-# **q4. Vector-Jacobian products**, with `y` of shape (3,), computed from a leaf `x` of shape (5,) that requires grad,
+# Hint: What did the graph of halve_until_small show of its while?
+#
+# **Leaves and `.grad`**
+# - [ ] `backward` fills `.grad` of every tensor that requires grad.
+#   > It fills only the leaves. `inner` and `y` required grad and had `.grad` None.
+# - [x] A tensor that does not require grad is a leaf.
+#   > It is a convention: no recorded operation made it, so it has no `grad_fn`.
+# - [ ] `torch.zeros(3, requires_grad=True) + 0.01` is a leaf.
+#   > The sum is the result of a recorded operation. The leaf is the tensor before it, and nobody has a name for that
+#   > one, as with `w1`.
+# - [x] `retain_grad()` has to be called before `backward`.
+#   > The gradient of a tensor that is no leaf is passed on and dropped, unless `backward` knows by then that somebody
+#   > wants it.
+# - [x] `torch.autograd.grad(loss, w)` leaves `w.grad` as it was.
+#   > It returns the gradients and touches no `.grad`. That makes it the better tool inside a function.
+#
+# Hint: Which of w1, w2 and w3 were leaves, and what had a .grad after backward?
+#
+# **Vector-Jacobian products**, with `y` of shape (3,), computed from a leaf `x` of shape (5,) that requires grad,
 # and `J` the Jacobian
-# - a. `y.backward()` without an argument raises an error.
-# - b. `y.backward(v)` adds `v @ J` to `x.grad`.
-# - c. `y.backward(torch.ones(3))` and `y.sum().backward()`, each on a fresh graph, give the same gradient.
-# - d. The whole Jacobian takes three vector-Jacobian products.
-# - e. If `y` had the shape (1, 1), `backward()` without an argument would raise an error.
+# - [x] `y.backward()` without an argument raises an error.
+#   > `backward` puts in a 1 only for a result with one element. For three it wants a `v` of three numbers.
+# - [x] `y.backward(v)` adds `v @ J` to `x.grad`.
+#   > That is the vector-Jacobian product: each row of `J` times its number in `v`, added up and accumulated.
+# - [x] `y.backward(torch.ones(3))` and `y.sum().backward()`, each on a fresh graph, give the same gradient.
+#   > The gradient of a sum by each of its terms is 1, so the sum sends back exactly the vector of ones.
+# - [x] The whole Jacobian takes three vector-Jacobian products.
+#   > `J` has one row for each output. A unit vector as `v` gives one row, so there are as many passes as outputs.
+# - [ ] If `y` had the shape (1, 1), `backward()` without an argument would raise an error.
+#   > One element counts as a scalar, whatever its shape. The lab's call with (1, 1) worked.
 #
-# **q5. Why gradients are set to zero or `None` in a training loop**
-# - a. Without it, `.grad` after the third batch is the sum of the gradients of three batches.
-# - b. `backward` raises an error where `.grad` is not zero or `None`.
-# - c. Before the first `backward`, `w.grad.zero_()` raises an error.
-# - d. After `g = w.grad`, `g` keeps its numbers whatever happens in the next `backward`.
-# - e. `w.grad = None` and `w.grad.zero_()` lead to the same `w.grad` after the next `backward` in which `w` takes part.
+# Hint: How many rows does J have? What counts as a scalar?
 #
-# **q6. What cuts the graph**
-# - a. `.item()` gives a Python number, and what you compute from it does not lead back.
-# - b. `torch.tensor(t * 3, requires_grad=True)` leads back to `t`, since it requires grad.
-# - c. A cut is repaired by calling `requires_grad_()` on the result.
-# - d. In `x[x.argmax()]` a gradient reaches the element of `x` that was taken.
-# - e. `.numpy()` raises an error on a tensor that requires grad.
-
-
-# %% scratch
-# A place to try statements.
-
-
-# %% exercise: interview
-def interview() -> dict[str, str]:
-    """For each of q1 to q6, the letters of all true statements, such as {"q1": "abc", "q2": "e", ...}."""
-    ### BEGIN SOLUTION
-    return {"q1": "acd", "q2": "bcde", "q3": "bde", "q4": "abcd", "q5": "ace", "q6": "ade"}
-    ### END SOLUTION
-
-
-# %% check: interview points=3
-with check(
-    "q1 to q6 each have letters from a to e",
-    weight=3,
-    required=True,
-    guard=True,
-    hint="Which key or letter is missing?",
-):
-    assert_answered(interview(), questions=6)
-### BEGIN HIDDEN TESTS
-with check(
-    "at least two questions are right",
-    weight=3,
-    required=True,
-    guard=True,
-    hint="One right answer can be a guess. Which of the sections would you read again?",
-):
-    assert_some_right(interview(), {"q1": "acd", "q2": "bcde", "q3": "bde", "q4": "abcd", "q5": "ace", "q6": "ade"})
-with check("q1: the graph", weight=4, hint="What does exp keep? What is the grad_fn of a leaf?"):
-    assert_letters(interview(), "q1", "acd")
-with check("q2: define-by-run", weight=4, hint="What did the graph of halve_until_small show of its while?"):
-    assert_letters(interview(), "q2", "bcde")
-with check(
-    "q3: leaves and .grad",
-    weight=4,
-    hint="Which of w1, w2 and w3 were leaves, and what had a .grad after backward?",
-):
-    assert_letters(interview(), "q3", "bde")
-with check("q4: vector-Jacobian products", weight=4, hint="How many rows does J have? What counts as a scalar?"):
-    assert_letters(interview(), "q4", "abcd")
-with check("q5: zero or None", weight=4, hint="What did the name first show after the second backward?"):
-    assert_letters(interview(), "q5", "ace")
-with check("q6: cuts", weight=4, hint="Which of the six lines under 'What cuts the graph?' kept their history?"):
-    assert_letters(interview(), "q6", "ade")
-### END HIDDEN TESTS
+# **Why gradients are set to zero or `None` in a training loop**
+# - [x] Without it, `.grad` after the third batch is the sum of the gradients of three batches.
+#   > `AccumulateGrad` adds to what is there already. Nobody else clears it for you.
+# - [ ] `backward` raises an error where `.grad` is not zero or `None`.
+#   > It adds to what it finds, without a word. That is why the mistake is so easy to miss.
+# - [x] Before the first `backward`, `w.grad.zero_()` raises an error.
+#   > `.grad` is `None` then, and `None` has no `zero_`: an AttributeError.
+# - [ ] After `g = w.grad`, `g` keeps its numbers whatever happens in the next `backward`.
+#   > `g` is a second name for the same tensor, and the next `backward` adds into it. `clone()` keeps the numbers.
+# - [x] `w.grad = None` and `w.grad.zero_()` lead to the same `w.grad` after the next `backward` in which `w` takes
+#   part.
+#   > Adding to zeros and putting a new tensor in place of `None` give the same numbers. Only who held the old tensor
+#   > sees a difference.
+#
+# Hint: What did the name first show after the second backward?
+#
+# **What cuts the graph**
+# - [x] `.item()` gives a Python number, and what you compute from it does not lead back.
+#   > A Python number has no history, and PyTorch does not warn. The graph ends there.
+# - [ ] `torch.tensor(t * 3, requires_grad=True)` leads back to `t`, since it requires grad.
+#   > `torch.tensor` copies the values and makes a new leaf. The gradient lands in that leaf, and never in `t`.
+# - [ ] A cut is repaired by calling `requires_grad_()` on the result.
+#   > The result becomes a leaf, and the way back is still missing. The error is gone and the gradient too.
+# - [x] In `x[x.argmax()]` a gradient reaches the element of `x` that was taken.
+#   > Taking an element is a recorded operation. Only the index itself has no slope.
+# - [x] `.numpy()` raises an error on a tensor that requires grad.
+#   > NumPy cannot record. So it refuses, which is the honest way, and asks for `detach()` first.
+#
+# Hint: Which of the six lines under 'What cuts the graph?' kept their history?
 
 # %% [markdown]
 # Were there statements that you believed a while ago? Write them down. They are what to explain to the next person.

@@ -10,7 +10,6 @@ from labkit import (
     assert_some_right,
     check,
     explain,
-    hint,
     probes,
     show_graph,
     show_kept,
@@ -48,7 +47,7 @@ from labkit import (
 # Inside `with torch.no_grad():` no operation is recorded. Outside, everything is as before. That sounds simple. Which
 # of the six tensors in the next cell require grad?
 
-# %% given
+# %% example
 w = torch.tensor([1.0, 2.0], requires_grad=True)
 x = torch.tensor([3.0, -1.0])
 
@@ -93,7 +92,7 @@ for text, tensor in {
 # line have?
 
 
-# %% given
+# %% example
 def make_layers(count, width):
     with torch.random.fork_rng(devices=[]):
         torch.manual_seed(1)
@@ -121,7 +120,7 @@ print("one result:", layers(batch).nbytes, "bytes")
 # needs more memory for more batches?
 
 
-# %% given
+# %% example
 def keep_the_last(model, batches):
     for x in batches:
         loss = model(x).square().mean()
@@ -158,7 +157,7 @@ for loop in (keep_the_last, keep_losses, keep_detached):
 # The oldest use of `no_grad` is to change parameters. A step of gradient descent is `w - lr * gradient`. Here are three
 # ways to write it. After which of them can the loop go on, with `w` as a leaf that requires grad?
 
-# %% given
+# %% example
 for way in ("new tensor", "new tensor, no_grad", "in place, no_grad"):
     w = torch.tensor([4.0], requires_grad=True)
     (w**2).sum().backward()
@@ -180,7 +179,7 @@ for way in ("new tensor", "new tensor, no_grad", "in place, no_grad"):
 #
 # Now you want to keep the values of every step, for a plot. Three ways again. What will each list hold?
 
-# %% given
+# %% example
 w = torch.tensor([4.0], requires_grad=True)
 detached, cloned, listed = [], [], []
 for _ in range(3):
@@ -227,112 +226,7 @@ hint(
     "If each step makes a new point from the old one and the gradient, there is nothing that could be changed later.",
 )
 
-
-# %% exercise: descend
-def descend(f, x: Tensor, lr: float, steps: int) -> list[Tensor]:
-    """The points that gradient descent visits: the start, and the point after each step.
-
-    A step goes from x to x - lr * g, where g is the gradient of f at x.
-    f: a differentiable function from a tensor to a scalar. x: any shape, float32 or float64; it may require grad or
-    not, and may be the result of recorded operations. steps may be 0.
-    Returns steps + 1 tensors of x's shape and dtype. They do not require grad, and no two of them share memory, nor
-    with x. x, its requires_grad and its .grad stay as they are. Works inside torch.no_grad() as well. Whether
-    operations are recorded is afterwards as before.
-    """
-    ### BEGIN SOLUTION
-    points = [x.detach().clone()]
-    for _ in range(steps):
-        leaf = points[-1].detach().requires_grad_()
-        with torch.enable_grad():
-            (grad,) = torch.autograd.grad(f(leaf), leaf)
-        points.append(points[-1] - lr * grad)
-    return points
-    ### END SOLUTION
-
-
-# %% check: descend points=3
-with check("three steps into the bowl", weight=3, required=True):
-    t = torch.tensor([4.0, -2.0])
-    want = [t.clone(), t / 2, t / 4, t / 8]
-    summed, total = [t.clone()], torch.zeros(2)
-    for _ in range(3):
-        total = total + 2 * summed[-1]
-        summed.append(summed[-1] - 0.25 * total)
-    explain(
-        descend(bowl, t, 0.25, 3),
-        want,
-        {
-            "all entries are one memory: they show the last point": [want[3]] * 4,
-            "the gradients of earlier steps were added: .grad accumulates": summed,
-            "the start is missing, or the last point": want[1:],
-        },
-    )
-### BEGIN HIDDEN TESTS
-with check(
-    "other functions, shapes, step sizes and float64",
-    weight=3,
-    required=True,
-    hint="Does every number come from the arguments? Is the gradient taken at the newest point?",
-):
-    for dtype in (torch.float32, torch.float64):
-        for f, lr, count in ((tilted, 0.1, 4), (wavy, 0.3, 6), (bowl, 0.7, 1), (tilted, 0.05, 0)):
-            t = torch.linspace(-2, 3, 6, dtype=dtype).reshape(2, 3).T
-            want = [t.clone()]
-            for _ in range(count):
-                leaf = want[-1].clone().requires_grad_()
-                want.append(want[-1] - lr * torch.autograd.grad(f(leaf), leaf)[0])
-            assert_close(descend(f, t, lr, count), want)
-    assert_close(descend(bowl, torch.zeros(2), 0.5, 3), [torch.zeros(2)] * 4)  # where the gradient is zero
-with check(
-    "the points do not require grad",
-    hint="Which of your operations are recorded, and which should not be?",
-):
-    for flag in (False, True):
-        t = torch.tensor([1.0, 3.0])
-        want = [t.clone(), t / 2, t / 4]
-        got = descend(bowl, t.requires_grad_(flag), 0.25, 2)
-        assert_close(got, want)
-        assert not any(point.requires_grad for point in got), "one of the points requires grad"
-with check(
-    "the points share no memory, and none with x",
-    weight=2,
-    hint="Which calls give a new tensor, and which a second one over the same memory?",
-):
-    t = torch.tensor([4.0, -2.0])
-    want = [t.clone(), t / 2, t / 4]
-    got = descend(bowl, t, 0.25, 2)
-    assert_close(got, want)
-    for i in range(3):
-        got[i].add_(100)
-        want[i] = want[i] + 100
-        assert_close(got, want, name="the points, after one of them was changed,")
-    assert_close(t, torch.tensor([4.0, -2.0]), name="x")
-with check("it works inside torch.no_grad()", weight=2, hint="What switches recording on again?"):
-    t = torch.tensor([1.0, 2.0])
-    want = [t.clone(), torch.tensor([0.4, 0.8])]
-    with torch.no_grad():
-        assert_close(descend(bowl, t, 0.3, 1), want)
-        assert not torch.is_grad_enabled(), "recording was off before the call, and is on now"
-    assert_close(descend(bowl, t, 0.3, 1), want)
-    assert torch.is_grad_enabled(), "recording was on before the call, and is off now"
-with check(
-    "an x that requires grad, comes from an operation, or has a .grad",
-    hint="Which tensor is the leaf of your first step?",
-):
-    t = torch.tensor([1.0, 2.0], requires_grad=True)
-    t.grad = torch.tensor([50.0, float("nan")])
-    want = [torch.tensor([1.0, 2.0]), torch.tensor([0.5, 1.0])]
-    assert_close(descend(bowl, t, 0.25, 1), want)
-    assert_close(descend(bowl, t * 2, 0.25, 1), [2 * want[0], 2 * want[1]])
-with check("x, its requires_grad and its .grad stay as they are", guard=True, hint="Which of your calls change x?"):
-    for flag in (False, True):
-        t = torch.tensor([1.0, 2.0], requires_grad=flag)
-        t.grad = torch.tensor([7.0, 8.0])
-        descend(tilted, t, 0.1, 2)
-        assert t.requires_grad == flag, "x has another requires_grad than before"
-        assert_close(t.detach(), torch.tensor([1.0, 2.0]), rtol=0, atol=0, name="x")
-        assert_close(t.grad, torch.tensor([7.0, 8.0]), rtol=0, atol=0, name="x.grad")
-### END HIDDEN TESTS
+# %% exercise: descend points=3
 
 # %% [markdown]
 # It is enough to record f: one small graph for each step, freed before the next. What would the memory
@@ -349,7 +243,7 @@ with check("x, its requires_grad and its .grad stay as they are", guard=True, hi
 # computed from `w`. At `w = 1` the prediction is 2 and the target 3.7. The loss is the square of the difference. Which
 # way will each gradient push `w`, with and without a stop on the target? A negative gradient raises `w`.
 
-# %% given
+# %% example
 for stop in (False, True):
     w = torch.tensor(1.0, requires_grad=True)
     target = 1 + 0.9 * 3 * w
@@ -364,7 +258,7 @@ for stop in (False, True):
 # it, `w` falls: the target would come down faster than the prediction, so the loss is lowered by moving the target.
 # Nothing in the printed loss tells the two apart. The pictures do. First the graph without a stop, then with it.
 
-# %% given
+# %% example
 w = torch.tensor(1.0, requires_grad=True)
 show_graph((2 * w - (1 + 0.9 * 3 * w)) ** 2, {"w": w})
 
@@ -386,7 +280,7 @@ print(torch.autograd.grad(loss, w))
 # in use at any moment for what the operations made.
 
 
-# %% given
+# %% example
 def detached_at_the_end(model, x):
     return model(x).detach()
 
@@ -436,146 +330,7 @@ hint(
     "what it leaves out.",
 )
 
-
-# %% exercise: td_loss
-def td_loss(q: Tensor, target_q: Tensor, steps: dict[str, Tensor], gamma: float) -> Tensor:
-    """The mean over the steps of (prediction - target) ** 2.
-
-    q, target_q: (d, actions), float32 or float64, the same dtype. target_q may be q itself.
-    steps: "state" (n, d), "action" (n,) int64, "reward" (n,), "next_state" (n, d), "done" (n,) bool.
-    Prediction: the element of state @ q for the action taken. Target: reward + gamma * the largest element of
-    next_state @ target_q; only the reward where done, since next_state means nothing there and may hold nan.
-    Returns a scalar. A gradient reaches q through the prediction only, and target_q never. The arguments stay as they
-    are, their requires_grad and .grad too.
-    """
-    ### BEGIN SOLUTION
-    prediction = (steps["state"] @ q).gather(1, steps["action"][:, None]).squeeze(1)
-    with torch.no_grad():
-        best = (steps["next_state"] @ target_q).amax(1)
-        target = torch.where(steps["done"], steps["reward"], steps["reward"] + gamma * best)
-    return (prediction - target).square().mean()
-    ### END SOLUTION
-
-
-# %% check: td_loss points=4
-with check("the value for two steps, neither of them the last", weight=2, required=True):
-    t = {
-        "state": torch.tensor([[1.0, 0.0, 2.0], [0.5, -1.0, 0.0]]),
-        "action": torch.tensor([1, 0]),
-        "reward": torch.tensor([1.0, -1.0]),
-        "next_state": torch.tensor([[0.0, 1.0, 1.0], [2.0, 0.0, -1.0]]),
-        "done": torch.tensor([False, False]),
-    }
-    t_q = torch.tensor([[1.0, 2.0], [0.0, -1.0], [0.5, 1.0]])
-    # predictions 4 and 0.5, best predictions of the next state 0.5 and 3, targets 1.25 and 0.5
-    want = torch.tensor(3.78125)
-    explain(
-        td_loss(t_q, t_q.clone(), t, 0.5),
-        want,
-        {
-            "every prediction was compared with every target: look at the two shapes": torch.tensor(5.09375),
-            "this is the sum over the steps, not the mean": 2 * want,
-        },
-    )
-with check("a gradient reaches q", required=True):
-    t_q = torch.tensor([[1.0, 2.0], [0.0, -1.0], [0.5, 1.0]], requires_grad=True)
-    got = td_loss(t_q, t_q.detach().clone(), make_steps(2, 3, 2), 0.5)
-    assert got.requires_grad, "your loss does not require grad"
-### BEGIN HIDDEN TESTS
-with check(
-    "other sizes, gammas and float64, with steps that end the program",
-    weight=3,
-    required=True,
-    hint="Over which axis is the largest element taken? What is the target where done?",
-):
-    for dtype in (torch.float32, torch.float64):
-        for n, d, count, gamma in ((7, 3, 4, 0.9), (1, 2, 3, 0.5), (5, 4, 5, 0.0)):
-            t = make_steps(n, d, count, dtype, seed=n)
-            t_q = torch.randn(2, d, count, dtype=dtype, generator=torch.Generator().manual_seed(d))
-            best = torch.stack([row.max() for row in t["next_state"] @ t_q[1]])
-            target_of = t["reward"] + gamma * best * (~t["done"]).to(dtype)
-            taken = torch.stack([t["state"][i] @ t_q[0][:, a] for i, a in enumerate(t["action"])])
-            want = ((taken - target_of) ** 2).mean()
-            explain(
-                td_loss(t_q[0], t_q[1], t, gamma),
-                want,
-                {
-                    "done makes no difference in your target": ((taken - t["reward"] - gamma * best) ** 2).mean(),
-                },
-            )
-with check(
-    "the gradient for q comes through the prediction only",
-    weight=4,
-    required=True,
-    hint="On which side of the difference does a gradient reach q?",
-):
-    for same in (True, False):
-        t = make_steps(8, 3, 4, torch.float64, seed=5)
-        t_q = torch.randn(3, 4, dtype=torch.float64, generator=torch.Generator().manual_seed(6)).requires_grad_()
-        t_target = t_q if same else (t_q.detach() + 0.1).requires_grad_()
-        best = (t["next_state"] @ t_target).amax(1)
-        target_of = t["reward"] + 0.8 * best * (~t["done"])
-        taken = (t["state"] @ t_q)[torch.arange(8), t["action"]]
-        value = (taken - target_of).detach().square().mean()
-        full, stopped, turned = (
-            torch.autograd.grad(-2.5 * (a - b).square().mean(), t_q, retain_graph=True)[0]
-            for a, b in ((taken, target_of), (taken, target_of.detach()), (taken.detach(), (target_of + 0 * taken)))
-        )
-        got = td_loss(t_q, t_target, t, 0.8)
-        assert_close(got.detach(), value)
-        got = torch.autograd.grad(-2.5 * got, (t_q, t_target)[: 2 - same], allow_unused=True)
-        explain(
-            got[0],
-            stopped,
-            {
-                "the target was not held constant": None if not same else full,
-                "the prediction was held constant, and the target was not": None if not same else turned,
-            },
-        )
-with check(
-    "no gradient reaches target_q",
-    weight=2,
-    hint="Is every operation on target_q inside no_grad, or cut off by detach()?",
-):
-    t_q = torch.randn(2, 3, 4, generator=torch.Generator().manual_seed(7))
-    t_q, t_target = t_q[0].clone().requires_grad_(), t_q[1].clone().requires_grad_()
-    t = make_steps(8, 3, 4)
-    best = (t["next_state"] @ t_target).amax(1).detach()
-    want = ((t["state"] @ t_q)[torch.arange(8), t["action"]] - t["reward"] - 0.7 * best * (~t["done"])).square().mean()
-    (slope,) = torch.autograd.grad(want, t_q)
-    got = td_loss(t_q, t_target, t, 0.7)
-    assert_close(got.detach(), want.detach())
-    got = torch.autograd.grad(got, (t_q, t_target), materialize_grads=True)
-    assert_close(got, [slope, torch.zeros(3, 4)], name="the gradients for q and target_q")
-with check(
-    "nan in the next state of the last step does no harm",
-    hint="What is nan times zero? What chooses without computing?",
-):
-    t = make_steps(5, 2, 3, seed=9)
-    t_q = torch.randn(2, 3, generator=torch.Generator().manual_seed(8))
-    best = (t["next_state"] @ (t_q + 1)).amax(1)
-    target_of = t["reward"] + 0.6 * torch.where(t["done"], 0.0, best)
-    want = ((t["state"] @ t_q)[torch.arange(5), t["action"]] - target_of).square().mean()
-    t["next_state"] = t["next_state"].masked_fill(t["done"][:, None], float("nan"))
-    assert_close(td_loss(t_q, t_q + 1, t, 0.6), want)
-with check(
-    "the arguments keep their values, their requires_grad and their .grad",
-    guard=True,
-    hint="Which of your calls end in an underscore?",
-):
-    t = make_steps(4, 3, 2)
-    before = {name: tensor.clone() for name, tensor in t.items()}
-    t_q = torch.linspace(-1, 1, 6).reshape(3, 2).requires_grad_()
-    t_target = torch.linspace(0, 1, 6).reshape(3, 2).requires_grad_()
-    t_target.grad = torch.full((3, 2), 5.0)
-    td_loss(t_q, t_target, t, 0.9)
-    assert torch.is_grad_enabled(), "recording was on before the call, and is off now"
-    assert_close(t, before, rtol=0, atol=0, name="steps")
-    assert t_target.requires_grad, "target_q does not require grad any more"
-    assert t_q.requires_grad, "q does not require grad any more"
-    assert_close(t_target.grad, torch.full((3, 2), 5.0), name="target_q.grad")
-    assert t_q.grad is None, "q has a .grad now"
-### END HIDDEN TESTS
+# %% exercise: td_loss points=4
 
 # %% [markdown]
 # If `target_q` is another tensor, a forgotten stop looks harmless: an optimizer for `q` alone never changes `target_q`.
@@ -591,7 +346,7 @@ with check(
 # Two predictions. First: a model of three parts, where the middle one is frozen. Do the parameters of the first part
 # get a gradient? Second: nothing is frozen, and the *input* does not require grad. Is the forward pass recorded?
 
-# %% given
+# %% example
 middle_frozen = make_layers(3, 4)
 middle_frozen[2].requires_grad_(False)
 x = torch.linspace(-1, 1, 8).reshape(2, 4)
@@ -667,133 +422,7 @@ hint(
     "here, so the gradient of the sum holds each sample's own gradient in its row.",
 )
 
-
-# %% exercise: saliency
-def saliency(model: nn.Module, x: Tensor, classes: Tensor) -> Tensor:
-    """For each sample, the gradient of its score for its class by the sample itself.
-
-    model: takes x (n, d) and returns scores (n, c); each row of the scores depends on that row of x only.
-    x: float32; it may require grad or not, and may be the result of recorded operations.
-    classes: (n,) int64; each may differ. Returns (n, d), in x's dtype, without grad.
-    The model runs as it is: each module's training flag stays as it was. Afterwards the parameters' values, .grad and
-    requires_grad are as before, also where they were frozen or held a .grad. x, its requires_grad and its .grad stay as
-    they are too.
-    """
-    ### BEGIN SOLUTION
-    leaf = x.detach().requires_grad_()
-    scores = model(leaf).gather(1, classes[:, None])
-    return torch.autograd.grad(scores.sum(), leaf)[0]
-    ### END SOLUTION
-
-
-# %% check: saliency points=2
-with check("three samples of four numbers", weight=3, required=True):
-    t = torch.tensor([[1.0, -1.0, 0.5, 0.0], [0.2, 0.3, -2.0, 1.0], [2.0, 0.0, 0.1, -1.0]])
-    two_layers = [(torch.linspace(-2, 3, 20).reshape(5, 4).sin(), torch.linspace(-1, 1, 5))]
-    two_layers.append((torch.linspace(1, -2, 10).reshape(2, 5).cos(), torch.tensor([0.5, -0.5])))
-    slopes = 1 - torch.tanh(t @ two_layers[0][0].T + two_layers[0][1]) ** 2
-    first, second = ((slopes * row) @ two_layers[0][0] for row in two_layers[1][0])
-    want = torch.stack([first[0], second[1], second[2]])
-    explain(
-        looked_at(saliency, two_layers, t, torch.tensor([0, 1, 1]))["result"],
-        want,
-        {
-            "this is the gradient of all scores, not of the chosen ones": first + second,
-            "all samples got the class of the first": first,
-            "this is the gradient of the mean over the samples": want / 3,
-        },
-    )
-### BEGIN HIDDEN TESTS
-
-
-def drawn_layers(sizes, seed):
-    generator = torch.Generator().manual_seed(seed)
-    return [
-        (torch.randn(sizes[i + 1], sizes[i], generator=generator), torch.randn(sizes[i + 1], generator=generator))
-        for i in range(len(sizes) - 1)
-    ]
-
-
-def slopes_of(layers, x, classes):
-    """For each sample the gradient of its own score, from products of matrices."""
-    rows = []
-    for sample, chosen in zip(x.detach(), classes, strict=True):
-        numbers, jacobian = sample, torch.eye(len(sample))
-        for n, (weight, bias) in enumerate(layers):
-            if n:
-                numbers = numbers.tanh()
-                jacobian = (1 - numbers**2)[:, None] * jacobian
-            numbers, jacobian = weight @ numbers + bias, weight @ jacobian
-        rows.append(jacobian[chosen])
-    return torch.stack(rows)
-
-
-with check(
-    "other models and sizes, and frozen parameters",
-    weight=3,
-    required=True,
-    hint="Does a gradient come through a layer whose parameters are frozen?",
-):
-    for seed, sizes, learning, chosen in (
-        (1, [3, 6, 4, 5], [False, True, False, False, True, True], [4, 0, 2, 4, 1]),
-        (2, [2, 3], [False, False], [1, 0]),
-        (3, [5, 2, 3], [True] * 4, [2]),
-        (4, [3, 6, 4, 5], [True] * 6, [0, 3]),
-    ):
-        t = torch.linspace(-2, 1.5, len(chosen) * sizes[0]).reshape(sizes[0], len(chosen)).T
-        layers_now = drawn_layers(sizes, seed)
-        want = slopes_of(layers_now, t, chosen)
-        got = looked_at(saliency, layers_now, t, torch.tensor(chosen), learning)["result"]
-        assert_close(got, want)
-with check(
-    "every .grad of the model is as before",
-    weight=3,
-    hint="Does your backward pass end at the input only? What stood in .grad when you were called?",
-):
-    t = torch.linspace(-2, 1, 8).reshape(2, 4)
-    layers_now = drawn_layers([4, 3, 2], 5)
-    want = slopes_of(layers_now, t, [1, 1])
-    for before in ([None] * 4, [(p + 1).sin() for pair in layers_now for p in pair]):
-        given = None if before[0] is None else [grad.clone() for grad in before]
-        got = looked_at(saliency, layers_now, t, torch.tensor([1, 1]), [True, True, False, True], given)
-        assert_close(got["result"], want)
-        assert_close(got["gradients"], before, name="the .grad of the model")
-with check(
-    "what was frozen is frozen, and what was not is not",
-    weight=2,
-    hint="Do you change requires_grad anywhere? How do you know what it was?",
-):
-    t = torch.linspace(-2, 1, 8).reshape(2, 4)
-    layers_now = drawn_layers([4, 3, 2], 6)
-    want = slopes_of(layers_now, t, [0, 0])
-    for learning in ([True] * 4, [True, False, False, True], [False] * 4):
-        got = looked_at(saliency, layers_now, t, torch.tensor([0, 0]), learning)
-        assert_close(got["result"], want)
-        assert got["learning"] == learning, "other parameters are frozen than before"
-with check("an x that requires grad or comes from an operation", weight=2, hint="Which tensor is your leaf?"):
-    for factor in (1.0, 2.0):
-        t = torch.tensor([[0.5, -1.0, 2.0]], requires_grad=True)
-        layers_now = drawn_layers([3, 2, 2], 7)
-        want = slopes_of(layers_now, factor * t, [1])
-        got = looked_at(saliency, layers_now, t if factor == 1.0 else t * factor, torch.tensor([1]))["result"]
-        assert_close(got, want)
-        assert not got.requires_grad, "your result requires grad"
-with check("x and the weights stay as they are", guard=True, hint="Which of your calls change x?"):
-    t = torch.tensor([[0.5, -1.0, 2.0]])
-    layers_now = drawn_layers([3, 4, 2], 8)
-    before = [p.clone() for pair in layers_now for p in pair]
-    got = looked_at(saliency, layers_now, t, torch.tensor([1]))
-    assert not t.requires_grad, "x requires grad now"
-    assert_close(t, torch.tensor([[0.5, -1.0, 2.0]]), rtol=0, atol=0, name="x")
-    assert_close(got["weights"], before, rtol=0, atol=0, name="the weights")
-    for modes in ([True] * 4, [True, True, False, True], [False] * 4):
-        got = looked_at(saliency, layers_now, t, torch.tensor([1]), modes=modes)["modes"]
-        assert got == modes, "another set of modules is in evaluation mode than before"
-    t.requires_grad_().grad = torch.tensor([[7.0, 8.0, 9.0]])
-    looked_at(saliency, layers_now, t, torch.tensor([0]))
-    assert t.requires_grad, "x does not require grad any more"
-    assert_close(t.grad, torch.tensor([[7.0, 8.0, 9.0]]), name="x.grad")
-### END HIDDEN TESTS
+# %% exercise: saliency points=2
 
 # %% [markdown]
 # `torch.autograd.grad(scores.sum(), leaf)` walks only along the ways that lead to `leaf`. It computes no gradient for a
@@ -811,7 +440,7 @@ with check("x and the weights stay as they are", guard=True, hint="Which of your
 #
 # So what does `no_grad` alone do to the two layers? And what does `eval()` alone do to recording?
 
-# %% given
+# %% example
 torch.manual_seed(0)
 norm, dropout = nn.BatchNorm1d(2), nn.Dropout(0.5)
 ones = torch.ones(1000)
@@ -834,7 +463,7 @@ print("eval   : result requires grad", norm(shifted_batch).requires_grad)
 # `model.train()` the way back? Look at the flags of a model whose BatchNorm somebody has put into evaluation mode on
 # purpose, as is often done for pretrained parts.
 
-# %% given
+# %% example
 torch.manual_seed(0)
 model = nn.Sequential(nn.Linear(2, 2), nn.BatchNorm1d(2), nn.Dropout(0.5))
 model[1].eval()
@@ -932,150 +561,7 @@ hint(
     "module.train(flag) sets the flag of everything inside the module too. Is there a way to set just one?",
 )
 
-
-# %% exercise: predict
-def predict(model: nn.Module, x: Tensor) -> Tensor:
-    """model(x) in evaluation mode, with recording off.
-
-    model: any module that takes and returns a tensor, which may be its input, with any mixture of modules in training
-    and in evaluation mode.
-    Returns the result, which does not require grad, also where x does and the model returns it. x stays as it is.
-    Afterwards each module in model is in the mode that it was in, also where model
-    raised an error, which goes on to the caller. Parameters, buffers, requires_grad flags and whether operations are
-    recorded are as before.
-    """
-    ### BEGIN SOLUTION
-    modes = {module: module.training for module in model.modules()}
-    model.eval()
-    try:
-        with torch.no_grad():
-            return model(x).detach()
-    finally:
-        for module, training in modes.items():
-            module.training = training
-    ### END SOLUTION
-
-
-# %% check: predict points=4
-with check("the result of evaluation mode, with recording off", weight=2, required=True):
-    t = torch.tensor([[1.0, 2.0, 3.0], [-1.0, 0.5, 2.0]])
-    s = make_state(5)
-    hidden = t @ s["0.0.weight"].T + s["0.0.bias"]
-    scale = s["0.1.weight"] / (s["0.1.running_var"] + 1e-5).sqrt()
-    hidden = torch.tanh((hidden - s["0.1.running_mean"]) * scale + s["0.1.bias"])
-    want = hidden @ s["1.1.weight"].T + s["1.1.bias"]
-    explain(
-        predicted(
-            predict,
-            s,
-            lambda x, training: 7 * x if training or torch.is_grad_enabled() else x,
-            t,
-            [True] * 9,
-            [True] * 6,
-        )["result"],
-        want,
-        {"operations were recorded, or the last module was in training mode": 7 * want},
-    )
-with check("afterwards the model is in training mode, as it was"):
-    t = torch.tensor([[1.0, 2.0, 3.0], [-1.0, 0.5, 2.0]])
-    want = torch.tensor([[4.0], [1.5]])
-    got = predicted(predict, make_state(4), lambda x, training: x[:, :1] * 0 + want, t, [True] * 9, [True] * 6)
-    assert_close(got["result"], want)
-    assert got["modes"] == [True] * 9, "not every module is in training mode now"
-### BEGIN HIDDEN TESTS
-
-
-def classified(state, x):
-    """What the classifier gives in evaluation mode, without its last part."""
-    x = nn.functional.linear(x, state["0.0.weight"], state["0.0.bias"])
-    mean, var = state["0.1.running_mean"], state["0.1.running_var"]
-    x = nn.functional.batch_norm(x, mean, var, state["0.1.weight"], state["0.1.bias"])
-    return nn.functional.linear(x.tanh(), state["1.1.weight"], state["1.1.bias"])
-
-
-with check(
-    "other weights, one sample, and a model that is in evaluation mode already",
-    weight=2,
-    required=True,
-    hint="Is there a layer that needs more than one sample in training mode? Which part of the model is recorded?",
-):
-    for seed, count, modes in (
-        (3, 1, [True] * 9),
-        (4, 5, [True, True, True, False, True, True, True, True, True]),
-        (5, 2, [False] * 9),
-    ):
-        t = torch.linspace(-1, 2, 3 * count).reshape(3, count).T
-        now = make_state(seed + 2, seed)
-        want = -3 * classified(now, t)
-        asked = Seen(lambda x, training: -2 * x if training else -3 * x)
-        assert_close(predicted(predict, now, asked, t, modes, [True] * 6)["result"], want)
-        assert not any(call.grad for call in asked.calls), "operations of the model were recorded"
-with check(
-    "each module is in the mode that it was in",
-    weight=4,
-    hint="Is one flag enough for a whole model? And which modules does train(flag) reach, if one has two parents?",
-):
-    t = torch.tensor([[1.0, 2.0, 3.0], [-1.0, 0.5, 2.0]])
-    for seed, modes in enumerate(
-        (
-            [True] * 9,
-            [True, True, True, False, True, True, True, True, True],
-            [True, False, True, False, True, False, True, True, True],
-            [False, True, True, True, True, True, False, True, False],
-            [True, False, True, True, True, True, True, True, True],
-            [False] * 9,
-        )
-    ):
-        now = make_state(4, seed)
-        want = classified(now, t) + seed
-        got = predicted(predict, now, lambda x, training, seed=seed: x + seed, t, modes, [True] * 6)
-        assert_close(got["result"], want)
-        assert got["modes"] == modes, "another set of modules is in evaluation mode than before"
-with check(
-    "the running values of BatchNorm and all weights are as before",
-    weight=2,
-    hint="Was the model in evaluation mode at each moment when it ran?",
-):
-    for seed, learning in ((2, [True] * 6), (6, [False, True, True, True, True, False])):
-        t = torch.tensor([[1.0, 2.0, 30.0], [-1.0, 0.5, 2.0]])
-        now = make_state(seed + 3, seed)
-        want, before = classified(now, t) * 2, {name: value.clone() for name, value in now.items()}
-        got = predicted(predict, now, lambda x, training: x * 2, t, [True] * 9, learning)
-        assert_close(got["result"], want)
-        assert_close(got["state"], before, rtol=0, atol=0, name="the state of the model")
-        assert got["learning"] == learning, "other parameters are frozen than before"
-with check(
-    "the modes come back after an error too, and the error goes on",
-    weight=2,
-    guard=True,
-    hint="Which lines run after an error? What does a return in finally do to it?",
-):
-
-    def failing(x, training):
-        raise ZeroDivisionError("the model failed")
-
-    for modes in ([True] * 9, [True, True, True, False, True, True, False, True, True]):
-        got = predicted(predict, make_state(4), failing, torch.zeros(2, 3), modes, [True] * 6)
-        assert got["raised"] == "ZeroDivisionError", "the model raised an error, and your function did not"
-        assert got["modes"] == modes, "another set of modules is in evaluation mode than before"
-        assert got["recording"] is True, "recording was on before the call, and is off now"
-with check("a model that returns its input", hint="Does x require grad, and so your result?"):
-    for flag in (True, False):
-        t = torch.tensor([[1.0, -2.0, 0.5]])
-        want = t.clone()
-        t.requires_grad_(flag)
-        got = handed_back(predict, t)
-        assert_close(got, want)
-        assert not got.requires_grad, "your result requires grad"
-        assert t.requires_grad is flag, "x has another requires_grad than before"
-with check("recording is afterwards as it was, on or off", guard=True, hint="Do you switch recording on by hand?"):
-    t = torch.tensor([[1.0, 2.0, 3.0], [-1.0, 0.5, 2.0]])
-    for flag in (True, False):
-        with torch.set_grad_enabled(flag):
-            got = predicted(predict, make_state(3), lambda x, training: x, t, [True] * 9, [True] * 6)
-            assert got["recording"] is flag, "recording was switched by the call"
-    assert not t.requires_grad, "x requires grad now"
-### END HIDDEN TESTS
+# %% exercise: predict points=4
 
 # %% [markdown]
 # Lab 6 uses this for validation in a training loop. There the mistake costs most: validation runs after each epoch, so
@@ -1131,7 +617,6 @@ for text, run in trials.items():
 # An expensive encoder is frozen, and a small head is trained on its results for many epochs. So the results, called
 # *features*, are computed once and kept. The encoder's parameters still require grad.
 
-
 # %% given
 encoder_weight = torch.linspace(-1, 1, 12).reshape(3, 4).requires_grad_()
 
@@ -1173,83 +658,7 @@ hint(
     "If you choose inference_mode: where must the copy be made, inside the block or outside?",
 )
 
-
-# %% exercise: cached_features
-def cached_features(encoder, batches: list[Tensor]) -> Tensor:
-    """The features of all batches, one after the other, for use in training.
-
-    encoder: a function from (n, d) to (n, m), each row from its own row. It may return its argument, or a view of it.
-    batches: at least one tensor (n, d), float32 or float64; the n may differ and may be 0, also in all of them. Returns
-    (total of the n, m), in the encoder's dtype. No operation of the encoder is recorded.
-    The result does not require grad, and is a normal tensor: operations may save it for backward, it may be changed in
-    place, and requires_grad_() works. It shares no memory with the batches. They stay as they are, and whether
-    operations are recorded is afterwards as before.
-    """
-    ### BEGIN SOLUTION
-    with torch.no_grad():
-        return torch.cat([encoder(x) for x in batches])
-    ### END SOLUTION
-
-
-# %% check: cached_features points=2
-with check("features of two batches, and a head that learns from them", weight=2, required=True):
-    t = [torch.tensor([[1.0, 0.0, -1.0], [0.5, 2.0, 1.0]]), torch.tensor([[0.0, 1.0, 1.0]])]
-    t_head = torch.tensor([[1.0], [-1.0], [0.5], [2.0]])
-    features = encode(torch.cat(t)).detach()
-    want = {"features": features, "requires_grad": False, "gradient": 2 * features.T @ (features @ t_head)}
-    assert_close(head_trained(cached_features, encode, t, t_head), want)
-### BEGIN HIDDEN TESTS
-with check(
-    "other encoders, batches of other sizes, and float64",
-    weight=2,
-    required=True,
-    hint="Are all batches in the result, in their order? Does a single batch work?",
-):
-    for encoder, t in (
-        (encode, [torch.linspace(-1, 1, 3 * n).reshape(n, 3) for n in (4, 1, 2)]),
-        (torch.sin, [torch.linspace(-1, 1, 6, dtype=torch.float64).reshape(2, 3).T]),
-        (torch.exp, [torch.linspace(-1, 1, 6).reshape(3, 2), torch.empty(0, 2), torch.ones(1, 2)]),
-        (encode, [torch.empty(0, 3), torch.empty(0, 3)]),
-        (torch.cos, [torch.empty(0, 2, dtype=torch.float64)]),
-    ):
-        features = torch.cat([encoder(x) for x in t]).detach()
-        t_head = torch.linspace(1, 2, features.shape[1] * 2, dtype=features.dtype).reshape(-1, 2)
-        want = {"features": features, "requires_grad": False, "gradient": 2 * features.T @ (features @ t_head)}
-        assert_close(head_trained(cached_features, encoder, t, t_head), want)
-with check(
-    "no operation of the encoder is recorded",
-    weight=2,
-    required=True,
-    hint="When does recording stop in your function: before the encoder runs, or after it?",
-):
-    w = torch.linspace(-2, 1, 6).reshape(3, 2).sin().requires_grad_()
-    t = [torch.tensor([[1.0, 0.0, -1.0]]), torch.tensor([[0.5, 2.0, 1.0], [0.0, 1.0, 1.0]])]
-    want = (torch.cat(t) @ w.detach()).tanh()
-    seen = Seen(lambda x: torch.tanh(x @ w))
-    got = cached_features(seen, t)
-    assert_close(got, want)
-    assert not any(call.grad for call in seen.calls), "the encoder was recorded"
-with check("the features may be changed in place", hint="Is your result an inference tensor?"):
-    t = [torch.tensor([[1.0, 0.0, -1.0], [0.5, 2.0, 1.0]]), torch.tensor([[0.0, 1.0, 1.0]])]
-    features = encode(torch.cat(t)).detach()
-    assert_close(normalized(cached_features, encode, t), features - features.mean(0))
-with check("requires_grad_() works on the features", hint="Is your result an inference tensor?"):
-    t = [torch.tensor([[1.0, 0.0, -1.0], [0.5, 2.0, 1.0]]), torch.tensor([[0.0, 1.0, 1.0]])]
-    features = encode(torch.cat(t)).detach()
-    assert_close(made_trainable(cached_features, encode, t), 3 * features**2)
-with check("the batches stay as they are", guard=True, hint="Is your result a tensor of its own, for one batch too?"):
-    t = [torch.tensor([[1.0, 0.0, -1.0], [0.5, 2.0, 1.0]])]
-    before = [x.clone() for x in t]
-    head_trained(cached_features, encode, t, torch.ones(4, 1))
-    assert_close(t, before, rtol=0, atol=0)
-    assert not t[0].requires_grad, "a batch requires grad now"
-    cached_features(torch.detach, t).add_(100)
-    assert_close(t, before, rtol=0, atol=0, name="the batch, after the features were changed,")
-    assert torch.is_grad_enabled(), "recording was on before the call, and is off now"
-    with torch.no_grad():
-        cached_features(encode, t)
-        assert not torch.is_grad_enabled(), "recording was off before the call, and is on now"
-### END HIDDEN TESTS
+# %% exercise: cached_features points=2
 
 # %% [markdown]
 # The error about inference tensors comes up far from its cause: in the training loop, while the mistake was made where
@@ -1263,7 +672,7 @@ with check("the batches stay as they are", guard=True, hint="Is your result a te
 # What a node keeps is freed while `backward` goes through it. A second `backward` over the same graph finds nothing
 # there. Which of the three second calls in the next cell raise an error?
 
-# %% given
+# %% example
 for text, make in {
     "x**2": lambda x: x**2,
     "x + 1": lambda x: x + 1,
@@ -1290,7 +699,7 @@ for text, make in {
 # `backward`. Then draw the one with `retain_graph=True`.
 # In a live notebook, buttons above the picture show one of the four ways at a time.
 
-# %% given
+# %% example
 show_kept(layers, batch)
 
 # %% [markdown]
@@ -1308,7 +717,7 @@ show_kept(nn.Sequential(layers[0], nn.ReLU(), layers[2], layers[4], nn.Dropout(0
 # Two losses from one forward pass are the usual reason to ask for `retain_graph=True`. Is it needed there? The next
 # cell has three ways. Do they agree?
 
-# %% given
+# %% example
 for way in ("sum", "both in one call", "one by one"):
     x = torch.tensor([1.0, 2.0], requires_grad=True)
     shared = x.exp()
@@ -1335,7 +744,7 @@ for way in ("sum", "both in one call", "one by one"):
 # Here are two windows of three steps. What will happen in the second?
 
 
-# %% given
+# %% example
 def cell(w, h, x):
     return torch.tanh(w * h + x)
 
@@ -1355,8 +764,7 @@ except RuntimeError as error:
 # The message goes on: "Specify retain_graph=True if you need to backward through the graph a second time". Many follow
 # this advice. Before you do: which graph is meant here, and what will the tenth window's `backward` walk through?
 
-
-# %% given
+# %% example
 w = torch.tensor(0.7, requires_grad=True)
 h = torch.tensor(0.0)
 visited: list[Tensor] = []
@@ -1405,149 +813,7 @@ hint(
     "window if the length of the sequence is no multiple of k?",
 )
 
-
-# %% exercise: window_gradients
-def window_gradients(cell, w: Tensor, h: Tensor, inputs: Tensor, targets: Tensor, k: int) -> tuple[Tensor, Tensor]:
-    """Truncated backpropagation through time: the gradient for w, and the last state.
-
-    cell: a function cell(w, h, x) that returns the next state; torch.func may not get through it. w (d, d) is a leaf
-    that requires grad; h (d,) is the first state, a constant here. inputs and targets: (T, d), T at least 1. All
-    float32 or all float64.
-    The loss of a step is ((state - target) ** 2).sum(), with the state after this step. The steps fall into windows of
-    k, the last of them may be shorter. The state goes on through all windows by value. A gradient does not go from one
-    window into the one before it. Returns the sum over all windows of the gradient for w of the window's losses, and
-    the last state, without grad. Only one window's graph is held at a time. The arguments stay as they are, w.grad too.
-    """
-    ### BEGIN SOLUTION
-    total = torch.zeros_like(w)
-    for begin in range(0, len(inputs), k):
-        h = h.detach()  # the value goes on, the history ends
-        losses = []
-        for i in range(begin, min(begin + k, len(inputs))):
-            h = cell(w, h, inputs[i])
-            losses.append((h - targets[i]).square())
-        total += torch.autograd.grad(torch.stack(losses).sum(), w)[0]
-    return total, h.detach()
-    ### END SOLUTION
-
-
-# %% check: window_gradients points=4
-with check("five steps in windows of two", weight=3, required=True):
-    t = torch.tensor([[0.5, -1.0], [1.0, 0.0], [-0.5, 0.3], [0.2, 0.9], [-1.2, 0.4]])
-    goals = torch.tensor([[0.0, 0.5], [1.0, -0.5], [0.5, 0.0], [-1.0, 0.2], [0.3, 0.8]])
-    t_w = torch.tensor([[0.5, -0.3], [0.8, 0.2]], requires_grad=True)
-    state = torch.tensor([-0.900580, 0.432239])
-    want = (torch.tensor([[-0.057058, 0.484167], [1.144316, -0.662887]]), state)
-    explain(
-        window_gradients(tanh_cell, t_w, torch.tensor([0.1, -0.4]), t, goals, 2),
-        want,
-        {
-            "the gradient went on into earlier windows": (
-                torch.tensor([[-0.232885, -0.248507], [1.320927, -0.776128]]),
-                state,
-            ),
-            "each window began with the first state again": (
-                torch.tensor([[-0.582598, 0.410514], [0.536091, -0.343985]]),
-                torch.tensor([-0.773908, 0.379949]),
-            ),
-            "the last window has one step, and is missing": (
-                torch.tensor([[-0.105448, 0.819845], [1.080527, -0.220383]]),
-                torch.tensor([-0.106653, 0.739844]),
-            ),
-            "the state was cut at every step": (
-                torch.tensor([[-1.269370, 0.405356], [1.275418, -0.563873]]),
-                state,
-            ),
-        },
-    )
-
-
-### BEGIN HIDDEN TESTS
-def by_windows(cell, w, h, inputs, targets, k):
-    """The same from one graph of all windows."""
-    w, losses = w.detach().clone().requires_grad_(), []
-    for i in range(len(inputs)):
-        h = cell(w, h.detach() if i % k == 0 else h, inputs[i])
-        losses.append((h - targets[i]).square().sum())
-    return torch.autograd.grad(torch.stack(losses).sum(), w)[0], h.detach()
-
-
-with check(
-    "other cells, lengths, windows and float64",
-    weight=4,
-    required=True,
-    hint="Where is the cut for k = 1, and for a k that is longer than the sequence?",
-):
-    for dtype in (torch.float32, torch.float64):
-        for f, length, d, k in (
-            (tanh_cell, 7, 3, 3),
-            (leaky_cell, 8, 2, 4),
-            (tanh_cell, 5, 2, 1),
-            (leaky_cell, 4, 3, 9),
-            (leaky_cell, 1, 2, 1),
-        ):
-            numbers = torch.randn(2 * length + d + 1, d, dtype=dtype, generator=torch.Generator().manual_seed(length))
-            rows, goals, t_h = numbers[:length], numbers[length : 2 * length], numbers[-1]
-            t_w = (0.5 * numbers[-d - 1 : -1]).requires_grad_()
-            want = by_windows(f, t_w, t_h, rows, goals, k)
-            assert_close(window_gradients(f, t_w, t_h, rows, goals, k), want)
-with check(
-    "a first state with a history is a constant",
-    hint="Does the graph of your first window end at h?",
-):
-    t = torch.linspace(-1, 1, 24).reshape(2, 4, 3)
-    t_w = torch.linspace(-0.5, 0.7, 9).reshape(3, 3).requires_grad_()
-    for f, k in ((leaky_cell, 3), (tanh_cell, 1)):
-        t_h = f(t_w.detach(), torch.ones(3), t[0, 0])
-        want = by_windows(f, t_w, t_h, t[0, 1:], t[1, 1:], k)
-        assert_close(continued(window_gradients, f, t_w, t[0], t[1], k), want)
-with check("the last state does not require grad", hint="What does your second result still lead to?"):
-    t = torch.linspace(-1, 1, 24).reshape(2, 4, 3)
-    t_w = torch.linspace(-0.5, 0.7, 9).reshape(3, 3).requires_grad_()
-    for k in (2, 3):
-        want = by_windows(tanh_cell, t_w, torch.zeros(3), t[0], t[1], k)
-        got = window_gradients(tanh_cell, t_w, torch.zeros(3), t[0], t[1], k)
-        assert_close(got, want)
-        assert not got[1].requires_grad, "the last state requires grad"
-        assert not got[0].requires_grad, "the gradient requires grad"
-with check("a .grad from before does not matter", weight=2, hint="What was in w.grad when your function was called?"):
-    t = torch.linspace(-1, 1, 24).reshape(2, 4, 3)
-    t_w = torch.linspace(-0.5, 0.7, 9).reshape(3, 3).requires_grad_()
-    t_w.grad = torch.full((3, 3), 1000.0)
-    want = by_windows(tanh_cell, t_w, torch.ones(3), t[0], t[1], 2)
-    assert_close(window_gradients(tanh_cell, t_w, torch.ones(3), t[0], t[1], 2), want)
-with check(
-    "only one window's graph is held at a time",
-    weight=2,
-    required=True,
-    hint="How long does the graph of a window live in your function? What leads to it?",
-):
-    t = torch.linspace(-1, 1, 54).reshape(2, 9, 3)
-    t_w = torch.linspace(-0.5, 0.7, 9).reshape(3, 3).requires_grad_()
-    kept = []
-
-    def noted(w, h, x):
-        kept.append(own_cell.kept)
-        return own_cell(w, h, x)
-
-    for k in (2, 3):
-        own_cell = Seen(lambda w, h, x: torch.sin(w @ h - 2 * x) + 0.5 * h)
-        want = by_windows(own_cell, t_w, torch.ones(3), t[0], t[1], k)
-        kept.clear()
-        assert_close(window_gradients(noted, t_w, torch.ones(3), t[0], t[1], k), want)
-        # k steps of this window, and the last one of the window before where its name is still in use
-        assert max(kept) <= k, f"graphs of {max(kept)} steps were held when another step began"
-with check("the arguments stay as they are", guard=True, hint="Which of your calls work in place?"):
-    t = torch.linspace(-1, 1, 24).reshape(2, 4, 3)
-    t_w, t_h = torch.linspace(-0.5, 0.7, 9).reshape(3, 3).requires_grad_(), torch.tensor([0.1, -0.4, 1.0])
-    before = (t.clone(), t_w.detach().clone(), t_h.clone())
-    t_w.grad = torch.full((3, 3), 2.0)
-    window_gradients(leaky_cell, t_w, t_h, t[0], t[1], 2)
-    assert_close((t, t_w.detach(), t_h), before, rtol=0, atol=0)
-    assert_close(t_w.grad, torch.full((3, 3), 2.0), name="w.grad")
-    assert t_w.requires_grad, "w does not require grad any more"
-    assert not t_h.requires_grad, "h requires grad now"
-### END HIDDEN TESTS
+# %% exercise: window_gradients points=4
 
 # %% [markdown]
 # What is lost by the cut? A weight can matter for something that happens many steps later. Within a window the gradient
@@ -1564,7 +830,7 @@ with check("the arguments stay as they are", guard=True, hint="Which of your cal
 # the second derivative, also 12?
 
 
-# %% given
+# %% example
 def derivatives(text, **options):
     x = torch.tensor(2.0, requires_grad=True)
     (first,) = torch.autograd.grad(x**3, x, **options)
@@ -1589,7 +855,7 @@ derivatives("create_graph=True", create_graph=True)
 # Here is the graph of the gradient of `x**3`. You will find the multiplication by the exponent, and the power that is
 # one lower.
 
-# %% given
+# %% example
 x = torch.tensor(2.0, requires_grad=True)
 (slope,) = torch.autograd.grad(x**3, x, create_graph=True)
 show_graph(slope, {"x": x})
@@ -1641,112 +907,7 @@ hint(
     "of a linear function?",
 )
 
-
-# %% exercise: hvp
-def hvp(f, x: Tensor, v: Tensor) -> Tensor:
-    """The Hessian of f at x times v, without building the Hessian.
-
-    f: a function from a tensor (n,) to a scalar that is twice differentiable; it may be linear. No tensor but x
-    requires grad in it. x, v: (n,), both float32 or both float64; either may require grad, and v may be x or computed
-    from x: it counts as a constant. Returns (n,) in that dtype, without grad, exact but for rounding: a difference of
-    two gradients is not. n may be 20,000. The arguments stay as they are, their .grad and requires_grad too. Works
-    inside torch.no_grad() as well.
-    """
-    ### BEGIN SOLUTION
-    leaf = x.detach().requires_grad_()
-    with torch.enable_grad():
-        (g,) = torch.autograd.grad(f(leaf), leaf, create_graph=True)
-    if not g.requires_grad:  # linear: the gradient does not depend on x
-        return torch.zeros_like(leaf)
-    return torch.autograd.grad(g, leaf, grad_outputs=v)[0]
-    ### END SOLUTION
-
-
-# %% check: hvp points=4
-with check("neighbours that are multiplied", weight=3, required=True):
-    t = torch.tensor([1.0, -2.0, 0.5])
-    t_v = torch.tensor([2.0, 1.0, -1.0])
-    hessian = torch.autograd.functional.hessian(chained, t)
-    want = hessian @ t_v
-    explain(
-        hvp(chained, t, t_v),
-        want,
-        {
-            "this is v times the sum of each row: the gradient was summed before v came in": hessian.sum(0) * t_v,
-            "only the diagonal of the Hessian was used": hessian.diagonal() * t_v,
-            "this is the gradient times v, and not the Hessian": torch.autograd.functional.jacobian(chained, t) * t_v,
-        },
-    )
-### BEGIN HIDDEN TESTS
-with check(
-    "other functions, sizes and float64",
-    weight=4,
-    required=True,
-    hint="Is the result exact, or is there a small step in it?",
-):
-    for dtype in (torch.float32, torch.float64):
-        for f, n in ((valley, 5), (cubes, 1), (chained, 7)):
-            t = torch.linspace(-1.5, 1, 2 * n, dtype=dtype)
-            t, t_v = t[::2], t.flip(0)[::2].cos()
-            want = torch.autograd.functional.hessian(f, t) @ t_v
-            assert_close(hvp(f, t, t_v), want)
-with check(
-    "a function that swings too fast for a small step",
-    weight=2,
-    hint="Is there a number in your function that stands for a small step?",
-):
-    for dtype in (torch.float32, torch.float64):
-        t = torch.tensor([0.5, -1.0, 0.25], dtype=dtype)
-        t_v = torch.tensor([1.0, 3.0, -2.0], dtype=dtype)
-        want = -(t * 2**24).sin() * t_v - 2 * t.sin() * t_v
-        assert_close(hvp(ripples, t, t_v), want)
-with check("v is x, or is computed from x", weight=2, hint="Through which ways can the second pass reach x?"):
-    for factor in (None, -0.5):
-        t = torch.tensor([1.0, -2.0, 0.5], requires_grad=True)
-        t_v = t if factor is None else factor * t
-        want = torch.autograd.functional.hessian(chained, t.detach()) @ t_v.detach()
-        got = hvp(chained, t, t_v)
-        explain(
-            got,
-            want,
-            {
-                "v was differentiated too": want
-                + (factor or 1.0) * torch.autograd.functional.jacobian(chained, t.detach()),
-            },
-        )
-        assert not got.requires_grad, "your result requires grad"
-with check(
-    "a linear function gives zeros, and one without bends gives what it should",
-    weight=2,
-    hint="Does the gradient of a linear function require grad?",
-):
-    for dtype in (torch.float32, torch.float64):
-        t = torch.tensor([1.0, 2.0, -1.0], dtype=dtype)
-        assert_close(hvp(plane, t, t + 1), torch.zeros(3, dtype=dtype))
-        assert_close(hvp(bowl, t, t + 1), 2 * (t + 1))
-with check("20,000 numbers", weight=2, hint="How large is a matrix of 20,000 by 20,000?"):
-    t = torch.linspace(-1, 2, 20_000)
-    t_v = torch.linspace(0.5, -3, 20_000)
-    want = 6 * t * t_v
-    assert_close(hvp(cubes, t, t_v), want)
-with check("it works inside torch.no_grad()", hint="What has to be recorded?"):
-    t = torch.tensor([1.0, -2.0, 0.5])
-    want = 6 * t * torch.tensor([1.0, 0.5, 3.0])
-    with torch.no_grad():
-        got = hvp(cubes, t, torch.tensor([1.0, 0.5, 3.0]))
-        assert not torch.is_grad_enabled(), "recording was off before the call, and is on now"
-    assert_close(got, want)
-with check("x and v, their .grad and requires_grad stay as they are", guard=True, hint="Which calls write to .grad?"):
-    for flag in (False, True):
-        t, t_v = torch.tensor([1.0, -2.0, 0.5], requires_grad=flag), torch.tensor([1.0, 3.0, 2.0], requires_grad=flag)
-        t.grad = torch.tensor([7.0, 8.0, 9.0])
-        hvp(valley, t, t_v)
-        assert t.requires_grad == flag and t_v.requires_grad == flag, "x or v has another requires_grad than before"
-        assert_close(t.grad, torch.tensor([7.0, 8.0, 9.0]), name="x.grad")
-        assert t_v.grad is None, "v has a .grad now"
-        assert_close(t.detach(), torch.tensor([1.0, -2.0, 0.5]), rtol=0, atol=0, name="x")
-        assert_close(t_v.detach(), torch.tensor([1.0, 3.0, 2.0]), rtol=0, atol=0, name="v")
-### END HIDDEN TESTS
+# %% exercise: hvp points=4
 
 # %% [markdown]
 # With `grad_outputs=v` you asked for `v @ H`, and the Hessian is symmetric. The other common form takes the sum of
@@ -1764,7 +925,7 @@ with check("x and v, their .grad and requires_grad stay as they are", guard=True
 # The penalty is a function of the critic's weights, and training differentiates it by them. In the next cell, it is
 # computed twice for a critic with two weights. What is the difference, and who will notice it?
 
-# %% given
+# %% example
 for create in (False, True):
     w = torch.tensor([[3.0], [4.0]], requires_grad=True)
     point = torch.tensor([[0.1, 0.2]], requires_grad=True)
@@ -1809,235 +970,113 @@ hint(
     "number.",
 )
 
-
-# %% exercise: gradient_penalty
-def gradient_penalty(critic, w: Tensor, real: Tensor, fake: Tensor, mix: Tensor) -> Tensor:
-    """The mean over the samples of (norm of the gradient of the sample's score by the sample - 1) ** 2.
-
-    critic: a function critic(w, x) from weights and samples (n, ...) to scores (n,), each from its own sample.
-    w: the weights, a leaf that requires grad. real, fake: (n, ...) with n at least 1, one axis or more after the first.
-    mix: (n,). All float32 or all float64. The gradient is taken at mix * real + (1 - mix) * fake, with its own mix for
-    each sample, and the norm over all numbers of the sample.
-    Returns a scalar that can be differentiated by w. real, fake and mix count as constants. Where a sample's gradient
-    is zero, its part of the penalty is 1, and adds zero to the gradient by w. The arguments stay as they are, and
-    w.grad too.
-    """
-    ### BEGIN SOLUTION
-    mix = mix.reshape(-1, *[1] * (real.dim() - 1))
-    points = (mix * real + (1 - mix) * fake).detach().requires_grad_()
-    (slopes,) = torch.autograd.grad(critic(w, points).sum(), points, create_graph=True)
-    norms = torch.linalg.vector_norm(slopes.flatten(1), dim=1)
-    return (norms - 1).square().mean()
-    ### END SOLUTION
-
-
-# %% check: gradient_penalty points=4
-with check("the penalty of three samples", weight=2, required=True):
-    t = torch.tensor([[[1.0, 0.5], [-0.3, 0.2], [0.4, -1.0]], [[0.0, 0.7], [0.9, -0.1], [-2.0, 1.5]]])
-    t_w = torch.tensor([[0.9, -0.4, 0.3], [0.2, 0.5, -1.1]], requires_grad=True)
-    want = torch.tensor(0.2813185)
-    explain(
-        gradient_penalty(smooth_critic, t_w, t[0], t[1], torch.tensor([0.25, 0.5, 0.125])).detach(),
-        want,
-        {
-            "one norm was taken over the whole batch": torch.tensor(0.0045938),
-            "the gradient is that of the mean score: each sample's is divided by n": torch.tensor(0.6759840),
-            "real and fake are swapped: mix belongs to real": torch.tensor(0.1147237),
-        },
-    )
-with check("a gradient reaches the weights"):
-    t = torch.tensor([[[1.0, 0.5], [-0.3, 0.2]], [[0.0, 0.7], [0.9, -0.1]]])
-    t_w = torch.tensor([[0.9, -0.4, 0.3], [0.2, 0.5, -1.1]], requires_grad=True)
-    want = torch.tensor(0.0814000)
-    got = gradient_penalty(smooth_critic, t_w, t[0], t[1], torch.tensor([0.25, 0.5]))
-    assert_close(got.detach(), want)
-    assert got.requires_grad, "your penalty does not require grad"
-
-
-### BEGIN HIDDEN TESTS
-def penalty_by_samples(critic, w, real, fake, mix):
-    """The same, one sample after the other."""
-    parts = []
-    for i in range(len(real)):
-        point = (mix[i] * real[i] + (1 - mix[i]) * fake[i]).detach().requires_grad_()
-        (slope,) = torch.autograd.grad(critic(w, point[None]).sum(), point, create_graph=True)
-        parts.append((torch.linalg.vector_norm(slope) - 1) ** 2)
-    return sum(parts) / len(parts)
-
-
-with check(
-    "other critics, shapes and float64",
-    weight=3,
-    required=True,
-    hint="Over which axes does a sample's norm go? Does mix meet the right axis when n equals d?",
-):
-    for dtype in (torch.float32, torch.float64):
-        for f, shape in (
-            (smooth_critic, (3, 3)),
-            (smooth_critic, (1, 4)),
-            (relu_critic, (6, 2)),
-            (image_critic, (4, 3, 2)),
-            (image_critic, (2, 1, 2)),
-        ):
-            t = torch.randn(2, *shape, dtype=dtype, generator=torch.Generator().manual_seed(len(shape)))
-            t_w = torch.randn(shape[-1], 5, dtype=dtype, generator=torch.Generator().manual_seed(4)).requires_grad_()
-            t_mix = torch.linspace(0.1, 0.8, shape[0], dtype=dtype)
-            want = penalty_by_samples(f, t_w, t[0], t[1], t_mix).detach()
-            assert_close(gradient_penalty(f, t_w, t[0], t[1], t_mix).detach(), want)
-with check(
-    "the gradient of the penalty by the weights",
-    weight=4,
-    required=True,
-    hint="Is the backward pass by the samples recorded?",
-):
-    for dtype in (torch.float32, torch.float64):
-        for f, shape in ((smooth_critic, (5, 2)), (image_critic, (3, 2, 4))):
-            t = torch.randn(2, *shape, dtype=dtype, generator=torch.Generator().manual_seed(8))
-            t_w = torch.randn(shape[-1], 3, dtype=dtype, generator=torch.Generator().manual_seed(9)).requires_grad_()
-            t_mix = torch.linspace(1, 0.2, shape[0], dtype=dtype)
-            right = penalty_by_samples(f, t_w, t[0], t[1], t_mix)
-            (want,) = torch.autograd.grad(-3 * right, t_w)
-            got = gradient_penalty(f, t_w, t[0], t[1], t_mix)
-            assert_close(got.detach(), right.detach())
-            assert_close(torch.autograd.grad(-3 * got, t_w)[0], want)
-with check(
-    "a sample whose gradient is zero gives a finite gradient",
-    weight=2,
-    hint="What is the slope of the square root at 0?",
-):
-    t = torch.tensor([[[1.0, 0.5], [-1.0, -2.0], [0.4, 1.0]], [[1.0, 0.7], [-1.5, -0.5], [0.6, 0.8]]])
-    t_w = torch.tensor([[0.9, 0.4, 0.3], [0.2, 0.5, 1.1]], requires_grad=True)
-    t_mix = torch.tensor([0.3, 0.6, 0.9])
-    right = penalty_by_samples(relu_critic, t_w, t[0], t[1], t_mix)
-    (want,) = torch.autograd.grad(right, t_w)
-    got = gradient_penalty(relu_critic, t_w, t[0], t[1], t_mix)
-    assert_close(got.detach(), right.detach())
-    assert_close(torch.autograd.grad(got, t_w)[0], want)
-with check(
-    "no gradient reaches real, fake and mix",
-    hint="Which tensor do you make the leaf, and what still leads behind it?",
-):
-    t = [torch.tensor([[1.0, 0.5], [-0.3, 0.2]]), torch.tensor([[0.0, 0.7], [0.9, -0.1]]), torch.tensor([0.3, 0.6])]
-    t_w = torch.tensor([[0.9, -0.4, 0.3], [0.2, 0.5, -1.1]], requires_grad=True)
-    right = penalty_by_samples(smooth_critic, t_w, *t)
-    want = [torch.autograd.grad(right, t_w)[0], torch.zeros(2, 2), torch.zeros(2, 2), torch.zeros(2)]
-    for tensor in t:
-        tensor.requires_grad_()
-    got = gradient_penalty(smooth_critic, t_w, *t)
-    assert_close(got.detach(), right.detach())
-    got = torch.autograd.grad(got, (t_w, *t), materialize_grads=True)
-    assert_close(got, want, name="the gradients for w, real, fake and mix")
-with check("the arguments and w.grad stay as they are", guard=True, hint="Which function writes to no .grad?"):
-    t = torch.tensor([[[1.0, 0.5], [-0.3, 0.2]], [[0.0, 0.7], [0.9, -0.1]]])
-    t_w = torch.tensor([[0.9, -0.4, 0.3], [0.2, 0.5, -1.1]], requires_grad=True)
-    t_mix = torch.tensor([0.25, 0.5])
-    t_w.grad = torch.full((2, 3), 2.0)
-    before = (t.clone(), t_w.detach().clone(), t_mix.clone())
-    gradient_penalty(image_critic, t_w, t[0, :, None], t[1, :, None], t_mix)
-    gradient_penalty(smooth_critic, t_w, t[0], t[1], t_mix)
-    assert_close((t, t_w.detach(), t_mix), before, rtol=0, atol=0)
-    assert_close(t_w.grad, torch.full((2, 3), 2.0), name="w.grad")
-    assert not t.requires_grad and not t_mix.requires_grad, "real, fake or mix requires grad now"
-### END HIDDEN TESTS
+# %% exercise: gradient_penalty points=4
 
 # %% [markdown]
 # Why is one backward pass of the *sum* of the scores enough for all samples? Each score depends on its own sample only,
 # so no sample gets a gradient from another one's score. A critic with BatchNorm in training mode would break that. It
 # is the same condition as in `saliency`.
 
-# %% [markdown]
+# %% quiz: interview points=3
 # ## Interview questions
 #
 # For each question, find *all* true statements. There is at least one in each. Give the letters as a string, such as
 # `"ac"`. You may try things out in the scratch cell below. In an interview you could not. A question counts only if all
 # of its letters are right, and one right question alone pays nothing.
 #
-# **q1. What does `d = t.detach()` do?** (`t` is the result of a recorded operation.)
-# - a. `d` shares its memory with `t`.
-# - b. `d` keeps its values when `t` is changed in place afterwards.
-# - c. `t` still leads back to the tensors that it was computed from.
-# - d. `d` is a leaf that does not require grad.
-# - e. What the graph behind `t` keeps for `backward` is freed by the call.
+# **What does `d = t.detach()` do?** (`t` is the result of a recorded operation.)
+# - [x] `d` shares its memory with `t`.
+#   > `detach()` makes no copy. It gives a second tensor over the same memory.
+# - [ ] `d` keeps its values when `t` is changed in place afterwards.
+#   > The list of detached tensors showed three times where `w` was in the end. A snapshot needs `clone()`.
+# - [x] `t` still leads back to the tensors that it was computed from.
+#   > The stop is in `d` alone. The graph behind `t` is as it was, and `t.backward()` still works.
+# - [x] `d` is a leaf that does not require grad.
+#   > It has no `grad_fn`, and what requires no grad is a leaf by convention.
+# - [ ] What the graph behind `t` keeps for `backward` is freed by the call.
+#   > `t` still holds its graph. Only a backward pass, or the end of the last tensor that leads there, frees what is
+#   > kept.
 #
-# **q2. `eval()` and `no_grad()`**
-# - a. In evaluation mode, no operation is recorded.
-# - b. In evaluation mode, Dropout passes its input on unchanged.
-# - c. Under `no_grad`, a BatchNorm in training mode updates its running values.
-# - d. `model.train(model.training)` changes nothing in any model.
-# - e. For validation one usually wants both.
+# Hint: What did the list of detached tensors show after three steps?
 #
-# **q3. `no_grad` and `inference_mode`**
-# - a. An inference tensor may take part in a recorded addition.
-# - b. Saving an inference tensor for `backward` raises an error.
-# - c. `clone()`, called inside the block, gives a normal tensor.
-# - d. `enable_grad` switches recording on inside `no_grad`.
-# - e. `enable_grad` switches recording on inside `inference_mode`.
+# **`eval()` and `no_grad()`**
+# - [ ] In evaluation mode, no operation is recorded.
+#   > `eval()` is about layers. The result of `norm.eval()` still required grad.
+# - [x] In evaluation mode, Dropout passes its input on unchanged.
+#   > Dropout looks at `training`. Only in training mode does it set elements to zero.
+# - [x] Under `no_grad`, a BatchNorm in training mode updates its running values.
+#   > `no_grad` is about recording, and BatchNorm looks at `training` alone. One look at a batch moved the running mean
+#   > in the lab.
+# - [ ] `model.train(model.training)` changes nothing in any model.
+#   > It sets one flag on every module. A BatchNorm that was in evaluation mode on purpose is in training mode
+#   > afterwards.
+# - [x] For validation one usually wants both.
+#   > `eval` for the right numbers, `no_grad` for the memory. Neither does the other's work.
 #
-# **q4. Memory**
-# - a. A loop that evaluates without `no_grad` holds more memory with each batch, even if no result is kept.
-# - b. `history.append(loss)` keeps the graph of each step alive.
-# - c. `history.append(loss.detach())` keeps the graph of each step alive.
-# - d. `retain_graph=True` doubles the most memory that is held during `backward`.
-# - e. After `backward(retain_graph=True)`, what was kept stays until nothing leads to the graph any more.
+# Hint: What did model.train(was) do to a BatchNorm in evaluation mode?
 #
-# **q5. Two passes**
-# - a. A second `backward` over the same graph always raises an error.
-# - b. Two losses with a common part always need `retain_graph=True`.
-# - c. With `retain_graph=True`, the gradient that comes out can be differentiated.
-# - d. With `create_graph=True`, the gradient that comes out can have a `grad_fn`.
-# - e. Two backward passes are enough for a Hessian-vector product, whatever the size of the Hessian.
+# **`no_grad` and `inference_mode`**
+# - [x] An inference tensor may take part in a recorded addition.
+#   > An addition keeps nothing for `backward`, so nothing of the inference tensor has to be saved.
+# - [x] Saving an inference tensor for `backward` raises an error.
+#   > It has no version counter, so nobody could notice a change before `backward`. `y * w` was refused for that reason.
+# - [ ] `clone()`, called inside the block, gives a normal tensor.
+#   > What is made inside the block is an inference tensor, a clone too. Call `clone()` outside.
+# - [x] `enable_grad` switches recording on inside `no_grad`.
+#   > `switched_on` required grad, in the middle of a `no_grad` block.
+# - [ ] `enable_grad` switches recording on inside `inference_mode`.
+#   > There it has no effect: `(w * 2).requires_grad` was False. From `inference_mode` there is no way back.
 #
-# **q6. Stops and frozen parts**
-# - a. If the last layer is frozen, the first layer gets no gradient.
-# - b. Through a part that runs inside `no_grad`, no gradient gets to what comes before it.
-# - c. `x.requires_grad = False` for the input of a model keeps the forward pass from being recorded.
-# - d. In `td_loss`, a forgotten stop changes the gradient for `q` if `target_q` is `q`.
-# - e. `torch.no_grad()` on a line of its own switches recording off for the lines below it.
-
-
-# %% scratch
-# A place to try statements.
-
-
-# %% exercise: interview
-def interview() -> dict[str, str]:
-    """For each of q1 to q6, the letters of all true statements, such as {"q1": "abc", "q2": "e", ...}."""
-    ### BEGIN SOLUTION
-    return {"q1": "acd", "q2": "bce", "q3": "abd", "q4": "be", "q5": "de", "q6": "bd"}
-    ### END SOLUTION
-
-
-# %% check: interview points=3
-with check(
-    "q1 to q6 each have letters from a to e",
-    weight=3,
-    required=True,
-    guard=True,
-    hint="Which key or letter is missing?",
-):
-    assert_answered(interview(), questions=6)
-### BEGIN HIDDEN TESTS
-with check(
-    "at least two questions are right",
-    weight=3,
-    required=True,
-    guard=True,
-    hint="One right answer can be a guess. Which of the sections would you read again?",
-):
-    assert_some_right(interview(), {"q1": "acd", "q2": "bce", "q3": "abd", "q4": "be", "q5": "de", "q6": "bd"})
-with check("q1: detach", weight=4, hint="What did the list of detached tensors show after three steps?"):
-    assert_letters(interview(), "q1", "acd")
-with check("q2: eval and no_grad", weight=4, hint="What did model.train(was) do to a BatchNorm in evaluation mode?"):
-    assert_letters(interview(), "q2", "bce")
-with check("q3: no_grad and inference_mode", weight=4, hint="Which of the six things with an inference tensor worked?"):
-    assert_letters(interview(), "q3", "abd")
-with check("q4: memory", weight=4, hint="What does a name hold alive? Look at the picture of the hill again."):
-    assert_letters(interview(), "q4", "be")
-with check("q5: two passes", weight=4, hint="What does x + 1 keep? What does each of the two options record?"):
-    assert_letters(interview(), "q5", "de")
-with check("q6: stops and frozen parts", weight=4, hint="Read the table of frozen parts again, row by row."):
-    assert_letters(interview(), "q6", "bd")
-### END HIDDEN TESTS
+# Hint: Which of the six things with an inference tensor worked?
+#
+# **Memory**
+# - [ ] A loop that evaluates without `no_grad` holds more memory with each batch, even if no result is kept.
+#   > Each graph is freed when the name gets its next value. `keep_the_last` held two graphs with 2, 8 and 16 batches
+#   > alike.
+# - [x] `history.append(loss)` keeps the graph of each step alive.
+#   > Without a backward pass the loss leads to its whole graph with all that it keeps; after one, only the nodes are
+#   > left. `keep_losses` grew by 256 KiB with each batch.
+# - [ ] `history.append(loss.detach())` keeps the graph of each step alive.
+#   > A detached loss leads nowhere. `keep_detached` stayed at one graph.
+# - [ ] `retain_graph=True` doubles the most memory that is held during `backward`.
+#   > The top of the hill is the same. It only leaves out the way down.
+# - [x] After `backward(retain_graph=True)`, what was kept stays until nothing leads to the graph any more.
+#   > `backward` does not free it then. It goes with the last tensor that leads to the graph.
+#
+# Hint: What does a name hold alive? Look at the picture of the hill again.
+#
+# **Two passes**
+# - [ ] A second `backward` over the same graph always raises an error.
+#   > It fails where something that was kept is missing. `x + 1` keeps nothing, and two passes worked.
+# - [ ] Two losses with a common part always need `retain_graph=True`.
+#   > Their sum, or both in one call of `torch.autograd.backward`, needs only one pass. All three ways gave the same
+#   > gradient.
+# - [ ] With `retain_graph=True`, the gradient that comes out can be differentiated.
+#   > It keeps the forward graph and does not record the walk through it. The gradient did not require grad.
+# - [x] With `create_graph=True`, the gradient that comes out can have a `grad_fn`.
+#   > The backward pass is recorded too. It "can" have one, since the gradient of a linear function depends on nothing.
+# - [x] Two backward passes are enough for a Hessian-vector product, whatever the size of the Hessian.
+#   > One pass gives the gradient, with a graph. The second one is the vector-Jacobian product of that gradient, and no
+#   > Hessian is built.
+#
+# Hint: What does x + 1 keep? What does each of the two options record?
+#
+# **Stops and frozen parts**
+# - [ ] If the last layer is frozen, the first layer gets no gradient.
+#   > Frozen means that no gradient is computed for its own parameters. The way through stays open, as in the model with
+#   > the frozen middle.
+# - [x] Through a part that runs inside `no_grad`, no gradient gets to what comes before it.
+#   > Nothing is recorded there, so the way back ends. That is the difference from `requires_grad_(False)`.
+# - [ ] `x.requires_grad = False` for the input of a model keeps the forward pass from being recorded.
+#   > The parameters still require grad, so everything is recorded. The result in the lab required grad although its
+#   > input did not.
+# - [x] In `td_loss`, a forgotten stop changes the gradient for `q` if `target_q` is `q`.
+#   > The target is then computed from `q` itself, and a second gradient flows through it. In the small example that
+#   > turned the sign of the whole gradient.
+# - [ ] `torch.no_grad()` on a line of its own switches recording off for the lines below it.
+#   > It makes an object that could be used by `with`, and drops it. `after_a_call` was recorded.
+#
+# Hint: Read the table of frozen parts again, row by row.
 
 # %% [markdown]
 # Were there statements that you believed a while ago? Write them down. They are what to explain to the next person.

@@ -14,7 +14,6 @@ from labkit import (
     assert_some_right,
     check,
     explain,
-    hint,
     probes,
     show_versions,
     try_writes,
@@ -56,7 +55,7 @@ from labkit import (
 # written into the memory of `x`, and nothing else. Which of the eight statements will `other` see?
 
 
-# %% given
+# %% example
 def seen_by_another_name(statement):
     x = torch.tensor([1.0, 2.0, 3.0])
     other = x
@@ -87,7 +86,7 @@ for statement in (
 # What does a write in place save? The next cell measures the largest amount of memory that was newly taken, in bytes.
 # `million` has a million numbers of 4 bytes. Predict the number in each line.
 
-# %% given
+# %% example
 million = torch.zeros(1_000_000)
 for text, f in {
     "x * 2 + 1": lambda x: x * 2 + 1,
@@ -103,7 +102,7 @@ for text, f in {
 # A write in place must fit into what is there. So it keeps the shape and the dtype of its target. And each element
 # should have a place of its own. What will these four writes do?
 
-# %% given
+# %% example
 row = torch.tensor([1.0, 2.0, 3.0])
 counts = torch.tensor([1, 2, 3])
 for text, write in {
@@ -137,106 +136,7 @@ hint(
     "write into x's own memory, also for an x that is not contiguous?",
 )
 
-
-# %% exercise: rescale_rows_
-def rescale_rows_(x: Tensor, top: float) -> Tensor:
-    """Shift and scale each row of x in place: its smallest number becomes 0, its largest becomes top.
-
-    x (n, d), float32 or float64, without requires_grad; any strides, and no two elements share memory. n may be 0, d is
-    at least 1. top: any number but 0. A row whose numbers are all equal becomes zeros. A row
-    of tiny numbers that differ, such as 0 and 1e-20, is rescaled like any other.
-    Memory beside the elements of x is not touched. Returns x itself.
-    """
-    ### BEGIN SOLUTION
-    x -= x.amin(dim=1, keepdim=True)
-    size = x.amax(dim=1, keepdim=True)  # read after the write
-    x *= top / torch.where(size == 0, 1, size)
-    return x
-    ### END SOLUTION
-
-
-# %% check: rescale_rows_ points=2
-with check("two rows from 0 to 10", weight=2, required=True):
-    t = torch.tensor([[1.0, 3.0, 2.0], [-1.0, 4.0, 0.0]])
-    want = torch.tensor([[0.0, 10.0, 5.0], [0.0, 10.0, 2.0]])
-    shifted = torch.tensor([[0.0, 2.0, 1.0], [0.0, 5.0, 1.0]])
-    together = (t + 1) * 2
-    explain(
-        rescale_rows_(t, 10.0),
-        want,
-        {
-            "the largest number was read before the smallest was subtracted": shifted
-            * 10
-            / torch.tensor([[3.0], [4.0]]),
-            "the smallest and largest number of the whole matrix were used": together,
-        },
-    )
-with check("x itself was changed and returned", required=True, hint="Which of your lines makes a new tensor?"):
-    t = torch.tensor([[1.0, 3.0, 2.0], [-1.0, 4.0, 0.0]])
-    want = torch.tensor([[0.0, 5.0, 2.5], [0.0, 5.0, 1.0]])
-    got = rescale_rows_(t, 5.0)
-    assert_close(t, want, name="x")
-    assert got is t, "your result is not x itself"
-### BEGIN HIDDEN TESTS
-with check(
-    "other shapes and tops, and float64",
-    weight=2,
-    required=True,
-    hint="Which numbers of the row does each of your lines read, and are they those from before or after the write?",
-):
-    for dtype in (torch.float32, torch.float64):
-        t = torch.randn(5, 3, dtype=dtype, generator=torch.Generator().manual_seed(1))
-        low, high = t.min(1, keepdim=True).values, t.max(1, keepdim=True).values
-        for top in (1.0, -0.3):
-            want = (t - low) / (high - low) * top
-            own = t.clone()
-            got = rescale_rows_(own, top)
-            assert_close(own, want, name="x")
-            assert got is own, "your result is not x itself"
-    want = torch.tensor([[0.0, 7.0]], dtype=torch.float64)
-    got = torch.tensor([[-1e6, -1e6 + 1e-3]], dtype=torch.float64)
-    rescale_rows_(got, 7.0)
-    assert_close(got, want, name="x")
-with check("a constant row becomes zeros", weight=2, hint="What is 0 / 0?"):
-    t = torch.tensor([[2.0, 2.0, 2.0], [0.0, 1.0, 4.0], [-3.5, -3.5, -3.5]])
-    want = torch.tensor([[0.0, 0.0, 0.0], [0.0, 0.5, 2.0], [0.0, 0.0, 0.0]])
-    rescale_rows_(t, 2.0)
-    assert_close(t, want, name="x")
-    t = torch.tensor([[4.0], [-1.0]])
-    rescale_rows_(t, 3.0)
-    assert_close(t, torch.zeros(2, 1), name="x")
-with check(
-    "a row of tiny numbers is rescaled too",
-    weight=2,
-    hint="Which rows need another divisor? What does your guard against 0 / 0 do to a row that differs by very little?",
-):
-    t = torch.tensor([[0.0, 1e-20, 5e-21], [1.0, 3.0, 2.0]])
-    want = torch.tensor([[0.0, 4.0, 2.0], [0.0, 4.0, 2.0]])
-    rescale_rows_(t, 4.0)
-    assert_close(t, want, name="x")
-    t = torch.tensor([[-3e-30, 0.0, 1e-30]], dtype=torch.float64)
-    want = torch.tensor([[0.0, 0.75, 1.0]], dtype=torch.float64)
-    rescale_rows_(t, 1.0)
-    assert_close(t, want, name="x")
-with check(
-    "a transposed x and every second column of another tensor",
-    weight=3,
-    hint="Which functions copy where a tensor is not contiguous?",
-):
-    whole = torch.tensor([[1.0, 50.0, 4.0, 60.0], [0.0, 70.0, -5.0, 80.0], [2.0, 90.0, 3.0, 99.0]])
-    want = whole.clone()
-    want[:, ::2] = torch.tensor([[0.0, 6.0], [6.0, 0.0], [0.0, 6.0]])
-    columns = whole[:, ::2]
-    got = rescale_rows_(columns, 6.0)
-    assert_close(whole, want, name="the tensor behind x")
-    assert got is columns, "your result is not x itself"
-    t = torch.tensor([[0.0, 3.0], [1.0, 5.0], [4.0, 1.0]])
-    want = torch.tensor([[0.0, 4.0], [2.0, 8.0], [8.0, 0.0]])
-    rescale_rows_(t.T, 8.0)
-    assert_close(t, want, name="the tensor behind x")
-with check("no rows at all", guard=True):
-    assert_close(rescale_rows_(torch.empty(0, 4), 2.0), torch.empty(0, 4))
-### END HIDDEN TESTS
+# %% exercise: rescale_rows_ points=2
 
 # %% [markdown]
 # A function that writes in place should say so in its name, as yours does. Which of its callers would be angry if it
@@ -248,7 +148,7 @@ with check("no rows at all", guard=True):
 # Now with gradients. `a` is a leaf that requires grad. Three predictions: does `a += 1` raise an error? What are the
 # values of `a` after it? And can `a` still be used? The cell also tries to write to a part: `a[0] = 5`.
 
-# %% given
+# %% example
 a = torch.tensor([2.0], requires_grad=True)
 for text, write in {"a += 1": lambda: a.add_(1), "a[0] = 5": lambda: a.view(1)[0].fill_(5)}.items():
     try:
@@ -271,7 +171,7 @@ print("a.grad is", a.grad.tolist())
 # made before, and knows the tensor that `w` was then. After which of them does the optimizer hold the new value?
 
 
-# %% given
+# %% example
 def after(statement):
     w = nn.Parameter(torch.tensor([5.0]))
     optimizer = torch.optim.SGD([w], lr=0.1)
@@ -303,98 +203,7 @@ hint(
     "equal to?",
 )
 
-
-# %% exercise: clamp_params_
-def clamp_params_(params: list[Tensor], limit: float) -> int:
-    """Clamp each parameter to [-limit, limit], in its own memory. Returns how many elements that changed.
-
-    params: leaves that require grad, float32 or float64, any shapes; the list may be empty. limit is 0 or more.
-    NaN stays NaN, and is not counted. The list, its tensors, their requires_grad and .grad stay as they are, and so
-    does the mode of recording: it may be on or off when the function is called.
-    """
-    ### BEGIN SOLUTION
-    changed = 0
-    with torch.no_grad():
-        for p in params:
-            changed += int((p.abs() > limit).sum())
-            p.clamp_(-limit, limit)
-    return changed
-    ### END SOLUTION
-
-
-# %% check: clamp_params_ points=3
-with check("two parameters, clamped to [-1, 1]", weight=3, required=True):
-    t = [torch.tensor([[0.5, -3.0], [1.0, 2.0]], requires_grad=True), torch.tensor([-0.1], requires_grad=True)]
-    got = clamp_params_(t, 1.0)
-    assert_close(
-        [p.detach() for p in t], [torch.tensor([[0.5, -1.0], [1.0, 1.0]]), torch.tensor([-0.1])], name="params"
-    )
-    explain(
-        got,
-        2,
-        {
-            "this counts no change: a second name for a tensor changes with it": 0,
-            "these are all elements that lie on the limit now": 3,
-            "these are the tensors that changed, not the elements": 1,
-        },
-    )
-### BEGIN HIDDEN TESTS
-with check(
-    "other limits and shapes, and float64",
-    weight=3,
-    required=True,
-    hint="Does every element of every tensor come out in the range, and is each that was outside counted?",
-):
-    for dtype in (torch.float32, torch.float64):
-        for limit in (0.0, 0.3, 100.0):
-            numbers = torch.randn(14, dtype=dtype, generator=torch.Generator().manual_seed(2))
-            numbers[8] = limit  # on the limit, and not changed
-            parts = [numbers[:6].reshape(2, 3).T, numbers[6:13], numbers[13]]
-            want = [p.clamp(-limit, limit) for p in parts]
-            count = sum(int((p != w).sum()) for p, w in zip(parts, want, strict=True))
-            t = [p.detach().clone().requires_grad_() for p in parts]
-            got = clamp_params_(t, limit)
-            assert_close([p.detach() for p in t], want, rtol=0, atol=0, name="params")
-            assert_close(got, count)
-with check(
-    "an optimizer that holds the parameters goes on from the clamped values",
-    weight=3,
-    hint="Does the list hold the same tensors as before, over the same memory?",
-):
-    t = [torch.tensor([4.0, -0.5], requires_grad=True), torch.tensor([[-9.0]], requires_grad=True)]
-    held, memory = list(t), [p.detach() for p in t]
-    optimizer = torch.optim.SGD(held, lr=0.5)
-    clamp_params_(t, 2.0)
-    assert all(p is q for p, q in zip(t, held, strict=True)), "the list holds other tensors now"
-    assert_close(memory, [torch.tensor([2.0, -0.5]), torch.tensor([[-2.0]])], name="the memory of the parameters")
-    for p in held:
-        p.grad = torch.ones_like(p)
-    optimizer.step()
-    want = [torch.tensor([1.5, -1.0]), torch.tensor([[-2.5]])]
-    assert_close([p.detach() for p in t], want, name="params after a step")
-with check("they are leaves that require grad, with their old .grad", weight=2, hint="What does your write add to?"):
-    t = [torch.tensor([4.0, -0.5], requires_grad=True), torch.tensor([7.0], requires_grad=True)]
-    t[0].grad = torch.tensor([8.0, -8.0])
-    clamp_params_(t, 1.0)
-    assert all(p.is_leaf and p.requires_grad for p in t), "not all are leaves that require grad"
-    assert_close(t[0].grad, torch.tensor([8.0, -8.0]), name=".grad")
-    assert t[1].grad is None, "a .grad was None, and is something else now"
-with check("NaN stays, and is not counted", hint="Is NaN different from NaN?"):
-    t = [torch.tensor([math.nan, 3.0, -0.5, math.inf], requires_grad=True)]
-    got = clamp_params_(t, 1.0)
-    assert_close(t[0].detach(), torch.tensor([math.nan, 1.0, -0.5, 1.0]), name="params")
-    assert_close(got, 2)
-with check(
-    "recording is on or off as before, and no parameters are fine",
-    guard=True,
-    hint="Which calls switch recording, and until when?",
-):
-    for mode in (True, False):
-        with torch.set_grad_enabled(mode):
-            clamp_params_([torch.tensor([3.0], requires_grad=True)], 1.0)
-            assert torch.is_grad_enabled() is mode, "recording was switched"
-    assert_close(clamp_params_([], 1.0), 0)
-### END HIDDEN TESTS
+# %% exercise: clamp_params_ points=3
 
 # %% [markdown]
 # The parameters of a model can be clamped with `clamp_params_(list(model.parameters()), 1.0)`. Why is a new model with
@@ -410,7 +219,7 @@ with check(
 # `exp` is its own derivative, so its node keeps its output. In the next cell the output is written to. Predict: is
 # there an error, and in which line?
 
-# %% given
+# %% example
 x = torch.tensor([0.0, 1.0], requires_grad=True)
 y = x.exp()
 print("version of y:", y._version)
@@ -431,7 +240,7 @@ except RuntimeError as error:
 # cell, think of the derivative and write down for each line: input, output, or nothing?
 
 
-# %% given
+# %% example
 def what_is_kept(f):
     h = torch.tensor([0.5, 2.0], requires_grad=True) * 1  # no leaf, so it may be written to
     y = f(h)
@@ -477,7 +286,7 @@ for text, f in {
 # The next picture shows an expression line by line. The columns are the version counters. Orange: this line wrote.
 # To the right stands what a node keeps: green where it is still as it was, red where its counter went on.
 
-# %% given
+# %% example
 start = torch.tensor([0.5, 2.0], requires_grad=True)
 show_versions(["h = x * 3", "y = h.exp()", "z = y * h", "z += 1", "z.sum().backward()"], {"x": start})
 
@@ -485,7 +294,7 @@ show_versions(["h = x * 3", "y = h.exp()", "z = y * h", "z += 1", "z.sum().backw
 # `z` was written to, and nobody keeps `z`. Now write somewhere else. Choose a line from the menu. What will turn red?
 # (Where a notebook cannot show a menu, all choices are written out below each other.)
 
-# %% given
+# %% example
 try_writes(
     ["h = x * 3", "y = h.exp()", "z = y * h", "write", "z.sum().backward()"],
     ["y += 1", "h[0] = 5", "z.mul_(2)", "y.detach().add_(1)", "y.data += 1", "x.data += 1"],
@@ -502,7 +311,7 @@ try_writes(
 # `nn.ReLU(inplace=True)` writes its result over its input. Many models use it. From the table you can say when it is
 # allowed: the operation before must not keep its output. Which of these five will fail?
 
-# %% given
+# %% example
 torch.manual_seed(0)
 batch = torch.randn(8, 4)
 relu_ = nn.ReLU(inplace=True)
@@ -532,7 +341,7 @@ for text, model in {
 # held when the forward pass is over. By how much will `inplace=True` lower each of the two, with recording and without?
 
 
-# %% given
+# %% example
 def deep(inplace):
     torch.manual_seed(0)
     layers = [layer for _ in range(8) for layer in (nn.Linear(256, 256), nn.ReLU(inplace=inplace))]
@@ -561,7 +370,7 @@ for recording in (True, False):
 # `x`, and the right gradient is 4. Between forward and backward, somebody adds 1 to `x`, in five ways. For which of
 # them is there an error? Which gradient do the others give?
 
-# %% given
+# %% example
 writes = {
     "with no_grad: x += 1": lambda x: x.add_(1),
     "x.detach().add_(1)": lambda x: x.detach().add_(1),
@@ -692,125 +501,7 @@ x = torch.tensor([0.5, 2.0], requires_grad=True)
 case_c(x).sum().backward()
 print(x.grad)
 
-
-# %% exercise: will_it_fail
-def will_it_fail() -> dict[str, str]:
-    """For each of the cases "a" to "l", one of "now", "backward", "silent" and "ok"."""
-    ### BEGIN SOLUTION
-    return {
-        "a": "now",
-        "b": "backward",
-        "c": "ok",
-        "d": "ok",
-        "e": "backward",
-        "f": "ok",
-        "g": "backward",
-        "h": "silent",
-        "i": "backward",
-        "j": "silent",
-        "k": "backward",
-        "l": "now",
-    }
-    ### END SOLUTION
-
-
-# %% check: will_it_fail points=3
-with check(
-    "a to l each have one of the four words",
-    weight=2,
-    required=True,
-    guard=True,
-    hint="Which key is missing, or which word is none of the four?",
-):
-    got = will_it_fail()
-    assert isinstance(got, dict), f"your result is a {type(got).__name__}"
-    assert set(got) == set("abcdefghijkl"), f"your keys are {sorted(map(str, got))}"
-    four = ("now", "backward", "silent", "ok")
-    known = [
-        got["a"] in four,
-        got["b"] in four,
-        got["c"] in four,
-        got["d"] in four,
-        got["e"] in four,
-        got["f"] in four,
-        got["g"] in four,
-        got["h"] in four,
-        got["i"] in four,
-        got["j"] in four,
-        got["k"] in four,
-        got["l"] in four,
-    ]
-    assert known == [True] * 12, "not all of your words are among the four"
-### BEGIN HIDDEN TESTS
-with check(
-    "at least seven of the twelve are right",
-    required=True,
-    guard=True,
-    hint="The table of what is kept answers four of the cases. The list of uncounted writes answers three more.",
-):
-    got = will_it_fail()
-    right = [
-        got["a"] == "now",
-        got["b"] == "backward",
-        got["c"] == "ok",
-        got["d"] == "ok",
-        got["e"] == "backward",
-        got["f"] == "ok",
-        got["g"] == "backward",
-        got["h"] == "silent",
-        got["i"] == "backward",
-        got["j"] == "silent",
-        got["k"] == "backward",
-        got["l"] == "now",
-    ]
-    assert right.count(True) >= 7, "fewer than seven are right"
-with check("a and b: writes to a leaf", weight=2, hint="What does no_grad switch off, and what not?"):
-    got = will_it_fail()
-    explain(
-        [got["a"], got["b"]],
-        ["now", "backward"],
-        {
-            "no_grad hides nothing: the write is not recorded, and it is counted": ["now", "silent"],
-            "a write to a leaf that requires grad is refused at once": ["backward", "backward"],
-        },
-    )
-with check("c, d and e: what square keeps", weight=3, hint="The derivative of a square is twice what?"):
-    got = will_it_fail()
-    explain(
-        [got["c"], got["d"], got["e"]],
-        ["ok", "ok", "backward"],
-        {
-            "not every write is an error: only one that hits what was kept": ["backward", "backward", "backward"],
-            "square keeps its input, not its output": ["ok", "backward", "ok"],
-        },
-    )
-with check("f and g: what exp keeps", weight=3, hint="Which of the two does exp need for its derivative?"):
-    got = will_it_fail()
-    explain(
-        [got["f"], got["g"]],
-        ["ok", "backward"],
-        {"exp keeps its output, not its input": ["backward", "ok"]},
-    )
-with check("h, i and j: other names for the same memory", weight=3, hint="Which of the three share the counter?"):
-    got = will_it_fail()
-    explain(
-        [got["h"], got["i"], got["j"]],
-        ["silent", "backward", "silent"],
-        {
-            "a detached tensor shares the counter: that write is seen": ["silent", "silent", "silent"],
-            "writes by .data and by NumPy are not counted": ["backward", "backward", "backward"],
-        },
-    )
-with check("k and l: relu over a sigmoid, and rows that share memory", weight=2, hint="Does relu change a sigmoid?"):
-    got = will_it_fail()
-    explain(
-        [got["k"], got["l"]],
-        ["backward", "now"],
-        {
-            "the counter counts writes: also one that changes no value": ["ok", "now"],
-        },
-    )
-### END HIDDEN TESTS
+# %% exercise: will_it_fail points=3
 
 # %% [markdown]
 # Five of the cases fail at `backward`, two at once, and two are silent. Which of the three kinds would you rather have
@@ -861,98 +552,7 @@ hint(
     "A write that is recorded and that hits no kept tensor is fine. For the other one, let the sum have new memory.",
 )
 
-
-# %% exercise: soft_gate
-def soft_gate(x: Tensor, w: Tensor) -> Tensor:
-    """h * log(1 + exp(h)) with h = x * w, differentiable for x and w.
-
-    x (n, d), w (d,), both float32 or both float64; n may be 0. The products lie between -20 and 20. Either may require
-    grad or not. Returns (n, d). x and w stay as they are.
-    """
-    ### BEGIN SOLUTION
-    h = x * w
-    g = h.exp() + 1  # exp keeps its output, so the sum needs memory of its own
-    h *= g.log()  # nobody keeps h
-    return h
-    ### END SOLUTION
-
-
-# %% check: soft_gate points=3
-with check("the values are as before", required=True):
-    t, t_w = torch.tensor([[1.0, -2.0], [0.5, 3.0]]), torch.tensor([2.0, 0.5])
-    want = soft_gate_broken(t.clone(), t_w).clone()
-    assert_close(soft_gate(t, t_w), want)
-with check("the gradient for x is the slope", weight=2, required=True):
-    t, t_w = torch.tensor([[1.0, -2.0], [0.5, 3.0]], requires_grad=True), torch.tensor([2.0, 0.5])
-    h = t.detach() * t_w
-    gate, slope = h.exp().add(1).log(), h.sigmoid()
-    want = t_w * (gate + h * slope)
-    got = soft_gate(t, t_w)
-    assert_close(got.detach(), h * gate)
-    assert got.requires_grad, "your result does not require grad"
-    (got,) = torch.autograd.grad(got.sum(), t)
-    explain(
-        got,
-        want,
-        {
-            "the gradient is that of x * w alone: the write to h was not recorded": t_w.expand(2, 2),
-            "exp's node computed with g + 1: the write to g was not counted": t_w * (gate + h),
-            "the gate was treated as a constant": t_w * gate,
-        },
-    )
-### BEGIN HIDDEN TESTS
-with check(
-    "values for other shapes, large and small products, and float64",
-    weight=2,
-    required=True,
-    hint="Does each number of the result come from x and w?",
-):
-    for dtype in (torch.float32, torch.float64):
-        t = torch.linspace(-4, 5, 12, dtype=dtype).reshape(3, 4).T
-        t_w = torch.tensor([3.0, -0.5, 4.0], dtype=dtype)
-        h = t * t_w
-        want = h * h.exp().add(1).log()
-        assert_close(soft_gate(t, t_w), want)
-with check(
-    "the gradients for x and w are complete",
-    weight=4,
-    required=True,
-    hint="On which paths does h reach the result?",
-):
-    weight = torch.tensor([[3.0, -1.0, 0.5], [2.0, 0.1, -4.0]], dtype=torch.float64)
-    for t in (torch.linspace(-2, 3, 6, dtype=torch.float64).reshape(2, 3), torch.zeros(2, 3, dtype=torch.float64)):
-        t_w = torch.tensor([0.7, -1.5, 2.0], dtype=torch.float64)
-        h = t * t_w
-        inner = weight * (h.exp().add(1).log() + h * h.sigmoid())
-        value, want = h * h.exp().add(1).log(), (inner * t_w, (inner * t).sum(0))
-        t.requires_grad_(), t_w.requires_grad_()
-        got = soft_gate(t, t_w)
-        assert_close(got.detach(), value)
-        assert_close(torch.autograd.grad((got * weight).sum(), (t, t_w)), want)
-with check(
-    "either argument alone may require grad, or none",
-    weight=2,
-    hint="Does a line of your code need a recorded input?",
-):
-    t, t_w = torch.tensor([[1.0, -2.0, 0.5]]), torch.tensor([2.0, 0.5, -1.0])
-    h = t * t_w
-    inner = h.exp().add(1).log() + h * h.sigmoid()
-    want, want_x, want_w = h * h.exp().add(1).log(), inner * t_w, (inner * t).sum(0)
-    t_grad, w_grad = t.clone().requires_grad_(), t_w.clone().requires_grad_()
-    (got,) = torch.autograd.grad(soft_gate(t_grad, t_w).sum(), t_grad)
-    assert_close(got, want_x)
-    (got,) = torch.autograd.grad(soft_gate(t, w_grad).sum(), w_grad)
-    assert_close(got, want_w)
-    got = soft_gate(t, t_w)
-    assert_close(got, want)
-    assert not got.requires_grad, "with neither, your result requires grad"
-with check("x and w keep their values, and an empty x is fine", guard=True, hint="Which line writes to an argument?"):
-    t, t_w = torch.tensor([[1.0, -2.0]]), torch.tensor([2.0, 0.5])
-    before = (t.clone(), t_w.clone())
-    soft_gate(t, t_w)
-    assert_close((t, t_w), before, rtol=0, atol=0)
-    assert_close(soft_gate(torch.empty(0, 2), t_w), torch.empty(0, 2))
-### END HIDDEN TESTS
+# %% exercise: soft_gate points=3
 
 # %% [markdown]
 # `h *= g` may stay. The product `x * w` keeps `x` and `w`, `exp` keeps its output, and nobody keeps `h`. But a product
@@ -967,7 +567,7 @@ with check("x and w keep their values, and an empty x is fine", guard=True, hint
 # 2, then 1 is added in place, and the result is squared. If the history were destroyed, what would arrive at `a`? And
 # what is the right gradient?
 
-# %% given
+# %% example
 a = torch.tensor([2.0], requires_grad=True)
 b = a * 2
 print("before:", b.grad_fn.name())
@@ -985,7 +585,7 @@ print("gradient", a.grad.item())
 # new history as well. In the next cell only `row`, a view of `h`, is written to. Then the loss weights the rows of `h`
 # by 1, 7 and 1. What are the gradients of `m`, from which `h` comes, and of `new`?
 
-# %% given
+# %% example
 m = torch.tensor([[1.0, 2.0], [3.0, 4.0], [5.0, 6.0]], requires_grad=True)
 new = torch.tensor([10.0, 20.0], requires_grad=True)
 h = m * 1
@@ -1003,7 +603,7 @@ print("gradient of new", new.grad.tolist())
 # There is a trap. If the old row was NaN, is its gradient 0 in every way of writing this? Somebody prefers to do
 # without writes, and multiplies with a mask of zeros and ones. Somebody else calls `torch.where`. Predict both lines.
 
-# %% given
+# %% example
 spoiled = torch.tensor([1.0, float("nan")], requires_grad=True)
 keep = torch.tensor([True, False])
 for text, f in {
@@ -1029,138 +629,7 @@ hint(
     "both: index_copy, index_put, where.",
 )
 
-
-# %% exercise: replace_rows
-def replace_rows(h: Tensor, rows: Tensor, new: Tensor) -> Tensor:
-    """h with some of its rows replaced: row rows[i] of the result is new[i].
-
-    h (n, d), rows (k,) int64 with distinct numbers from 0 to n - 1 in any order, new (k, d) of h's dtype, float32 or
-    float64. k may be 0. h and new may require grad or not, and may be leaves or results.
-    The result is differentiable for both. A replaced row of h gets the gradient 0, also where it holds NaN or infinity.
-    h and new keep their values, and a graph that has saved them stays usable. The result has memory of its own, also
-    for k = 0: whoever writes to it changes neither h nor new.
-    """
-    ### BEGIN SOLUTION
-    result = h.clone()
-    result[rows] = new
-    return result
-    ### END SOLUTION
-
-
-# %% check: replace_rows points=3
-with check("two rows of four", weight=2, required=True):
-    t = torch.tensor([[1.0, 2.0], [3.0, 4.0], [5.0, 6.0], [7.0, 8.0]])
-    t_new = torch.tensor([[10.0, 20.0], [30.0, 40.0]])
-    want = torch.tensor([[30.0, 40.0], [3.0, 4.0], [10.0, 20.0], [7.0, 8.0]])
-    explain(
-        replace_rows(t, torch.tensor([2, 0]), t_new),
-        want,
-        {
-            "the new rows went in by the order of the matrix, not by the order of rows": torch.tensor(
-                [[10.0, 20.0], [3.0, 4.0], [30.0, 40.0], [7.0, 8.0]]
-            ),
-            "the new rows were added to the old ones": torch.tensor(
-                [[31.0, 42.0], [3.0, 4.0], [15.0, 26.0], [7.0, 8.0]]
-            ),
-        },
-    )
-with check("h is a leaf that requires grad", hint="May a leaf be written to?"):
-    t = torch.tensor([[1.0, 2.0], [3.0, 4.0]], requires_grad=True)
-    want = torch.tensor([[1.0, 2.0], [9.0, 9.0]])
-    got = replace_rows(t, torch.tensor([1]), torch.tensor([[9.0, 9.0]]))
-    assert_close(got.detach(), want)
-### BEGIN HIDDEN TESTS
-with check(
-    "other sizes, views, and float64",
-    weight=2,
-    required=True,
-    hint="Does your code use the order of rows, and work where h is not contiguous?",
-):
-    for dtype in (torch.float32, torch.float64):
-        t = torch.arange(15, dtype=dtype).reshape(3, 5).T
-        t_new = torch.tensor([[0.1, -1.0, 2.0], [0.3, 5.0, -6.0], [7.0, 0.7, 9.0]], dtype=dtype)
-        for places in ([4, 1, 2], [0, 3, 1]):
-            want = t.clone()
-            for i, place in enumerate(places):
-                want[place] = t_new[i]
-            assert_close(replace_rows(t, torch.tensor(places), t_new), want, rtol=0, atol=0)
-with check(
-    "the gradients for h and for new",
-    weight=4,
-    required=True,
-    hint="Is your write recorded? What does a replaced row of h still contribute?",
-):
-    for dtype in (torch.float32, torch.float64):
-        t = torch.arange(12, dtype=dtype).reshape(4, 3).requires_grad_()
-        t_new = torch.full((2, 3), 0.5, dtype=dtype, requires_grad=True)
-        weight = torch.arange(1, 13, dtype=dtype).reshape(4, 3) / 4
-        kept = torch.tensor([[1.0], [0.0], [1.0], [0.0]], dtype=dtype)
-        want = (weight * kept, torch.stack([weight[3], weight[1]]))
-        value = t.detach().clone()
-        value[1] = value[3] = 0.5
-        got = replace_rows(t, torch.tensor([3, 1]), t_new)
-        assert_close(got.detach(), value)
-        assert got.requires_grad, "your result does not require grad"
-        got = torch.autograd.grad((got * weight).sum(), (t, t_new), allow_unused=True)
-        explain(
-            got,
-            want,
-            {
-                "the write was not recorded: h gets the gradient of rows that are gone, and new gets none": (
-                    weight,
-                    None,
-                ),
-                "h was cut off": (None, want[1]),
-                "new was cut off": (want[0], None),
-            },
-        )
-with check(
-    "NaN and infinity in a replaced row leave no trace",
-    weight=2,
-    hint="What is 0 * NaN? Does the old row take part in any arithmetic?",
-):
-    t = torch.tensor([[1.0, 2.0], [math.nan, math.inf], [3.0, -4.0]], requires_grad=True)
-    want = torch.tensor([[1.0, 2.0], [0.5, 0.25], [3.0, -4.0]])
-    got = replace_rows(t, torch.tensor([1]), torch.tensor([[0.5, 0.25]]))
-    assert_close(got.detach(), want)
-    (got,) = torch.autograd.grad((got * 3).sum(), t)
-    assert_close(got, torch.tensor([[3.0, 3.0], [0.0, 0.0], [3.0, 3.0]]), name="the gradient of h")
-with check(
-    "h may be a result that a node has saved, and new alone may require grad",
-    weight=2,
-    hint="Who else may hold h's memory?",
-):
-    t = torch.tensor([[1.0, 2.0], [3.0, 4.0]], requires_grad=True)
-    t_h = t.exp()  # exp keeps it
-    want = t.detach().exp()
-    want_grad = torch.stack([3 * want[0], 2 * want[1]])
-    (got,) = torch.autograd.grad((replace_rows(t_h, torch.tensor([1]), torch.zeros(1, 2)) + 2 * t_h).sum(), t)
-    assert_close(got, want_grad, name="the gradient")
-    t_new = torch.tensor([[5.0, 6.0]], requires_grad=True)
-    got = replace_rows(t.detach(), torch.tensor([0]), t_new)
-    (got,) = torch.autograd.grad((4 * got).sum(), t_new)
-    assert_close(got, torch.full((1, 2), 4.0), name="the gradient of new")
-with check(
-    "h and new keep their values, and no rows are fine",
-    weight=2,
-    guard=True,
-    hint="Does your function work on h itself, or on a copy?",
-):
-    t, t_new = torch.tensor([[1.0, 2.0], [3.0, 4.0]]), torch.tensor([[5.0, 6.0]])
-    replace_rows(t, torch.tensor([0]), t_new)
-    assert_close(t, torch.tensor([[1.0, 2.0], [3.0, 4.0]]), rtol=0, atol=0, name="h")
-    assert_close(t_new, torch.tensor([[5.0, 6.0]]), rtol=0, atol=0, name="new")
-    got = replace_rows(t, torch.empty(0, dtype=torch.int64), torch.empty(0, 2))
-    assert_close(got, torch.tensor([[1.0, 2.0], [3.0, 4.0]]))
-    got += 1
-    assert_close(t, torch.tensor([[1.0, 2.0], [3.0, 4.0]]), rtol=0, atol=0, name="h, after a write to your result")
-    t_new = torch.tensor([[5.0, 6.0], [7.0, 8.0]])  # all rows are replaced
-    for places in ([0, 1], [1, 0]):
-        got = replace_rows(t, torch.tensor(places), t_new)
-        assert_close(got, torch.tensor([[5.0, 6.0], [7.0, 8.0]])[places])
-        got += 1
-        assert_close(t_new, torch.tensor([[5.0, 6.0], [7.0, 8.0]]), rtol=0, atol=0, name="new, after such a write")
-### END HIDDEN TESTS
+# %% exercise: replace_rows points=3
 
 # %% [markdown]
 # One copy, then one write to it: nobody else knows that memory, so no rule can be broken. `h.index_copy(0, rows, new)`
@@ -1183,7 +652,7 @@ with check(
 # as `d`. With `weight_decay = 0`, `d` is the gradient. May the buffer be `p.grad`? In the next cell the training loop
 # clears gradients with `zero_()`. What is in the buffer afterwards?
 
-# %% given
+# %% example
 p = torch.tensor([1.0], requires_grad=True)
 (3 * p).backward()
 buffer = p.grad
@@ -1204,153 +673,7 @@ hint(
     "alpha.",
 )
 
-
-# %% exercise: sgd_step_
-def sgd_step_(params: list[Tensor], buffers: list, lr: float, momentum: float, weight_decay: float) -> None:
-    """One step of SGD with momentum, by the formulas above, in place.
-
-    params: leaves that require grad, float32 or float64, each updated in its own memory. One whose .grad is None is
-    skipped, and so is its buffer. The list may be empty.
-    buffers: a list as long as params; None before a parameter's first step. Then the step puts the momentum buffer
-    there, also for momentum 0: a tensor of its own, of the parameter's dtype and without history. Later steps write
-    into that tensor.
-    Each .grad keeps its values. The mode of recording is afterwards as it was before.
-    """
-    ### BEGIN SOLUTION
-    with torch.no_grad():
-        for i, p in enumerate(params):
-            if p.grad is None:
-                continue
-            d = p.grad + weight_decay * p  # a new tensor, also with weight_decay = 0
-            if buffers[i] is None:
-                buffers[i] = d
-            else:
-                buffers[i].mul_(momentum).add_(d)
-            p.sub_(buffers[i], alpha=lr)
-    ### END SOLUTION
-
-
-# %% check: sgd_step_ points=4
-with check("two steps from one gradient each", weight=4, required=True):
-    t, t_buffers = [torch.tensor([1.0, -2.0], requires_grad=True)], [None]
-    t[0].grad = torch.tensor([10.0, 20.0])
-    sgd_step_(t, t_buffers, 0.1, 0.5, 0.0)
-    assert_close(t[0].detach(), torch.tensor([0.0, -4.0]), name="the parameter after the first step")
-    t[0].grad = torch.tensor([1.0, 1.0])
-    sgd_step_(t, t_buffers, 0.1, 0.5, 0.0)
-    explain(
-        t[0].detach(),
-        torch.tensor([-0.6, -5.1]),
-        {
-            "the old buffer was forgotten": torch.tensor([-0.1, -4.1]),
-            "the gradient was weighted by 1 - momentum: torch's formula does not": torch.tensor([-0.55, -5.05]),
-        },
-        name="the parameter after the second step",
-    )
-### BEGIN HIDDEN TESTS
-with check(
-    "five steps equal torch.optim.SGD, with and without momentum and weight decay",
-    weight=5,
-    required=True,
-    hint="What is the buffer after the first step? What does weight decay add, and to what?",
-):
-    for dtype, lr, momentum, decay in (
-        (torch.float64, 0.1, 0.9, 0.0),
-        (torch.float64, 0.03, 0.5, 0.2),
-        (torch.float32, 0.2, 0.0, 0.1),
-    ):
-        first = torch.tensor([[1.0, -2.0, 0.5], [0.3, 4.0, -1.0]], dtype=dtype)
-        second = torch.tensor(0.7, dtype=dtype)
-        theirs = [first.clone().requires_grad_(), second.clone().requires_grad_()]
-        optimizer = torch.optim.SGD(theirs, lr=lr, momentum=momentum, weight_decay=decay)
-        for k in range(5):
-            optimizer.zero_grad()
-            ((theirs[0] * theirs[1] - k).square().sum() / 7).backward()
-            optimizer.step()
-        t, t_buffers = [first.clone().requires_grad_(), second.clone().requires_grad_()], [None, None]
-        for k in range(5):
-            for p in t:
-                p.grad = None
-            ((t[0] * t[1] - k).square().sum() / 7).backward()
-            sgd_step_(t, t_buffers, lr, momentum, decay)
-        assert_close([p.detach() for p in t], [p.detach() for p in theirs], name="params")
-with check(
-    "gradients that are cleared by zero_() do not clear the buffers",
-    weight=2,
-    hint="Is the buffer a tensor of its own, or another name for p.grad?",
-):
-    t, t_buffers = [torch.tensor([1.0, 2.0], requires_grad=True)], [None]
-    t[0].grad = torch.tensor([1.0, -3.0])
-    for _ in range(3):
-        sgd_step_(t, t_buffers, 0.5, 0.5, 0.0)
-        t[0].grad.zero_()
-    assert_close(t[0].detach(), torch.tensor([0.125, 4.625]), name="the parameter after three steps")
-    assert_close(t_buffers, [torch.tensor([0.25, -0.75])], name="buffers")
-with check(
-    "each .grad keeps its values",
-    weight=2,
-    hint="Which tensor does your line for the weight decay write to?",
-):
-    t, t_buffers = [torch.tensor([1.0, 2.0], requires_grad=True)], [None]
-    for _ in range(2):
-        t[0].grad = torch.tensor([1.0, -3.0])
-        sgd_step_(t, t_buffers, 0.5, 0.9, 0.1)
-        assert_close(t[0].grad, torch.tensor([1.0, -3.0]), rtol=0, atol=0, name=".grad")
-with check(
-    "a parameter without a gradient is skipped",
-    weight=2,
-    hint="What does None in .grad mean for the parameter, and for its buffer?",
-):
-    t = [torch.tensor([1.0], requires_grad=True), torch.tensor([5.0], requires_grad=True)]
-    t_buffers = [None, None]
-    t[0].grad = torch.tensor([2.0])
-    sgd_step_(t, t_buffers, 0.1, 0.5, 0.1)
-    assert_close([p.detach() for p in t], [torch.tensor([0.79]), torch.tensor([5.0])], name="params")
-    assert t_buffers[1] is None, "the buffer of a parameter without a gradient is not None"
-    t[0].grad, t[1].grad = None, torch.tensor([1.0])
-    sgd_step_(t, t_buffers, 0.1, 0.5, 0.0)
-    assert_close([p.detach() for p in t], [torch.tensor([0.79]), torch.tensor([4.9])], name="params")
-    assert_close(t_buffers, [torch.tensor([2.1]), torch.tensor([1.0])], name="buffers")
-with check(
-    "parameters and buffers are changed in their own memory, and have no history",
-    weight=3,
-    hint="Which of your lines only give a new tensor to an old name? Is a line outside no_grad?",
-):
-    t = [torch.tensor([1.0, 2.0], requires_grad=True)]
-    t_states: list = [None]
-    held = t[0].detach()
-    t[0].grad = torch.tensor([1.0, -3.0])
-    sgd_step_(t, t_states, 0.5, 0.5, 0.0)
-    buffer_held = t_states[0]
-    sgd_step_(t, t_states, 0.5, 0.5, 0.0)
-    assert_close(held, torch.tensor([-0.25, 5.75]), name="the parameter's memory")
-    assert_close(buffer_held, torch.tensor([1.5, -4.5]), name="the memory of the first buffer")
-    assert t[0].is_leaf and t[0].requires_grad, "the parameter is no leaf that requires grad"
-    assert not t_states[0].requires_grad, "the buffer requires grad"
-    t, t_states = [torch.tensor([1.0, 2.0], requires_grad=True)], [None]
-    t[0].grad = torch.tensor([1.0, -3.0], requires_grad=True) * 2  # as backward(create_graph=True) leaves it
-    sgd_step_(t, t_states, 0.5, 0.5, 0.0)
-    assert_close(t[0].detach(), torch.tensor([0.0, 5.0]), name="the parameter")
-    assert not t_states[0].requires_grad, "the buffer requires grad, as the gradient does"
-with check(
-    "there is a buffer for momentum 0 too, and it has the parameter's dtype",
-    hint="What do the three formulas say for momentum 0? Which dtype does each call give that makes a tensor?",
-):
-    for dtype in (torch.float32, torch.float64):
-        t, t_states = [torch.tensor([1.0, 2.0], dtype=dtype, requires_grad=True)], [None]
-        for first in (3.0, -5.0):
-            t[0].grad = torch.tensor([first, 1.0], dtype=dtype)
-            sgd_step_(t, t_states, 0.5, 0.0, 0.0)
-            assert_close(t_states, [torch.tensor([first, 1.0], dtype=dtype)], name="buffers")
-with check("recording is on or off as before, and no parameters are fine", guard=True):
-    for mode in (True, False):
-        t = [torch.tensor([1.0], requires_grad=True)]
-        t[0].grad = torch.tensor([1.0])
-        with torch.set_grad_enabled(mode):
-            sgd_step_(t, [None], 0.1, 0.9, 0.0)
-            assert torch.is_grad_enabled() is mode, "recording was switched"
-    sgd_step_([], [], 0.1, 0.9, 0.0)
-### END HIDDEN TESTS
+# %% exercise: sgd_step_ points=4
 
 # %% [markdown]
 # When would a step like yours be caught? If it comes between a forward pass and its backward pass. A product `x * w`
@@ -1365,7 +688,7 @@ with check("recording is on or off as before, and no parameters are fine", guard
 # The loss reads the model's own parameters. So one writes a shift into them, evaluates, and takes it back. Is the
 # subtraction the undo of the addition? Predict what the next cell prints for each of the three numbers.
 
-# %% given
+# %% example
 w = torch.tensor([0.1, 1e-8, 3.0])
 shift = torch.tensor([0.2, 1.0, float("inf")])
 w += shift
@@ -1420,141 +743,7 @@ hint(
     "try and finally. Put only the two writes under no_grad, and leave the loss outside.",
 )
 
-
-# %% exercise: loss_at
-def loss_at(loss, w: Tensor, shift: Tensor) -> float:
-    """The value of loss() while the memory of w holds w + shift. Afterwards w is as before, to the last bit.
-
-    loss: a function without arguments that looks at w, perhaps by another name for its memory. It returns a tensor with
-    one element, which may be a view of w. It is called once, with recording on or off as it is for the caller. What it
-    raises is passed on.
-    w: a leaf, float32 or float64, that may require grad or not. shift: of w's shape and dtype; it may be infinite.
-    w's requires_grad and .grad, and shift, stay as they are.
-    """
-    ### BEGIN SOLUTION
-    kept = w.detach().clone()
-    with torch.no_grad():
-        w.add_(shift)
-    try:
-        return loss().item()
-    finally:
-        with torch.no_grad():
-            w.copy_(kept)
-    ### END SOLUTION
-
-
-# %% check: loss_at points=3
-with check("the loss at the shifted place, and w as before", weight=3, required=True):
-    t, t_shift = torch.tensor([1.0, -2.0], requires_grad=True), torch.tensor([0.5, 1.0])
-    during = []
-
-    def squares(w, memory):
-        during.append(w.detach().clone())
-        return w.square().sum()
-
-    got = shifted_evaluation(loss_at, squares, t, t_shift)
-    explain(got["returned"], 3.25, {"this is the loss at w, without the shift": 5.0})
-    assert_close(during, [torch.tensor([1.5, -1.0])], name="w during each evaluation")
-    assert_close(got["after"], torch.tensor([1.0, -2.0]), name="w afterwards")
-### BEGIN HIDDEN TESTS
-
-
-def noting(f, seen):
-    """A loss that notes w's numbers and whether recording is on."""
-
-    def loss(w, memory):
-        seen.append([w.detach().clone(), torch.is_grad_enabled()])
-        return f(w, memory)
-
-    return loss
-
-
-def bends(w, memory):
-    return (w.sin() + w.square()).sum()
-
-
-with check(
-    "other shapes and dtypes, with and without requires_grad",
-    weight=3,
-    required=True,
-    hint="Does the loss see the shifted numbers, and is your result a Python number? How often is it called?",
-):
-    for dtype, digits in ((torch.float32, 2e-5), (torch.float64, 1e-12)):
-        for needs in (True, False):
-            numbers = torch.randn(12, dtype=dtype, generator=torch.Generator().manual_seed(4))
-            before, moved = numbers[:6].clone(), (numbers[:6] + numbers[6:]).reshape(2, 3)
-            t, t_shift = numbers[:6].reshape(2, 3).clone().requires_grad_(needs), numbers[6:].reshape(2, 3)
-            want, noted = float(bends(moved, None)), []
-            got = shifted_evaluation(loss_at, noting(bends, noted), t, t_shift)
-            assert_close(got["returned"], want, rtol=digits, atol=0)
-            assert_close(noted, [[moved, True]], name="w during each evaluation, and recording")
-            assert_close(got["after"], before, rtol=1e-5, atol=1e-5, name="w afterwards")
-            assert got["requires_grad"] is needs, "w's requires_grad is another one"
-with check(
-    "w is as before, to the last bit",
-    weight=3,
-    hint="Which numbers come back exactly if a shift is added and subtracted?",
-):
-    for t_shift in (torch.tensor([0.2, 1.0, math.inf, 1e9]), torch.tensor([1e-9, 0.3, -0.1, 0.7])):
-        t = torch.tensor([0.1, 1e-8, 3.0, -7.7], requires_grad=True)
-        before = t.detach().clone()
-        got = shifted_evaluation(loss_at, lambda w, memory: w.square().sum(), t, t_shift)
-        assert_close(got["after"], before, rtol=0, atol=0, name="w afterwards")
-        assert_close(t.detach(), before, rtol=0, atol=0, name="w afterwards")
-with check(
-    "after an exception too, and the exception is passed on",
-    weight=3,
-    hint="Which of your lines are not reached if loss() raises?",
-):
-
-    def fails(w, memory):
-        raise ValueError("no loss here")
-
-    t, t_shift = torch.tensor([1.0, -2.0], requires_grad=True), torch.tensor([0.5, 1.0])
-    got = shifted_evaluation(loss_at, fails, t, t_shift)
-    assert_close(got["after"], torch.tensor([1.0, -2.0]), rtol=0, atol=0, name="w afterwards")
-    assert got["raised"] == "ValueError", "loss() raised a ValueError, and your function did not"
-    t, t_shift = torch.tensor([0.1, -7.0], requires_grad=True), torch.tensor([0.5, 1.0])
-    got = left_by_interrupt(loss_at, t, t_shift)
-    assert_close(got, torch.tensor([0.1, -7.0]), rtol=0, atol=0, name="w after a KeyboardInterrupt")
-with check(
-    "a loss that uses autograd itself",
-    weight=2,
-    hint="Which of your lines need no_grad, and which must not be under it?",
-):
-
-    def slopes(w, memory):
-        (g,) = torch.autograd.grad(w.pow(3).sum(), w)
-        return g.square().sum()
-
-    t, t_shift = torch.tensor([1.0, -2.0], requires_grad=True), torch.tensor([0.5, 1.0])
-    got = shifted_evaluation(loss_at, slopes, t, t_shift)
-    assert_close(got["returned"], 9.0 * (1.5**4 + 1.0))
-    noted = []
-    with torch.no_grad():
-        got = shifted_evaluation(loss_at, noting(bends, noted), t, t_shift)
-        assert not torch.is_grad_enabled(), "recording was switched on"
-    want = [[torch.tensor([1.5, -1.0]), False]]
-    assert_close(noted, want, name="w during each evaluation, and recording")
-with check(
-    "a loss that knows w's memory by another name, or is a view of it",
-    weight=2,
-    hint="Is the shifted w written into the memory of w? And when is the number read out of the loss?",
-):
-    t, t_shift = torch.tensor([[1.0, -2.0], [3.0, 4.0]]), torch.tensor([[0.5, 1.0], [-1.0, 2.0]])
-    got = shifted_evaluation(loss_at, lambda w, memory: (memory * torch.arange(1, 5)).sum(), t, t_shift)
-    assert_close(got["returned"], 1.5 - 2.0 + 6.0 + 24.0)
-    for place, want in ((0, 1.5), (3, 6.0)):
-        t, t_shift = torch.tensor([[1.0, -2.0], [3.0, 4.0]]), torch.tensor([[0.5, 1.0], [-1.0, 2.0]])
-        assert_close(loss_of_one(loss_at, t.requires_grad_(place == 0), t_shift, place), want)
-with check("w's .grad and the shift stay as they are", guard=True, hint="Which tensors do your writes go to?"):
-    t, t_shift = torch.tensor([1.0, -2.0], requires_grad=True), torch.tensor([0.1, 1e-9])
-    t.grad = torch.tensor([7.0, 8.0])
-    loss_of_one(loss_at, t, t_shift, 0)
-    assert_close(t.grad, torch.tensor([7.0, 8.0]), rtol=0, atol=0, name="w.grad")
-    assert_close(t_shift, torch.tensor([0.1, 1e-9]), rtol=0, atol=0, name="shift")
-    assert t.requires_grad, "w does not require grad any more"
-### END HIDDEN TESTS
+# %% exercise: loss_at points=3
 
 # %% [markdown]
 # The numbers are back. Is everything back? The version counter is not: it counts two more writes. A graph that was
@@ -1575,7 +764,7 @@ with check("w's .grad and the shift stay as they are", guard=True, hint="Which t
 # The next cell keeps an average the naive way, three times. Predict: what happens to `grad_fn`, and what does that mean
 # for the memory?
 
-# %% given
+# %% example
 average = torch.ones(2)
 for _ in range(3):
     x = torch.tensor([[1.0, 2.0], [3.0, 5.0]], requires_grad=True)
@@ -1636,118 +825,7 @@ hint(
     "The average counts as a constant in the gradient. What must not be on the way from x to the divisor?",
 )
 
-
-# %% exercise: scale_by_average
-def scale_by_average(x: Tensor, average: Tensor, rate: float) -> Tensor:
-    """Move average towards the mean of abs(x) over its rows, then return x / average.
-
-    x (n, d) with n at least 1; average (d,), positive, of x's dtype, float32 or float64, without requires_grad.
-    average becomes (1 - rate) * average + rate * x.abs().mean(0), in its own memory and without history; rate lies
-    between 0 and 1.
-    The result (n, d) is x divided by the new average, which counts as a constant in the gradient. It may be called
-    several times with the same average before backward, and each result has its right gradient.
-    x stays as it is, and may require grad or not.
-    """
-    ### BEGIN SOLUTION
-    with torch.no_grad():
-        average.lerp_(x.abs().mean(0), rate)
-    return x / average.clone()  # the division keeps the clone, which nobody writes to
-    ### END SOLUTION
-
-
-# %% check: scale_by_average points=4
-with check("one call: the average moves, and the result is divided by it", weight=3, required=True):
-    t, t_average = torch.tensor([[1.0, -2.0], [3.0, 6.0]]), torch.tensor([1.0, 2.0])
-    want = t / torch.tensor([1.5, 3.0])
-    got = scale_by_average(t, t_average, 0.5)
-    assert_close(t_average, torch.tensor([1.5, 3.0]), name="average")
-    explain(got, want, {"this is x divided by the average from before": t / torch.tensor([1.0, 2.0])})
-### BEGIN HIDDEN TESTS
-with check(
-    "other rates and sizes, and float64",
-    weight=3,
-    required=True,
-    hint="Is the average moved in its own memory, by the formula, and used after that?",
-):
-    for dtype in (torch.float32, torch.float64):
-        for rate, n in ((0.25, 5), (1.0, 1), (0.0, 2)):
-            t = torch.randn(n, 3, dtype=dtype, generator=torch.Generator().manual_seed(3)) * 4
-            t_average = torch.tensor([0.5, 1.0, 3.0], dtype=dtype)
-            moved = (1 - rate) * t_average + rate * t.abs().mean(0)
-            want = t / moved
-            got = scale_by_average(t, t_average, rate)
-            assert_close(got, want)
-            assert_close(t_average, moved, name="average")
-with check("in float64, all of its digits", hint="Which of your tensors has another dtype than x?"):
-    t = torch.tensor([[1.0, -2.0], [3.0, 6.0]], dtype=torch.float64) / 7
-    t_average = torch.tensor([1.0, 2.0], dtype=torch.float64) / 3
-    moved = 0.7 * t_average + 0.3 * t.abs().mean(0)
-    want = t / moved
-    got = scale_by_average(t, t_average, 0.3)
-    assert_close(got, want, rtol=1e-12, atol=0)
-    assert_close(t_average, moved, rtol=1e-12, atol=0, name="average")
-with check(
-    "two calls before backward give both gradients",
-    weight=5,
-    required=True,
-    hint="What does the division keep, and who writes to it in the second call? Is that write counted?",
-):
-    t_first = torch.tensor([[1.0, -2.0, 0.5], [3.0, 6.0, -1.5]], dtype=torch.float64, requires_grad=True)
-    t_second = torch.tensor([[-8.0, 1.0, 2.0]], dtype=torch.float64, requires_grad=True)
-    t_average = torch.tensor([1.0, 2.0, 0.5], dtype=torch.float64)
-    upstream = [
-        torch.tensor([[1.0, -2.0, 3.0], [0.5, 0.1, -1.0]], dtype=torch.float64),
-        torch.tensor([[-3.0, 0.5, 2.0]], dtype=torch.float64),
-    ]
-    for rate in (0.3, 0.8):
-        one = (1 - rate) * t_average + rate * t_first.detach().abs().mean(0)
-        two = (1 - rate) * one + rate * t_second.detach().abs().mean(0)
-        want = [t_first.detach() / one, t_second.detach() / two]
-        want_grads, mixed = [upstream[0] / one, upstream[1] / two], [upstream[0] / two, upstream[1] / two]
-        got = called_twice(scale_by_average, t_first, t_second, t_average.clone(), rate, upstream)
-        assert_close(got["outputs"], want, name="the results")
-        assert_close(got["average"], two, name="average")
-        explain(
-            got["gradients"],
-            want_grads,
-            {"the first gradient was computed with the average of the second call": mixed},
-            name="the gradients",
-        )
-with check(
-    "the average is a constant in the gradient, and has no history",
-    weight=3,
-    hint="Does a path lead from x through the mean to the result, or into the buffer?",
-):
-    t = torch.tensor([[1.0, -2.0], [3.0, 6.0]], requires_grad=True)
-    t_average = torch.tensor([1.0, 2.0])
-    got = scale_by_average(t, t_average, 0.5)
-    assert got.requires_grad, "your result does not require grad"
-    assert not t_average.requires_grad, "the average requires grad now"
-    (got,) = torch.autograd.grad((got * torch.tensor([[1.0], [-2.0]])).sum(), t)
-    assert_close(got, torch.tensor([[1.0], [-2.0]]) / torch.tensor([1.5, 3.0]), name="the gradient")
-with check(
-    "another name for the average's memory sees the new average",
-    weight=2,
-    hint="Which of your lines gives average other memory, and does not write into its own?",
-):
-    t, t_average = torch.tensor([[1.0, -2.0], [3.0, 6.0]]), torch.tensor([1.0, 2.0])
-    held = t_average[:]
-    scale_by_average(t, t_average, 0.5)
-    assert_close(held, torch.tensor([1.5, 3.0]), name="the average's memory")
-with check(
-    "x keeps its values, and recording is as before",
-    guard=True,
-    hint="Which line writes to x, or switches recording?",
-):
-    t = torch.tensor([[1.0, -2.0]])
-    got = scale_by_average(t, torch.tensor([1.0, 2.0]), 0.5)
-    assert_close(t, torch.tensor([[1.0, -2.0]]), rtol=0, atol=0, name="x")
-    assert not got.requires_grad, "x requires no grad, and your result does"
-    assert torch.is_grad_enabled(), "recording was switched off"
-    with torch.no_grad():
-        scale_by_average(t, torch.tensor([1.0, 2.0]), 0.5)
-        assert not torch.is_grad_enabled(), "recording was switched on"
-### END HIDDEN TESTS
+# %% exercise: scale_by_average points=4
 
 # %% [markdown]
 # One clone of `d` numbers, against an error that appears only when somebody calls the layer twice. Does BatchNorm need
@@ -1762,7 +840,7 @@ with check(
 # search only. The next cell catches the error, and prints what anomaly mode has noted. Which of these lines will it
 # name: the first `exp`, the second one, or the write?
 
-# %% given
+# %% example
 x = torch.tensor([0.0, 1.0], requires_grad=True)
 with warnings.catch_warnings(record=True) as caught:
     warnings.simplefilter("always")
@@ -1860,304 +938,106 @@ hint(
     "about 1e-6 in the slope: small beside 0.001.",
 )
 
-
-# %% exercise: outcome
-def outcome(f, x: Tensor) -> str:
-    """What becomes of f(x).sum().backward(): "now", "backward", "silent" or "ok".
-
-    f: a function of one tensor that may write to what it gets or makes. It returns a tensor of any shape, which leads
-    back to x. torch.func may not get through it. x (n,), float64, with or without requires_grad; n may be 0.
-    "now": f raises a RuntimeError. "backward": the backward pass does. "silent": neither, and at least one element of
-    x's gradient differs from the slope of f(x).sum() by more than 0.001. "ok": none does. The slopes and f(x).sum()
-    lie between -10,000 and 10,000, and the 0.001 is the same for all of them. NaN differs from every slope.
-    Other exceptions of f are passed on. x and its .grad stay as they are.
-    """
-    ### BEGIN SOLUTION
-    start = x.detach()
-    leaf = start.clone().requires_grad_()
-    try:
-        total = f(leaf).sum()
-    except RuntimeError:
-        return "now"
-    try:
-        (got,) = torch.autograd.grad(total, leaf)
-    except RuntimeError:
-        return "backward"
-    for i in range(len(x)):
-        step = torch.zeros_like(start)
-        step[i] = 1e-6
-        slope = (f(start + step).sum() - f(start - step).sum()) / 2e-6  # new tensors: f may write to them
-        if not abs(slope - got[i]) <= 1e-3:
-            return "silent"
-    return "ok"
-    ### END SOLUTION
-
-
-# %% check: outcome points=4
-with check("an error now, an error at backward, and no error", weight=3, required=True):
-    t = torch.tensor([0.5, 2.0], dtype=torch.float64)
-    assert_close([outcome(f, t) for f in (case_a, case_e, case_d)], ["now", "backward", "ok"])
-with check("a silent case", weight=2, required=True):
-    t = torch.tensor([0.5, 1.0], dtype=torch.float64)
-    explain(outcome(case_h, t), "silent", {"no error is no proof: compare the gradient with a slope": "ok"})
-
-
-### BEGIN HIDDEN TESTS
-def refused(x):
-    x *= 2
-    return x.sin()
-
-
-def counted(x):
-    y = (0.3 * x).sigmoid()
-    y *= 2
-    return y
-
-
-def uncounted(x):
-    y = (0.3 * x).tanh()
-    y.data *= 0.9
-    return y.square()
-
-
-def free(x):
-    h = 1.7 * x
-    y = h.tanh()
-    h.data += 1
-    return y
-
-
-def moves_its_input(x):
-    y = x.sin()
-    x.data += 0.2
-    return y
-
-
-def recorded(x):
-    y = x.sin()
-    y[-1:] *= x[:1]
-    return y
-
-
-def refuses_backward(x):
-    y = x.sin()
-    y.register_hook(refuse)
-    return y * 1
-
-
-def refuse(grad):
-    raise RuntimeError("not this way")
-
-
-def half_root(x):
-    return torch.where(x > 0, x.sqrt(), x)  # where x < 0, its gradient is 0 times NaN
-
-
-def slanted(x):
-    """Slopes of thousands, each with an error of hundredths."""
-    h = x * 1
-    y = 5000 * h.sin()
-    h.data += 1e-5
-    return y
-
-
-with check(
-    "code that is not in this notebook",
-    weight=4,
-    required=True,
-    hint="Does your verdict come from what f does with this x, and from nothing else?",
-):
-    for t, cases, want in (
-        ([0.6, -0.4], [free, counted, recorded, uncounted], ["ok", "backward", "ok", "silent"]),
-        ([0.9], [moves_its_input, refused, free, recorded], ["silent", "now", "ok", "ok"]),
-        ([0.6, 0.3], [refuses_backward, half_root], ["backward", "ok"]),
-        ([0.6, -0.3], [half_root, refuses_backward], ["silent", "backward"]),
-    ):
-        t = torch.tensor(t, dtype=torch.float64)
-        assert_close([outcome(f, t) for f in cases], want)
-with check(
-    "all twelve cases, at other numbers",
-    weight=4,
-    required=True,
-    hint="Which cases does your function confuse? Try it on case_a to case_l, and compare with your answers.",
-):
-    t = torch.tensor([-0.3, 0.4, 1.1], dtype=torch.float64)
-    cases = [case_a, case_b, case_c, case_d, case_e, case_f, case_g, case_h, case_i, case_j, case_k]
-    want = ["now", "backward", "ok", "ok", "backward", "ok", "backward", "silent", "backward", "silent", "backward"]
-    assert_close([outcome(f, t) for f in cases], want)
-    assert_close(outcome(case_l, torch.tensor([1.5, -0.5], dtype=torch.float64)), "now")
-with check(
-    "code that writes for some inputs only",
-    weight=3,
-    required=True,
-    hint="Is your verdict about this x, or about f's name?",
-):
-    assert_close(outcome(fickle, torch.tensor([0.5, 0.4], dtype=torch.float64)), "silent")
-    assert_close(outcome(fickle, torch.tensor([-0.5, 0.4], dtype=torch.float64)), "ok")
-with check(
-    "code that writes to its input between the calls",
-    weight=3,
-    hint="Which tensor does f get the second time? What did the first call do to it?",
-):
-    explain(
-        outcome(touchy, torch.tensor([0.5, 2.0], dtype=torch.float64)),
-        "silent",
-        {"the calls share a tensor that f writes to": "ok"},
-    )
-    assert_close(outcome(harmless, torch.tensor([0.5, 0.7], dtype=torch.float64)), "ok")
-    assert_close(outcome(careful, torch.tensor([0.5, 0.7], dtype=torch.float64)), "ok")
-with check(
-    "one element with a slightly wrong slope is silent",
-    weight=2,
-    hint="Do you look at every element, and at the size of the difference?",
-):
-    assert_close(outcome(late, torch.tensor([0.5, -1.0, 0.1], dtype=torch.float64)), "silent")
-    assert_close(outcome(late, torch.tensor([0.1, 0.5, -30.0], dtype=torch.float64)), "ok")  # 0.05 * exp(-30)
-with check(
-    "errors that cancel in the sum, and small errors of large slopes, are silent",
-    weight=2,
-    hint="Is each element compared for itself? Does your tolerance grow with the slope?",
-):
-    assert_close(outcome(swapped, torch.tensor([0.5, -1.0, 0.1], dtype=torch.float64)), "silent")
-    assert_close(outcome(swapped, torch.tensor([0.5, -1.0, 0.5], dtype=torch.float64)), "ok")
-    assert_close(outcome(steep, torch.tensor([2.0, 3.0], dtype=torch.float64)), "silent")
-    assert_close(outcome(slanted, torch.tensor([0.5], dtype=torch.float64)), "silent")
-with check(
-    "an x that requires grad, or is a result, gets the same verdicts",
-    weight=2,
-    hint="Is the tensor of your recorded call a leaf, whatever x is?",
-):
-    t = torch.tensor([0.5, -0.7, 0.2], dtype=torch.float64, requires_grad=True)
-    for made in (t, t * 2):
-        cases = [case_a, case_b, case_c, case_j]
-        assert_close([outcome(f, made) for f in cases], ["now", "backward", "ok", "silent"])
-with check(
-    "other exceptions are passed on",
-    hint="Which exceptions do you catch?",
-):
-    assert_close(outcome(picky, torch.tensor([0.5, -1.0], dtype=torch.float64)), "ok")
-    raised = False
-    try:
-        outcome(picky, torch.ones(4, dtype=torch.float64))
-    except ValueError:
-        raised = True
-    assert raised, "a ValueError of f was not passed on"
-with check(
-    "x and its .grad stay as they are, and an empty x is fine",
-    guard=True,
-    hint="Whose tensor does f write to? And does your comparison work where there is no element?",
-):
-    for code in (touchy, case_d):
-        t = torch.tensor([0.5, 2.0], dtype=torch.float64, requires_grad=True)
-        t.grad = torch.tensor([7.0, 8.0], dtype=torch.float64)
-        outcome(code, t)
-        assert_close(t.detach(), torch.tensor([0.5, 2.0], dtype=torch.float64), rtol=0, atol=0, name="x")
-        assert_close(t.grad, torch.tensor([7.0, 8.0], dtype=torch.float64), name="x.grad")
-        assert t.requires_grad, "x does not require grad any more"
-    t = torch.tensor([0.5, 2.0], dtype=torch.float64)
-    assert_close(outcome(case_d, t), "ok")
-    assert not t.requires_grad, "x requires grad now"
-    assert_close(outcome(case_d, torch.empty(0, dtype=torch.float64)), "ok")
-### END HIDDEN TESTS
+# %% exercise: outcome points=4
 
 # %% [markdown]
 # `torch.autograd.gradcheck` is PyTorch's own judge of this kind. It compares the whole Jacobian, and it hands your own
 # tensor to every call: after `gradcheck(touchy, x)`, `x` has other values. When would you run such a judge: on every
 # test run, or once, when you write code with `.data`, NumPy or an autograd function of your own?
 
-# %% [markdown]
+# %% quiz: interview points=3
 # ## Interview questions
 #
 # For each question, find *all* true statements. There is at least one in each. Give the letters as a string, such as
 # `"ac"`. You may try things out in the scratch cell below. A question counts only if all of its letters are right, and
 # one right question alone pays nothing.
 #
-# **q1. Which statements write in place?** `x` is a float32 tensor without requires_grad.
-# - a. `x += 1`
-# - b. `x = x + 1`
-# - c. `x[2:] = 0`
-# - d. `torch.exp(x, out=x)`
-# - e. `x.clamp(max=1)`
+# **Which statements write in place?** `x` is a float32 tensor without requires_grad.
+# - [x] `x += 1`
+#   > For a tensor it is `x.add_(1)`. The second name saw the new values.
+# - [ ] `x = x + 1`
+#   > The sum is a new tensor that takes over the name `x`. The second name kept the old values.
+# - [x] `x[2:] = 0`
+#   > An assignment into a part writes into the memory of `x`, without any underscore.
+# - [x] `torch.exp(x, out=x)`
+#   > `out=` names the memory that the result goes to, and that is `x` here.
+# - [ ] `x.clamp(max=1)`
+#   > Without the underscore it returns a new tensor. `x.clamp_(max=1)` would write.
 #
-# **q2. A leaf that requires grad, and recording is on**
-# - a. `w += 1` raises an error.
-# - b. After the error, `w` cannot be used any more.
-# - c. The error comes because every operation needs the old values of `w`.
-# - d. Under `torch.no_grad()` the same line works, and `w` stays a leaf.
-# - e. `w[0] = 1` is allowed, because it writes to a part only.
+# Hint: Which statements did the second name see in the first cell?
 #
-# **q3. The version counter**
-# - a. A write of the same values does not count.
-# - b. A node that keeps a tensor also notes its version.
-# - c. `t.detach()` shares the counter with `t`.
-# - d. `t.data` shares the counter with `t`.
-# - e. A write through a NumPy array does not count.
+# **A leaf that requires grad, and recording is on**
+# - [x] `w += 1` raises an error.
+#   > After a recorded write `w` would be the result of an operation and no leaf any more. PyTorch refuses.
+# - [ ] After the error, `w` cannot be used any more.
+#   > It refuses before it writes. `a` still had the value 2 and the version 0, and gave its gradient afterwards.
+# - [ ] The error comes because every operation needs the old values of `w`.
+#   > `a + 1` needs no values at all, and is refused too. What matters is what the leaf would become.
+# - [x] Under `torch.no_grad()` the same line works, and `w` stays a leaf.
+#   > The write is not recorded, so nothing about the graph of `w` changes. Optimizers do it in this way.
+# - [ ] `w[0] = 1` is allowed, because it writes to a part only.
+#   > A part of a leaf is a view of it, and a write to the view is a write to the leaf. `a[0] = 5` raised the same
+#   > error.
 #
-# **q4. What is kept for `backward`** of `y`, where `h` is no leaf and requires grad
-# - a. `y = h.exp()` keeps `y`.
-# - b. `y = h.log()` keeps `h`.
-# - c. `y = h + 1` keeps `h`.
-# - d. After `y = h.sigmoid()`, `h.zero_()` makes `backward` fail.
-# - e. After `y = h * 2`, `y.zero_()` makes `backward` fail.
+# Hint: What was a after the error? What does an addition keep?
 #
-# **q5. `nn.ReLU(inplace=True)`**
-# - a. After a `Linear` layer it gives the right gradients.
-# - b. Directly after a `Sigmoid`, `backward` raises an error.
-# - c. In training it halves the memory that is kept for `backward`.
-# - d. In `h + relu(h)` with such a `relu`, the first term is the rectified `h` too.
-# - e. It can never be used in training.
+# **The version counter**
+# - [ ] A write of the same values does not count.
+#   > PyTorch does not look at the values. `y.mul_(1)` counts as well.
+# - [x] A node that keeps a tensor also notes its version.
+#   > That is how `backward` finds out: saved at version 0, found at version 1.
+# - [x] `t.detach()` shares the counter with `t`.
+#   > It shares memory and counter, so `x.detach().add_(1)` was caught at `backward`.
+# - [ ] `t.data` shares the counter with `t`.
+#   > It has a counter of its own. `x.data.add_(1)` gave the gradient 6 in place of 4, without an error.
+# - [x] A write through a NumPy array does not count.
+#   > NumPy knows no counter. The gradient was 6 here too, and nobody said a word.
 #
-# **q6. Recorded writes**
-# - a. A write in place destroys the history of a tensor.
-# - b. After `h[0] = new`, the old row 0 gets the gradient 0.
-# - c. After `h[0] = new`, a gradient reaches `new`.
-# - d. A write to a view changes the history of its base too.
-# - e. Optimizers avoid writes in place, because autograd forbids them.
-
-
-# %% scratch
-# A place to try statements.
-
-
-# %% exercise: interview
-def interview() -> dict[str, str]:
-    """For each of q1 to q6, the letters of all true statements, such as {"q1": "abc", "q2": "e", ...}."""
-    ### BEGIN SOLUTION
-    return {"q1": "acd", "q2": "ad", "q3": "bce", "q4": "ab", "q5": "abd", "q6": "bcd"}
-    ### END SOLUTION
-
-
-# %% check: interview points=3
-with check(
-    "q1 to q6 each have letters from a to e",
-    weight=3,
-    required=True,
-    guard=True,
-    hint="Which key or letter is missing?",
-):
-    assert_answered(interview(), questions=6)
-### BEGIN HIDDEN TESTS
-with check(
-    "at least two questions are right",
-    weight=3,
-    required=True,
-    guard=True,
-    hint="One right answer can be a guess. Which of the sections would you read again?",
-):
-    assert_some_right(interview(), {"q1": "acd", "q2": "ad", "q3": "bce", "q4": "ab", "q5": "abd", "q6": "bcd"})
-with check("q1: what writes in place", weight=4, hint="Which statements did the second name see in the first cell?"):
-    assert_letters(interview(), "q1", "acd")
-with check("q2: leaves", weight=4, hint="What was a after the error? What does an addition keep?"):
-    assert_letters(interview(), "q2", "ad")
-with check("q3: the version counter", weight=4, hint="Which of the five writes to x gave 6 instead of an error?"):
-    assert_letters(interview(), "q3", "bce")
-with check("q4: what is kept", weight=4, hint="Look at the table of input, output and nothing again."):
-    assert_letters(interview(), "q4", "ab")
-with check("q5: ReLU in place", weight=4, hint="What did the last column of the measurement of eight layers say?"):
-    assert_letters(interview(), "q5", "abd")
-with check("q6: recorded writes", weight=4, hint="What was the gradient of b, and of the overwritten row?"):
-    assert_letters(interview(), "q6", "bcd")
-### END HIDDEN TESTS
+# Hint: Which of the five writes to x gave 6 instead of an error?
+#
+# **What is kept for `backward`** of `y`, where `h` is no leaf and requires grad
+# - [x] `y = h.exp()` keeps `y`.
+#   > `exp` is its own derivative, so its output is what the node needs.
+# - [x] `y = h.log()` keeps `h`.
+#   > The derivative is 1 / h, which needs the input.
+# - [ ] `y = h + 1` keeps `h`.
+#   > The derivative is 1, whatever `h` is. The node keeps no tensor.
+# - [ ] After `y = h.sigmoid()`, `h.zero_()` makes `backward` fail.
+#   > The derivative is y * (1 - y), so `sigmoid` keeps its output. The input is free to be overwritten.
+# - [ ] After `y = h * 2`, `y.zero_()` makes `backward` fail.
+#   > The factor is a plain number, so the product keeps no tensor. A write to `y` hits nothing.
+#
+# Hint: Look at the table of input, output and nothing again.
+#
+# **`nn.ReLU(inplace=True)`**
+# - [x] After a `Linear` layer it gives the right gradients.
+#   > `Linear` keeps its input and not its output, so the overwritten memory is needed by nobody else.
+# - [x] Directly after a `Sigmoid`, `backward` raises an error.
+#   > `Sigmoid` keeps its output, and the ReLU writes over exactly that. The version counter finds it.
+# - [ ] In training it halves the memory that is kept for `backward`.
+#   > Nothing of what is kept became smaller in the measurement. It saved one activation at the peak, of nine.
+# - [x] In `h + relu(h)` with such a `relu`, the first term is the rectified `h` too.
+#   > Both terms are the same memory, and it is overwritten before the sum is computed. Autograd differentiates that
+#   > faithfully.
+# - [ ] It can never be used in training.
+#   > After `Linear` or `BatchNorm` it gave no error. The question is whether the operation before keeps its output.
+#
+# Hint: What did the last column of the measurement of eight layers say?
+#
+# **Recorded writes**
+# - [ ] A write in place destroys the history of a tensor.
+#   > The write is recorded, and the old node stands behind the new one. 20 arrived at `a`, which is right.
+# - [x] After `h[0] = new`, the old row 0 gets the gradient 0.
+#   > What is overwritten has no influence any more. The same row of `m` got the gradient 0 in the lab.
+# - [x] After `h[0] = new`, a gradient reaches `new`.
+#   > Its values are in `h` now. In the lab they were weighted by 7, and 7 arrived.
+# - [x] A write to a view changes the history of its base too.
+#   > The view and the base share memory, so the base is rebased too: `h` had a new node after `row.copy_(new)`.
+# - [ ] Optimizers avoid writes in place, because autograd forbids them.
+#   > Optimizers work in place in every step, with recording off. Autograd refuses recorded writes to leaves that
+#   > require grad. All others it records or counts.
+#
+# Hint: What was the gradient of b, and of the overwritten row?
 
 # %% [markdown]
 # Which statement did you get wrong at first? It is the one to explain to the next person.

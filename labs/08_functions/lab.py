@@ -18,7 +18,6 @@ from labkit import (
     assert_some_right,
     check,
     explain,
-    hint,
     probes,
     show_over,
 )
@@ -51,7 +50,7 @@ from labkit import (
 # An activation that is only -1 or 1 needs one bit. To train a network of such activations, you need a gradient through
 # the step from -1 to 1. What does autograd say about rounding? And about a comparison?
 
-# %% given
+# %% example
 x = torch.tensor([-3.0, -0.5, 0.5, 3.0], requires_grad=True)
 x.round().sum().backward()
 print("gradient of round ", x.grad.tolist())
@@ -73,7 +72,7 @@ print("x >= 0 has history", (x >= 0).float().requires_grad)
 # `apply`.
 
 
-# %% given
+# %% example
 class RoundThrough(torch.autograd.Function):
     """round(x), with the gradient of x."""
 
@@ -108,7 +107,7 @@ print(x.grad)
 # which dtype is the result for a `float64` input?
 
 
-# %% given
+# %% example
 class Copied(torch.autograd.Function):
     """As it stands in several places."""
 
@@ -149,97 +148,13 @@ hint(
     "for a float64 x? x.new_ones(()) has that of x.",
 )
 
-
-# %% exercise: ste_sign
-def ste_sign(x: Tensor) -> Tensor:
-    """1 where x >= 0 and -1 elsewhere, with the clipped straight-through gradient.
-
-    x: any shape, float32 or float64, finite. The result has x's shape and dtype. The gradient by x is the upstream
-    gradient where |x| < 1, and 0 where |x| > 1. At -1 and 1 it may be either. x stays as it is.
-    """
-    ### BEGIN SOLUTION
-
-    class Step(torch.autograd.Function):
-        @staticmethod
-        def forward(x: Tensor) -> Tensor:
-            return 2 * (x >= 0).to(x.dtype) - 1
-
-        @staticmethod
-        def setup_context(ctx: Any, inputs: tuple[Tensor], output: Tensor) -> None:
-            ctx.save_for_backward(*inputs)
-
-        @staticmethod
-        def backward(ctx: Any, upstream: Tensor) -> Tensor:
-            (x,) = ctx.saved_tensors
-            return upstream * (x.abs() <= 1)
-
-    result: Tensor = Step.apply(x)
-    return result
-    ### END SOLUTION
-
-
-# %% check: ste_sign points=3
-with check("the example above, with an upstream gradient of 5", weight=2, required=True):
-    t = torch.tensor([-3.0, -0.5, 0.5, 3.0], requires_grad=True)
-    got = ste_sign(t)
-    assert_close(got, torch.tensor([-1.0, -1.0, 1.0, 1.0]))
-    assert got.requires_grad, "your result has no history"
-    got.backward(torch.full((4,), 5.0))
-    explain(
-        t.grad,
-        torch.tensor([0.0, 5.0, 5.0, 0.0]),
-        {
-            "the upstream gradient was clamped: it is x that must lie between -1 and 1": torch.ones(4),
-            "gradients pass everywhere, also where |x| > 1": torch.full((4,), 5.0),
-            "the upstream gradient was not used": torch.tensor([0.0, 1.0, 1.0, 0.0]),
-        },
-    )
-### BEGIN HIDDEN TESTS
-with check(
-    "other shapes and upstream gradients, float32 and float64",
-    weight=4,
-    required=True,
-    hint="Which dtype has your result? Does the mask come from x, and the rest from upstream?",
-):
-    for dtype, seed in ((torch.float32, 1), (torch.float64, 2)):
-        generator = torch.Generator().manual_seed(seed)
-        t, t_2, t_up, t_up_2 = (torch.randn(7, 3, 2, dtype=dtype, generator=generator) * 2 for _ in range(4))
-        want = [torch.where(x < 0, -1.0, 1.0).to(dtype) for x in (t, t_2)]
-        want_grads = 10 * t_up * (t.abs() < 1), 10 * t_up_2 * (t_2.abs() < 1)
-        t, t_2 = t.requires_grad_(), t_2.requires_grad_()
-        got = [ste_sign(t), ste_sign(t_2)]
-        assert_close(got, want)
-        got = torch.autograd.grad(got, (t, t_2), (10 * t_up, 10 * t_up_2))
-        assert_close(got, want_grads, rtol=4 * torch.finfo(dtype).eps, atol=0, name="your gradients")
-with check("zero belongs to 1, and only the sign of a tiny number counts", weight=1, hint="What does torch.sign give?"):
-    t = torch.tensor([0.0, 1e-60, -1e-60, 0.999, -0.999, 1.001, -1 - 1e-12], dtype=torch.float64, requires_grad=True)
-    want = torch.tensor([1, 1, -1, 1, -1, 1, -1], dtype=torch.float64)
-    want_grad = -0.25 * torch.tensor([1, 1, 1, 1, 1, 0, 0], dtype=torch.float64)
-    assert_close(ste_sign(torch.tensor([-0.0, 1e20, -1e20])), torch.tensor([1.0, 1.0, -1.0]))
-    got = ste_sign(t)
-    assert_close(got, want)
-    got.backward(torch.full((7,), -0.25, dtype=torch.float64))
-    assert_close(t.grad, want_grad, name="the gradient")
-with check("a transposed x, an empty one, a single number", weight=1, hint="Does your code need a certain layout?"):
-    t = torch.linspace(-2, 2, 12).reshape(3, 4).T
-    want, t_up = torch.where(t < 0, -1.0, 1.0), torch.where(t < 0, -3.0, 3.0)
-    want_grad, t = t_up * (t.abs() < 1), t.requires_grad_()
-    got = ste_sign(t)
-    assert_close(got, want)
-    assert_close(torch.autograd.grad(got, t, t_up)[0], want_grad, name="the gradient")
-    assert_close(ste_sign(torch.empty(0, 3)), torch.empty(0, 3))
-    assert_close(ste_sign(torch.tensor(-0.5)), torch.tensor(-1.0))
-with check("x keeps its values", guard=True, hint="Which calls change a tensor in place?"):
-    t = torch.tensor([-3.0, -0.5, 0.5, 3.0])
-    assert_close(ste_sign(t), torch.tensor([-1.0, -1.0, 1.0, 1.0]))
-    assert_close(t, torch.tensor([-3.0, -0.5, 0.5, 3.0]))
-### END HIDDEN TESTS
+# %% exercise: ste_sign points=3
 
 # %% [markdown]
 # The next picture shows the gradient by `x` of three estimators, for an upstream gradient of 0.5, 1 and 5. In a live
 # notebook, choose one of them. For which upstream gradients can you not tell the misprint from the plain estimator?
 
-# %% given
+# %% example
 places = torch.linspace(-2, 2, 401)
 inside = (places.abs() <= 1).float()
 show_over(
@@ -262,7 +177,7 @@ show_over(
 # give?
 
 
-# %% given
+# %% example
 class SquareByAttribute(torch.autograd.Function):
     @staticmethod
     def forward(x):
@@ -311,7 +226,7 @@ for function in (SquareByAttribute, SquareSaved):
 # What will the flags be in the next cell, where `scale` is a plain number?
 
 
-# %% given
+# %% example
 class Scaled(torch.autograd.Function):
     @staticmethod
     def forward(x, weight, scale):
@@ -349,187 +264,7 @@ hint(
     "bias, what is the third gradient?",
 )
 
-
-# %% exercise: LinearFunction
-class LinearFunction(torch.autograd.Function):
-    """x @ weight.T + bias, with its own backward.
-
-    LinearFunction.apply(x, weight, bias): x (n, i), weight (o, i), bias (o,) or None, all of one dtype, float32 or
-    float64. n may be 0. Gradients may be differentiated again. If x or weight was changed in place between the two
-    passes, and backward needs it, backward raises RuntimeError. backward makes one matrix product for each gradient of
-    x and weight that is needed, and no other as large. The three methods alone are used: apply stays autograd's.
-    """
-
-    @staticmethod
-    def forward(x: Tensor, weight: Tensor, bias: Tensor | None) -> Tensor:
-        """The result, (n, o)."""
-        ### BEGIN SOLUTION
-        result = x @ weight.T
-        return result if bias is None else result + bias
-        ### END SOLUTION
-
-    @staticmethod
-    def setup_context(ctx: Any, inputs: tuple[Tensor, Tensor, Tensor | None], output: Tensor) -> None:
-        """Keep in ctx what backward needs. inputs: the arguments of forward."""
-        ### BEGIN SOLUTION
-        x, weight, _ = inputs
-        ctx.save_for_backward(x, weight)
-        ### END SOLUTION
-
-    @staticmethod
-    def backward(ctx: Any, upstream: Tensor) -> tuple[Tensor | None, Tensor | None, Tensor | None]:
-        """The gradients of x, weight and bias, from the one of the result, (n, o). None where it is not needed."""
-        ### BEGIN SOLUTION
-        x, weight = ctx.saved_tensors
-        needs = ctx.needs_input_grad
-        return (
-            upstream @ weight if needs[0] else None,
-            upstream.T @ x if needs[1] else None,
-            upstream.sum(0) if needs[2] else None,
-        )
-        ### END SOLUTION
-
-
-# %% given
-def linear_inputs(n, i, o, seed, dtype=torch.float32):
-    """x, weight, bias and an upstream gradient."""
-    generator = torch.Generator().manual_seed(seed)
-    return [torch.randn(size, dtype=dtype, generator=generator) for size in ((n, i), (o, i), (o,), (n, o))]
-
-
-def apply_of(function):
-    """apply, as autograd makes it of the three methods."""
-    methods = {name: staticmethod(getattr(function, name)) for name in ("forward", "setup_context", "backward")}
-    return type(function.__name__, (torch.autograd.Function,), methods).apply
-
-
-def leaves_of(tensors, needed):
-    """Copies of the tensors, of which the needed ones (indices) require grad."""
-    return [None if t is None else t.detach().clone().requires_grad_(n in needed) for n, t in enumerate(tensors)]
-
-
-@probes.probe
-def applied(function, tensors, needed, upstream, changed=None):
-    """The result of apply, and the gradients of the needed tensors.
-
-    changed: the index of a tensor that is changed in place between the passes.
-    """
-    leaves = leaves_of(tensors, needed)
-    result = apply_of(function)(*leaves)
-    if changed is not None:
-        with torch.no_grad():
-            leaves[changed].mul_(2)
-    result.backward(upstream)
-    return result.detach(), [leaves[n].grad for n in needed]
-
-
-@probes.probe
-def backward_flops(function, tensors, needed, upstream):
-    """The multiplications and additions of the matrix products in the backward pass."""
-    result = apply_of(function)(*leaves_of(tensors, needed))
-    with FlopCounterMode(display=False) as counter:
-        result.backward(upstream)
-    return counter.get_total_flops()
-
-
-@probes.probe
-def differentiated_twice(function, x, weight, bias):
-    """The gradients of x and weight are squared and summed: the gradients of that sum by weight and x."""
-    x, weight, bias = leaves_of((x, weight, bias), (0, 1))
-    first = torch.autograd.grad(apply_of(function)(x, weight, bias).sin().sum(), (x, weight), create_graph=True)
-    return torch.autograd.grad(sum(part.square().sum() for part in first), (weight, x))
-
-
-@probes.probe
-def through_func(function, x, weight, bias):
-    """torch.func.grad of the sum of the squares, by weight and bias."""
-    return torch.func.grad(lambda w, b: apply_of(function)(x, w, b).square().sum(), argnums=(0, 1))(weight, bias)
-
-
-# %% check: LinearFunction points=5
-with check("two samples, three inputs, four outputs", weight=2, required=True):
-    t = linear_inputs(2, 3, 4, 0)
-    want = F.linear(*t[:3]), [t[3] @ t[1]]
-    assert_close(applied(LinearFunction, t[:3], [0], t[3]), want)
-### BEGIN HIDDEN TESTS
-
-
-def linear_gradients(x, weight, upstream):
-    """Of x, weight and bias."""
-    return [upstream @ weight, upstream.T @ x, upstream.sum(0)]
-
-
-with check(
-    "results and gradients, other sizes and float64",
-    weight=4,
-    required=True,
-    hint="Write the shapes of the three gradients beside the products. Which sizes are equal only by accident?",
-):
-    for n, i, o, dtype in ((3, 3, 3, torch.float32), (1, 5, 2, torch.float64), (6, 2, 3, torch.float64)):
-        t = linear_inputs(n, i, o, n + i, dtype)
-        want, want_grads = F.linear(*t[:3]), linear_gradients(t[0], t[1], t[3])
-        t_ones = linear_gradients(t[0], t[1], torch.ones_like(t[3]))
-        t_transposed, t_mean = t[3] @ t[1].T if i == o else None, t[3].mean(0)
-        explain(
-            applied(LinearFunction, t[:3], [0, 1, 2], t[3]),
-            (want, want_grads),
-            {
-                "weight is transposed in the gradient of x": (want, [t_transposed, *want_grads[1:]]),
-                "these are the gradients for an upstream gradient of ones": (want, t_ones),
-                "the bias was added to n rows: its gradient is the mean over them": (want, [*want_grads[:2], t_mean]),
-            },
-        )
-with check(
-    "one gradient at a time, and no bias",
-    weight=2,
-    hint="What is the flag of an argument that is None? Does backward return three gradients in every case?",
-):
-    t = linear_inputs(4, 3, 2, 5)
-    want, want_grads = F.linear(*t[:3]), linear_gradients(t[0], t[1], t[3])
-    for place in range(3):
-        assert_close(applied(LinearFunction, t[:3], [place], t[3]), (want, [want_grads[place]]))
-    want = t[0] @ t[1].T, want_grads[:2]
-    assert_close(applied(LinearFunction, [t[0], t[1], None], [0, 1], t[3]), want)
-with check("an empty batch", guard=True, hint="What is a sum over no rows?"):
-    t = linear_inputs(0, 3, 2, 6)
-    want = torch.empty(0, 2), [torch.empty(0, 3), torch.zeros(2, 3), torch.zeros(2)]
-    assert_close(applied(LinearFunction, t[:3], [0, 1, 2], t[3]), want)
-with check(
-    "a change in place between the passes raises an error",
-    weight=2,
-    hint="Which of the two squares noticed that x had changed? A copy notices nothing.",
-):
-    t = linear_inputs(4, 3, 2, 7)
-    want = F.linear(*t[:3]), [t[3] @ t[1]]
-    assert_close(applied(LinearFunction, t[:3], [0], t[3]), want, name="without a change, what comes")
-    for place, needs in ((0, [0, 1]), (1, [0, 1]), (1, [0])):
-        raised = False
-        try:
-            applied(LinearFunction, t[:3], needs, t[3], place)
-        except RuntimeError:
-            raised = True
-        assert raised, f"{'weight' if place else 'x'} was changed in place, and backward used it all the same"
-with check(
-    "the gradient can be differentiated again", weight=2, hint="Is anything detached, of x, weight or upstream?"
-):
-    t = linear_inputs(4, 3, 2, 8, torch.float64)
-    t_x, t_w = t[0].clone().requires_grad_(), t[1].clone().requires_grad_()
-    want = torch.autograd.grad((t_x @ t_w.T + t[2]).sin().sum(), (t_x, t_w), create_graph=True)
-    want = torch.autograd.grad(want[0].square().sum() + want[1].square().sum(), (t_w, t_x))
-    assert_close(differentiated_twice(LinearFunction, *t[:3]), want)
-with check("it works under torch.func.grad", weight=1, hint="Which of the three methods gets ctx?"):
-    t = linear_inputs(4, 3, 2, 9)
-    want = 2 * F.linear(*t[:3])
-    want = want.T @ t[0], want.sum(0)
-    assert_close(through_func(LinearFunction, *t[:3]), want)
-with check("no product for a gradient that nobody needs", weight=2, observed=True, hint="Look at needs_input_grad."):
-    t, t_product = linear_inputs(16, 8, 4, 10), 2 * 16 * 8 * 4
-    for needs, want in (([0], t_product), ([1], t_product), ([0, 1], 2 * t_product)):
-        got = backward_flops(LinearFunction, t[:3], needs, t[3])
-        assert_close(got, want, name=f"the operations for {len(needs)} of the two gradients of x and weight")
-    got = backward_flops(LinearFunction, t[:3], [2], t[3])
-    assert type(got) is int and 0 <= got < t_product / 2, "a product for x or weight, though only bias needs a gradient"
-### END HIDDEN TESTS
+# %% exercise: LinearFunction points=5
 
 # %% [markdown]
 # What would go wrong if `setup_context` kept `weight.detach()`? The first gradients would be right. Only the gradient
@@ -549,7 +284,7 @@ with check("no product for a gradient that nobody needs", weight=2, observed=Tru
 # Which one? When will the error come: at `apply`, or at `backward`?
 
 
-# %% given
+# %% example
 class Forgetful(torch.autograd.Function):
     @staticmethod
     def forward(x, lam):
@@ -587,121 +322,7 @@ hint(
     "that other ways through x stay as they are? (x times -lam plus a constant is not x where x is infinite.)",
 )
 
-
-# %% exercise: grad_reverse
-def grad_reverse(x: Tensor, lam: float) -> Tensor:
-    """x forward, and -lam times the upstream gradient backward.
-
-    x: any shape, float32 or float64. lam: a number from 0 to 100. The result has x's shape and dtype, and exactly x's
-    values, also where they are infinite, or near the largest number of the dtype. It may share x's memory. x stays as
-    it is. Works under torch.func.grad and torch.func.vmap too.
-    """
-    ### BEGIN SOLUTION
-
-    class Reverse(torch.autograd.Function):
-        generate_vmap_rule = True
-
-        @staticmethod
-        def forward(x: Tensor, lam: float) -> Tensor:
-            return x.view_as(x)
-
-        @staticmethod
-        def setup_context(ctx: Any, inputs: tuple[Tensor, float], output: Tensor) -> None:
-            ctx.lam = inputs[1]
-
-        @staticmethod
-        def backward(ctx: Any, upstream: Tensor) -> tuple[Tensor, None]:
-            return -ctx.lam * upstream, None
-
-    result: Tensor = Reverse.apply(x, lam)
-    return result
-    ### END SOLUTION
-
-
-# %% given
-def reversed_cubes(reverse, lam):
-    """A function from a vector to a number, with reverse between the vector and its cubes."""
-    return lambda vector: (reverse(vector, lam) ** 3).sum()
-
-
-@probes.probe
-def reversed_ways(reverse, x, upstream, first, second, third):
-    """The gradient by x of three ways to one sum: reversed by first and second, by third, and not at all."""
-    x = x.detach().clone().requires_grad_()
-    result = reverse(reverse(x, first), second) + reverse(x, third) + x
-    result.backward(upstream)
-    return x.grad
-
-
-@probes.probe
-def reversed_for_each(reverse, rows, lam):
-    """The gradient of reversed_cubes for each row, by vmap and grad, and for the first row by grad alone."""
-    one = torch.func.grad(reversed_cubes(reverse, lam))
-    return one(rows[0]), torch.func.vmap(one)(rows)
-
-
-# %% check: grad_reverse points=3
-with check("x forward, and -0.5 times the gradient backward", weight=2, required=True):
-    t = torch.tensor([1.0, -2.0, 3.0], requires_grad=True)
-    want = torch.tensor([1.0, -2.0, 3.0])
-    got = grad_reverse(t, 0.5)
-    explain(got, want, {"forward does nothing: only the gradient is reversed": -0.5 * want})
-    assert got.requires_grad, "your result has no history"
-    (got**2).sum().backward()
-    explain(
-        t.grad,
-        torch.tensor([-1.0, 2.0, -3.0]),
-        {
-            "the gradient is scaled, and not reversed": torch.tensor([1.0, -2.0, 3.0]),
-            "lam was not used": torch.tensor([-2.0, 4.0, -6.0]),
-        },
-    )
-### BEGIN HIDDEN TESTS
-with check("other sizes, numbers and dtypes", weight=3, required=True, hint="What becomes of upstream gradients?"):
-    for lam, dtype, size in ((1, torch.float32, (4, 3)), (2.5, torch.float64, (2, 1, 5)), (0.0, torch.float64, ())):
-        t = torch.randn(size, dtype=dtype, generator=torch.Generator().manual_seed(3)).requires_grad_()
-        want, t_up = t.detach().clone(), 3 * t.detach().cos()
-        want_grad, digits = -lam * t_up, 4 * torch.finfo(dtype).eps
-        got = grad_reverse(t, lam)
-        assert_close(got, want, rtol=0, atol=0)
-        (got,) = torch.autograd.grad(got, t, t_up)
-        assert_close(got, want_grad, rtol=digits, atol=0, name="the gradient")
-with check(
-    "two in a row, and only one way of two reversed",
-    weight=2,
-    required=True,
-    hint="Is lam kept for each call, or once?",
-):
-    for first, second, third in ((2.0, 3.0, 0.25), (0.5, 5.0, 4.0)):
-        t = torch.tensor([0.5, -2.0], dtype=torch.float64)
-        t_up = torch.tensor([1.0, -10.0], dtype=torch.float64)
-        want = (first * second - third + 1) * t_up
-        assert_close(reversed_ways(grad_reverse, t, t_up, first, second, third), want, name="the gradient")
-with check(
-    "under torch.func.grad, and vmap over it", weight=2, hint="Is there setup_context? What does vmap ask for by name?"
-):
-    for lam, n in ((0.5, 4), (3.0, 2)):
-        t = torch.linspace(-1, 2, 3 * n).reshape(n, 3)
-        want = -3 * lam * t[0] ** 2, -3 * lam * t**2
-        assert_close(reversed_for_each(grad_reverse, t, lam), want)
-with check(
-    "infinite and very large values come through", weight=1, hint="What is inf - inf? And 100 times 3e38, in float32?"
-):
-    for dtype, big in ((torch.float32, 3e38), (torch.float64, 1e308)):
-        t = torch.tensor([big, -big, math.inf, -math.inf, 0.1], dtype=dtype, requires_grad=True)
-        want, want_grad = t.detach().clone(), torch.tensor([-100.0, 200.0, 50.0, -100.0, -0.0], dtype=dtype)
-        got = grad_reverse(t, 100.0)
-        assert_close(got, want, rtol=0, atol=0)
-        got.backward(torch.tensor([1.0, -2.0, -0.5, 1.0, 0.0], dtype=dtype))
-        assert_close(t.grad, want_grad, name="the gradient")
-with check("x keeps its values, and an empty or constant x is fine", guard=True, hint="Is anything done in place?"):
-    t = torch.tensor([1.0, -2.0])
-    got = grad_reverse(t, 0.5)
-    assert_close(got, torch.tensor([1.0, -2.0]))
-    assert not got.requires_grad, "the result of a constant requires grad"
-    assert_close(t, torch.tensor([1.0, -2.0]))
-    assert_close(grad_reverse(torch.empty(0, 2), 2.0), torch.empty(0, 2))
-### END HIDDEN TESTS
+# %% exercise: grad_reverse points=3
 
 # %% [markdown]
 # ## Digits in the tail
@@ -798,144 +419,7 @@ hint(
     "harmless?",
 )
 
-
-# %% exercise: log_sigmoid
-def log_sigmoid(x: Tensor) -> Tensor:
-    """The logarithm of sigmoid(x), elementwise: values, gradients and second derivatives.
-
-    x: any shape, float32 or float64, finite. The result has x's shape and dtype. For |x| up to 80, all three have a
-    relative error of at most 1e-5 in float32, and of at most 1e-9 in float64. Beyond, they are finite, and as close as
-    the dtype allows to their limits: the value to x or 0, the gradient to 1 or 0, the second derivative to 0. x stays
-    as it is.
-    """
-    ### BEGIN SOLUTION
-
-    class LogSigmoid(torch.autograd.Function):
-        @staticmethod
-        def forward(x: Tensor) -> Tensor:
-            return x.clamp(max=0) - torch.log1p(torch.exp(-x.abs()))
-
-        @staticmethod
-        def setup_context(ctx: Any, inputs: tuple[Tensor], output: Tensor) -> None:
-            ctx.save_for_backward(*inputs)
-
-        @staticmethod
-        def backward(ctx: Any, upstream: Tensor) -> Tensor:
-            (x,) = ctx.saved_tensors
-            return upstream * torch.exp(LogSigmoid.apply(-x))
-
-    result: Tensor = LogSigmoid.apply(x)
-    return result
-    ### END SOLUTION
-
-
-# %% check: log_sigmoid points=4
-with check("values and gradients at -100, 0 and 30", weight=2, required=True):
-    t = torch.tensor([-100.0, 0.0, 30.0], requires_grad=True)
-    t_up = torch.tensor([2.0, -4.0, 3.0])
-    want = torch.tensor([-100.0, -0.6931471805599453, -9.357622968839737e-14])
-    want_grad = torch.tensor([2.0, -2.0, 2.807286890651921e-13])
-    got = log_sigmoid(t)
-    explain(
-        got,
-        want,
-        {
-            "sigmoid(-100) is 0 in float32, and has no logarithm": t.detach().sigmoid().log(),
-            "a small number was added, and is all that is left of sigmoid(-100)": (t.detach().sigmoid() + 1e-7).log(),
-        },
-        rtol=1e-5,
-        atol=0,
-    )
-    assert got.requires_grad, "your result has no history"
-    got.backward(t_up)
-    explain(
-        t.grad,
-        want_grad,
-        {
-            "1 - sigmoid(30) has no digit left: which other form has the same number?": t_up
-            * torch.tensor([1.0, 0.5, 0.0]),
-            "the upstream gradient was not used": torch.tensor([1.0, 0.5, 9.357622968839737e-14]),
-            "where differentiates both sides": t_up * torch.tensor([float("nan"), 0.5, 9.357622968839737e-14]),
-            "at 0 the slope is 0.5: two kinks meet there, and must cancel": t_up
-            * torch.tensor([1.0, 1.0, 9.357622968839737e-14]),
-        },
-        rtol=1e-5,
-        atol=0,
-        name="the gradient",
-    )
-### BEGIN HIDDEN TESTS
-with check(
-    "values from -80 to 80, float32 and float64",
-    weight=2,
-    required=True,
-    hint="On which side does exp overflow? Where does 1 swallow a small number?",
-):
-    for dtype, rtol in ((torch.float32, 1e-5), (torch.float64, 1e-9)):
-        t_all = torch.linspace(-80, 80, 161, dtype=dtype)
-        for t in (t_all, torch.linspace(-2, 2, 12, dtype=dtype).reshape(3, 4).T, t_all[77]):
-            want = true_log_sigmoid(t)[0].to(dtype)
-            assert_close(log_sigmoid(t), want, rtol=rtol, atol=0)
-with check(
-    "gradients from -80 to 80, float32 and float64",
-    weight=3,
-    required=True,
-    hint="Compare your gradient with sigmoid(-x), relative to its size.",
-):
-    for dtype, rtol in ((torch.float32, 1e-5), (torch.float64, 1e-9)):
-        t, t_2 = torch.linspace(-80, 80, 161, dtype=dtype), torch.linspace(-3, 3, 8, dtype=dtype).reshape(2, 4)
-        t_up, t_up_2 = torch.linspace(3, -2, 161, dtype=dtype), torch.linspace(-1, 2, 8, dtype=dtype).reshape(2, 4)
-        want, want_grad = (part.to(dtype) for part in true_log_sigmoid(t)[:2])
-        want_2, want_grad_2 = (part.to(dtype) for part in true_log_sigmoid(t_2)[:2])
-        want_grads = t_up * want_grad, t_up_2 * want_grad_2
-        t_lost = t_up * (1 - t.sigmoid()), t_up_2 * (1 - t_2.sigmoid())
-        t, t_2 = t.requires_grad_(), t_2.requires_grad_()
-        got = [log_sigmoid(t), log_sigmoid(t_2)]
-        assert_close(got, [want, want_2], rtol=rtol, atol=0)
-        explain(
-            torch.autograd.grad(got, (t, t_2), (t_up, t_up_2)),
-            want_grads,
-            {"this is 1 - sigmoid(x)": t_lost},
-            rtol=rtol,
-            atol=0,
-            name="your gradients",
-        )
-with check(
-    "second derivatives from -80 to 80",
-    weight=3,
-    hint="How does autograd differentiate what your backward does? Where is 1 - sigmoid hidden in it?",
-):
-    for dtype, rtol in ((torch.float32, 1e-5), (torch.float64, 1e-9)):
-        t = torch.linspace(-80, 80, 81).to(dtype).requires_grad_()
-        want, want_second = true_log_sigmoid(t)[0].to(dtype), -2 * true_log_sigmoid(t)[2].to(dtype)
-        got = log_sigmoid(t)
-        assert_close(got, want, rtol=rtol, atol=0)
-        (got,) = torch.autograd.grad(got.sum(), t, create_graph=True)
-        assert got.requires_grad, "your gradient has no history"
-        (got,) = torch.autograd.grad(got, t, torch.full_like(got, -2.0))
-        assert_close(got, want_second, rtol=rtol, atol=0, name="the second derivative")
-        # Half of its square: the upstream gradient depends on x too.
-        t = torch.linspace(-40, 40, 81).to(dtype).requires_grad_()
-        want, want_first, want_second = true_log_sigmoid(t)
-        want = (want_first**2 + want * want_second).to(dtype)
-        (got,) = torch.autograd.grad(log_sigmoid(t).square().sum() / 2, t, create_graph=True)
-        (got,) = torch.autograd.grad(got.sum(), t)
-        assert_close(got, want, rtol=10 * rtol, atol=0, name="the second derivative of its square")
-with check("far out nothing is NaN or infinite", weight=2, hint="What does your formula do with exp(1000)?"):
-    for dtype in (torch.float32, torch.float64):
-        t = torch.tensor([-1e4, -1000.0, 1000.0, 1e4], dtype=dtype, requires_grad=True)
-        want = t.detach().clamp(max=0)
-        got = log_sigmoid(t)
-        assert_close(got, want)
-        (got,) = torch.autograd.grad(got.sum(), t, create_graph=True)
-        assert_close(got, torch.tensor([1, 1, 0, 0], dtype=dtype), name="the gradient")
-        (got,) = torch.autograd.grad(got.sum(), t)
-        assert_close(got, torch.zeros(4, dtype=dtype), name="the second derivative")
-with check("x keeps its values, and an empty x is fine", guard=True, hint="Is anything done in place?"):
-    t = torch.tensor([1.0, -2.0])
-    assert_close(log_sigmoid(t), torch.tensor([-0.31326169, -2.12692801]))
-    assert_close(t, torch.tensor([1.0, -2.0]))
-    assert_close(log_sigmoid(torch.empty(0, 2)), torch.empty(0, 2))
-### END HIDDEN TESTS
+# %% exercise: log_sigmoid points=4
 
 # %% [markdown]
 # There is a way without a `Function`: `where` again, with inputs that are harmless on both sides. The formula for
@@ -952,7 +436,7 @@ with check("x keeps its values, and an empty x is fine", guard=True, hint="Is an
 # do. `(f(x + h) - f(x - h)) / (2 * h)` is the *central difference*. How small should `h` be? The true slope below
 # is 2.6. Predict the row of `h = 1e-08`.
 
-# %% given
+# %% example
 for step in (1e-2, 1e-4, 1e-6, 1e-8):
     slopes = []
     for dtype in (torch.float32, torch.float64):
@@ -1016,190 +500,14 @@ hint(
     "torch.autograd.grad(..., retain_graph=True, materialize_grads=True) gives zeros for it, if it has a history.",
 )
 
-
-# %% exercise: check_grad
-def check_grad(fn: Callable[[Tensor], Tensor], x: Tensor) -> bool:
-    """Whether autograd's derivative of fn at x is the one that finite differences give.
-
-    fn: a function from a tensor of x's shape to a tensor of any shape, both float64. It may hold Functions of the older
-    form, so torch.func and vmap do not get through it. A result without history, or with one that does not lead to x,
-    has the derivative 0. x: any shape, float64, not empty, with or without requires_grad. It stays as it is, and so do
-    its requires_grad and .grad.
-    Returns True or False, a bool. True if every entry of the Jacobian agrees with its central difference. All entries
-    lie between -1000 and 1000; none is NaN. A wrong derivative has an entry that is wrong by 1 % or more, and by 1e-3
-    or more.
-    """
-    ### BEGIN SOLUTION
-    leaf = x.detach().clone(memory_format=torch.contiguous_format).requires_grad_()
-    out = fn(leaf).reshape(-1)
-    rows = torch.zeros(out.numel(), leaf.numel(), dtype=leaf.dtype)
-    for i in range(out.numel() if out.requires_grad else 0):
-        (row,) = torch.autograd.grad(out[i], leaf, retain_graph=True, materialize_grads=True)
-        rows[i] = row.reshape(-1)
-    for j in range(leaf.numel()):
-        step = torch.zeros_like(leaf)
-        step.view(-1)[j] = 1e-6
-        with torch.no_grad():
-            slope = (fn(leaf + step) - fn(leaf - step)).reshape(-1) / 2e-6
-        if not torch.allclose(rows[:, j], slope, atol=1e-5):
-            return False
-    return True
-    ### END SOLUTION
-
-
-# %% check: check_grad points=5
-with check("cubes with the right derivative, and with twice of it", weight=2, required=True):
-    t = torch.tensor([0.5, -1.5, 2.0], dtype=torch.float64)
-    t_right = with_backward(lambda x: x**3, lambda x, y, up: 3 * x**2 * up)
-    t_twice = with_backward(lambda x: x**3, lambda x, y, up: 6 * x**2 * up)
-    assert_close([check_grad(t_right, t), check_grad(t_twice, t)], [True, False])
-### BEGIN HIDDEN TESTS
-
-
-def cubes_of(size, claimed):
-    """size * x ** 3, with the derivative of claimed * x ** 3."""
-    return with_backward(lambda x: size * x**3, lambda x, y, up: 3 * claimed * x**2 * up)
-
-
-def exp_of(size, with_upstream=True):
-    """exp(size * x)."""
-    return with_backward(lambda x: (size * x).exp(), lambda x, y, up: size * y * (up if with_upstream else 1))
-
-
-def linear_map(matrix, claimed):
-    """matrix @ x, with the derivative of claimed @ x."""
-    return with_backward(lambda x: matrix @ x, lambda x, y, up: claimed.T @ up)
-
-
-def soft_of(size, whole):
-    """softmax(size * x), with the whole derivative or its diagonal."""
-    return with_backward(
-        lambda x: (size * x).softmax(-1),
-        lambda x, y, up: size * y * (up - (up * y).sum(-1, keepdim=True) if whole else (1 - y) * up),
-    )
-
-
-def bend_of(size, both):
-    """size * x * |x|, with a derivative that is right on both sides, or for positive x."""
-    return with_backward(lambda x: size * x * x.abs(), lambda x, y, up: 2 * size * (x.abs() if both else x) * up)
-
-
-def matrix_of(rows, columns):
-    """One that is not symmetric."""
-    return torch.arange(1.0, rows * columns + 1, dtype=torch.float64).reshape(rows, columns).cos()
-
-
-with check(
-    "right derivatives are accepted",
-    weight=3,
-    required=True,
-    hint="Is everything float64, and are the differences central? What is 1e-4, measured against an entry of 1,000?",
-):
-    t = torch.randn(2, dtype=torch.float64, generator=torch.Generator().manual_seed(4))
-    t_wide, t_high = matrix_of(1, 2), matrix_of(3, 2)
-    t_cases = [(cubes_of(1.0, 1.0), 3 * t), (exp_of(1.5), t), (linear_map(t_wide, t_wide), t), (soft_of(1.0, True), t)]
-    t_cases += [(linear_map(t_high, t_high), t), (bend_of(-2.0, True), t), (lambda x: torch.outer(x, x) / 2, t)]
-    t_cases += [(exp_of(4.0), torch.tensor([1.2], dtype=torch.float64))]
-    t_cases += [(cubes_of(1.0, 1.0), torch.tensor([18.0, -0.2], dtype=torch.float64))]
-    t_cases += [(lambda x: x, t)]
-    assert_close([check_grad(f, at) for f, at in t_cases], [True] * 10, name="your verdicts")
-with check(
-    "wrong factors, signs and sides are rejected",
-    weight=2,
-    required=True,
-    hint="Do you look at every element of x? How wrong is 1 % of a small entry?",
-):
-    t = torch.randn(3, dtype=torch.float64, generator=torch.Generator().manual_seed(5))
-    t = t.sign() * (t.abs() + 0.2)
-    t_one = torch.tensor([1.0, 2.0, 0.5, -0.1], dtype=torch.float64)
-    t_cases = [
-        (cubes_of(1.0, -1.0), t),
-        (cubes_of(1.0, 1.01), t),
-        (cubes_of(-2.0, 0.0), t),
-        (bend_of(1.0, False), t_one),
-    ]
-    t_cases += [
-        (cubes_of(1.0, 1.02), torch.tensor([2.0, 0.1], dtype=torch.float64)),
-        (bend_of(1.0, False), t_one.flip(0)),
-    ]
-    t_cases += [(lambda x: x**2 + x.detach() / 2, t)]
-    assert_close([check_grad(f, at) for f, at in t_cases], [False] * 7, name="your verdicts")
-with check(
-    "small entries count as much as large ones",
-    weight=2,
-    hint="An entry of 0.3 that is wrong by 2 % is wrong by 0.006. And what may stand where 0 belongs?",
-):
-    t = torch.tensor([1.0, -0.8], dtype=torch.float64)
-    t_small, t_zeros = torch.full((2, 2), 0.04, dtype=torch.float64), torch.zeros(3, 2, dtype=torch.float64)
-    t_cases = [(cubes_of(0.1, 0.1), t), (cubes_of(0.1, 0.102), t), (linear_map(t_small, 1.1 * t_small), t)]
-    t_cases += [(linear_map(t_zeros, t_zeros), t), (linear_map(t_zeros, t_zeros + 0.0015), t)]
-    assert_close([check_grad(f, at) for f, at in t_cases], [True, False, False, True, False], name="your verdicts")
-    t_apart = torch.tensor([[500.0, 0.0], [0.0, 1.0]], dtype=torch.float64)
-    t_wrong = torch.tensor([[500.0, 0.0], [0.0, 1.1]], dtype=torch.float64)
-    got = [check_grad(linear_map(t_apart, claimed), t) for claimed in (t_apart, t_wrong)]
-    assert_close(got, [True, False], name="your verdicts, where one entry is 500")
-with check("a transposed matrix is rejected, and a diagonal too", weight=2, hint="Which entries do you compare?"):
-    t = torch.randn(3, dtype=torch.float64, generator=torch.Generator().manual_seed(6))
-    t_matrix, t_flip = matrix_of(3, 3), torch.eye(3, dtype=torch.float64).flip(0)
-    t_cases = [
-        (linear_map(t_matrix, t_matrix.T), t),
-        (soft_of(1.0, False), t),
-        (linear_map(1.5 * t_flip, 1.5 * t_flip.T), t),
-    ]
-    t_cases += [(soft_of(2.0, False), t), (linear_map(t_flip, torch.eye(3, dtype=torch.float64)), t)]
-    assert_close([check_grad(f, at) for f, at in t_cases], [False, False, True, False, False], name="your verdicts")
-with check(
-    "one wrong entry is enough, wherever it is", weight=1, hint="Which outputs and inputs come last? And first?"
-):
-    t = torch.tensor([0.5, -1.5], dtype=torch.float64)
-    t_right, t_cases = matrix_of(3, 2), []
-    for row, column in ((0, 0), (1, 1), (2, 0), (0, 1), (2, 1)):
-        t_wrong = t_right.clone()
-        t_wrong[row, column] += 0.05
-        t_cases.append((linear_map(t_right, t_wrong), t))
-    assert_close([check_grad(f, at) for f, at in t_cases], [False] * 5, name="your verdicts")
-with check("a backward that ignores the upstream gradient is rejected", weight=2, hint="Which v do you send in?"):
-    t = torch.randn(2, dtype=torch.float64, generator=torch.Generator().manual_seed(7))
-    assert_close([check_grad(exp_of(1.0, False), t), check_grad(exp_of(1.0), t)], [False, True], name="your verdicts")
-with check("a straight-through estimator is rejected", weight=1, hint="What is the true slope beside the step?"):
-    t = torch.tensor([0.4, -1.0, 2.5], dtype=torch.float64)
-    t_step = with_backward(lambda x: (x > 0.1).to(x.dtype), lambda x, y, up: up)
-    t_flat = with_backward(lambda x: (x > 0.1).to(x.dtype), lambda x, y, up: 0 * up)
-    assert_close([check_grad(t_step, t), check_grad(t_flat, t)], [False, True], name="your verdicts")
-with check("a result without history has the derivative zero", weight=2, hint="What has no grad_fn?"):
-    t = torch.tensor([0.5, -1.5], dtype=torch.float64)
-    t_cases = [(lambda x: torch.full((2, 3), 2.0, dtype=x.dtype), t), (lambda x: 3 * x.detach() ** 2, t)]
-    t_cases += [(lambda x: torch.full((3,), 4.0, dtype=x.dtype), t.clone().requires_grad_())]
-    t_cases += [(lambda x: torch.ones(3, dtype=x.dtype, requires_grad=True).cumsum(0), t)]
-    assert_close([check_grad(f, at) for f, at in t_cases], [True, False, True, True], name="your verdicts")
-with check("matrices, transposed ones, a single number", weight=2, hint="How do you get at element j of x?"):
-    t = torch.linspace(-1, 1.5, 6, dtype=torch.float64).reshape(2, 3)
-    t_number, t_map, t_small = torch.tensor(0.3, dtype=torch.float64), matrix_of(2, 3), t[:, ::2]
-    t_cases = [(cubes_of(1.0, 1.0), t), (cubes_of(1.0, 1.1), t.T), (soft_of(1.0, True), t_small.T)]
-    t_cases += [(soft_of(1.0, False), t_small.T), (bend_of(1.0, True), t_small), (exp_of(1.0), t_number)]
-    t_cases += [(cubes_of(1.0, -1.0), t_number), (linear_map(t_map, t_map), t.T[:, :1])]
-    t_want = [True, False, True, False, True, True, False, True]
-    assert_close([check_grad(f, at) for f, at in t_cases], t_want, name="your verdicts")
-with check("x and x.grad stay as they are", guard=True, hint="Which calls write to .grad? Whose element do you move?"):
-    t = torch.tensor([0.5, -1.5], dtype=torch.float64, requires_grad=True)
-    t.grad = torch.tensor([7.0, 8.0], dtype=torch.float64)
-    t_plain = torch.tensor([0.5, -1.5], dtype=torch.float64)
-    t_cases = [(cubes_of(1.0, 1.0), t), (cubes_of(1.0, 1.0), t_plain)]
-    assert_close([check_grad(f, at) for f, at in t_cases], [True, True])
-    assert_close(t.detach(), torch.tensor([0.5, -1.5], dtype=torch.float64), rtol=0, atol=0, name="x")
-    assert_close(t.grad, torch.tensor([7.0, 8.0], dtype=torch.float64), name="x.grad")
-    assert t.requires_grad, "x does not require grad any more"
-    assert_close(t_plain.detach(), torch.tensor([0.5, -1.5], dtype=torch.float64), rtol=0, atol=0, name="x")
-    assert not t_plain.requires_grad, "x requires grad now"
-    assert t_plain.grad is None, "x has a .grad now"
-### END HIDDEN TESTS
+# %% exercise: check_grad points=5
 
 # %% [markdown]
 # What should a judge say of `RoundThrough`? And what does a judge not see? `OneMinus` from above has no right digit at
 # 30 in `float32`, and few in `float64`. Here is PyTorch's own judge. With its usual tolerances it would have passed the
 # checks above: it does what yours does. Which of the four lines will say `True`?
 
-# %% given
+# %% example
 with warnings.catch_warnings():
     warnings.simplefilter("ignore")  # gradcheck warns about float32
     for label, function, x in (
@@ -1223,7 +531,7 @@ with warnings.catch_warnings():
 # computes the gradient of `f`. What will `x.grad` be below? And what if `f` returns more than one number?
 
 
-# %% given
+# %% example
 def cubes(t):
     return (t**3).sum()
 
@@ -1248,7 +556,7 @@ print("vjp      ", back(torch.tensor([1.0, 10.0]))[0].tolist())
 # that the samples lie along dimension 0 of the second argument.
 
 
-# %% given
+# %% example
 def score(w, one):
     return (w @ one).tanh().sum() / one.norm()
 
@@ -1264,8 +572,7 @@ print("one gradient by w for each sample:", tuple(gradients.shape))
 # `score(w, batch)` by itself raises an error: the sizes do not fit. `vmap` runs `score` once. The tensors inside stand
 # for a batch. So it cannot do what needs a single number. Which of the five functions below will it refuse?
 
-
-# %% given
+# %% example
 torch.manual_seed(0)
 
 
@@ -1353,140 +660,7 @@ hint(
     "what is left to the model itself?",
 )
 
-
-# %% exercise: per_sample_grads
-def per_sample_grads(model: nn.Module, x: Tensor, y: Tensor) -> dict[str, Tensor]:
-    """The gradient of each sample's own cross entropy by each parameter that requires grad.
-
-    model: from (n, ...) to logits (n, classes), each row from its own sample: no dropout, no batch normalisation in
-    training mode. Some of its parameters may not require grad. x: (n, ...), n at least 1, does not either. y: (n,),
-    int64.
-    Returns the name of each parameter that requires grad, as in named_parameters(), with a tensor (n, *its shape) of
-    the parameter's dtype, without history: zeros for one that the model does not use. The model stays as it is, with
-    its modes and its .grad.
-    """
-    ### BEGIN SOLUTION
-    trained: dict[str, Tensor] = {name: p for name, p in model.named_parameters() if p.requires_grad}
-
-    def loss(parameters: dict[str, Tensor], one: Tensor, label: Tensor) -> Tensor:
-        logits = torch.func.functional_call(model, parameters, (one[None],))
-        return F.cross_entropy(logits, label[None])
-
-    found: dict[str, Tensor] = torch.func.vmap(torch.func.grad(loss), in_dims=(None, 0, 0))(trained, x, y)
-    return {name: t.detach() for name, t in found.items()}
-    ### END SOLUTION
-
-
-# %% given
-def small_of(state, frozen):
-    """A Small of these tensors. frozen: the names of parameters that do not require grad."""
-    weight, bias = state["first.weight"], state["last.bias"]
-    model = Small(weight.shape[1], len(bias), weight.dtype)
-    model.load_state_dict(state)
-    for name, parameter in model.named_parameters():
-        parameter.requires_grad_(name not in frozen)
-    return model
-
-
-@probes.probe
-def sample_gradients(per_sample, state, frozen, x, y, average=False):
-    """What per_sample finds for a Small; its mean over the samples if average."""
-    found = per_sample(small_of(state, frozen), x, y)
-    return {name: t.detach().mean(0) if average else t.detach() for name, t in found.items()}
-
-
-@probes.probe
-def left_by(per_sample, state, frozen, modes, grads, x, y):
-    """What per_sample leaves behind of a Small in these modes, and with these .grad."""
-    model = small_of(state, frozen)
-    for module, mode in zip(model.modules(), modes, strict=True):
-        module.training = mode
-    for name, parameter in model.named_parameters():
-        parameter.grad = grads[name]
-    found = per_sample(model, x, y)
-    return {
-        "history": [name for name, t in found.items() if t.requires_grad],
-        "state": probes.state_of(model),
-        "grads": probes.gradients_of(model),
-        "modes": [module.training for module in model.modules()],
-        "frozen": [name for name, p in model.named_parameters() if not p.requires_grad],
-    }
-
-
-# %% check: per_sample_grads points=4
-with check("the mean over the samples is the gradient of the mean loss", weight=2, required=True):
-    t = torch.linspace(-1, 1, 15).reshape(5, 3)
-    t_y = torch.tensor([0, 1, 1, 0, 1])
-    t_model = Small(3, 2)
-    t_parts = {name: p for name, p in t_model.named_parameters() if p.requires_grad}
-    t_loss = F.cross_entropy(t_model(t), t_y)
-    t_grads = torch.autograd.grad(t_loss, list(t_parts.values()), materialize_grads=True)
-    want = dict(zip(t_parts, t_grads, strict=True))
-    assert_close(sample_gradients(per_sample_grads, t_model.state_dict(), ["first.bias"], t, t_y, average=True), want)
-### BEGIN HIDDEN TESTS
-
-
-def drawn_state(inputs, outputs, dtype, generator):
-    """Tensors of a Small."""
-    state = Small(inputs, outputs, dtype).state_dict()
-    drawn = {name: torch.randn(t.shape, dtype=dtype, generator=generator) for name, t in state.items()}
-    count = {"norm.num_batches_tracked": torch.tensor(inputs)}
-    return {**drawn, "norm.running_var": drawn["norm.running_var"].abs() + 0.5, **count}
-
-
-def one_by_one(state, frozen, x, y):
-    """The gradients of the samples."""
-    model = small_of(state, frozen)
-    parts = {name: p for name, p in model.named_parameters() if p.requires_grad}
-    losses = [F.cross_entropy(model(x[k : k + 1]), y[k : k + 1]) for k in range(len(x))]
-    rows = [torch.autograd.grad(loss, list(parts.values()), materialize_grads=True) for loss in losses]
-    return {name: torch.stack([row[k] for row in rows]) for k, name in enumerate(parts)}
-
-
-with check(
-    "the gradient of each sample",
-    weight=4,
-    required=True,
-    hint="The mean was right. Is row i really the gradient of sample i's loss, and not divided by n?",
-):
-    for n, inputs, outputs, dtype, frozen in (
-        (4, 2, 3, torch.float32, ["first.bias"]),
-        (1, 5, 2, torch.float64, []),
-        (6, 3, 5, torch.float64, ["last.weight", "norm.bias", "spare"]),
-    ):
-        generator = torch.Generator().manual_seed(n)
-        t = torch.randn(n, inputs, 2, dtype=dtype, generator=generator)
-        t_y = torch.randint(0, outputs, (n,), generator=generator)
-        t_state = drawn_state(inputs, outputs, dtype, generator)
-        want = one_by_one(t_state, frozen, t, t_y)
-        t_means = {name: part.mean(0).expand_as(part) for name, part in want.items()}
-        t_parts = {name: part / n for name, part in want.items()}
-        t_sums = {name: part.cumsum(0) for name, part in want.items()}
-        explain(
-            sample_gradients(per_sample_grads, t_state, frozen, t, t_y),
-            want,
-            {
-                "this is the gradient of the mean loss, once for each sample": t_means if n > 1 else None,
-                "this was divided by n": t_parts if n > 1 else None,
-                "each row holds the sum of all rows before it too": t_sums if n > 1 else None,
-            },
-        )
-with check("no history, and .grad, modes and parameters as before", weight=2, hint="Which calls write to .grad?"):
-    generator = torch.Generator().manual_seed(8)
-    t, t_y = torch.randn(4, 3, generator=generator), torch.tensor([2, 0, 1, 1])
-    t_state = drawn_state(3, 4, torch.float32, generator)
-    t_grads = {name: torch.randn(p.shape, generator=generator) for name, p in Small(3, 4).named_parameters()}
-    t_grads = {**t_grads, "last.bias": None}
-    want = {
-        "history": [],
-        "state": {name: part.clone() for name, part in t_state.items()},
-        "grads": {name: None if part is None else part.clone() for name, part in t_grads.items()},
-        "modes": [False, True, False, True],
-        "frozen": ["norm.weight"],
-    }
-    got = left_by(per_sample_grads, t_state, ["norm.weight"], [False, True, False, True], t_grads, t, t_y)
-    assert_close(got, want, name="what is there afterwards")
-### END HIDDEN TESTS
+# %% exercise: per_sample_grads points=4
 
 # %% [markdown]
 # The gradient of the mean loss, repeated for each sample, has the right shape and the right mean. So does anything else
@@ -1497,7 +671,7 @@ with check("no history, and .grad, modes and parameters as before", weight=2, hi
 # `jacrev(f)` is for one input. What is the shape of its result for a whole batch of 5 vectors with 3 numbers, if `f`
 # works on batches too?
 
-# %% given
+# %% example
 print(tuple(torch.func.jacrev(torch.square)(torch.ones(5, 3)).shape))
 
 # %% [markdown]
@@ -1535,76 +709,7 @@ hint(
     "jacrev turns f into a function that gives the Jacobian of one sample.",
 )
 
-
-# %% exercise: batched_jacobian
-def batched_jacobian(f: Callable[[Tensor], Tensor], x: Tensor) -> Tensor:
-    """The Jacobian of f at each row of x.
-
-    f: a function from one sample (m,) to (k,), made of PyTorch's operations. x: (n, m), n at least 1, float32 or
-    float64; it may require grad. Returns (n, k, m): element (i, a, b) is the derivative of output a by input b at row
-    i. If x requires grad, and the Jacobian depends on x, the result can be differentiated by x. That of a linear f does
-    not, and may have no history. x stays as it is, and so do its requires_grad and .grad.
-    """
-    ### BEGIN SOLUTION
-    return torch.func.vmap(torch.func.jacrev(f))(x)
-    ### END SOLUTION
-
-
-# %% check: batched_jacobian points=2
-with check("three points in polar coordinates", weight=2, required=True):
-    t = torch.tensor([[3.0, 4.0], [1.0, -1.0], [-2.0, 0.5]])
-    want = torch.stack([torch.autograd.functional.jacobian(polar, row) for row in t])
-    got = batched_jacobian(polar, t)
-    explain(got, want, {"rows and columns are exchanged": want.mT})
-### BEGIN HIDDEN TESTS
-with check(
-    "other functions, sizes and dtypes",
-    weight=4,
-    required=True,
-    hint="Is f called with one sample? Which of the axes is the input's?",
-):
-    for f, n, m, dtype in (
-        (neighbours, 4, 3, torch.float64),
-        (spread_out, 1, 2, torch.float32),
-        (neighbours, 2, 2, torch.float32),
-        (spread_out, 5, 4, torch.float64),
-        (polar, 3, 4, torch.float64),
-        (steps, 4, 3, torch.float64),
-    ):
-        t = torch.randn(m, n, dtype=dtype, generator=torch.Generator().manual_seed(n)).T
-        want, digits = (
-            torch.stack([torch.autograd.functional.jacobian(f, row) for row in t]),
-            1e3 * torch.finfo(dtype).eps,
-        )
-        assert_close(batched_jacobian(f, t), want, rtol=digits, atol=digits)
-    t = torch.tensor([[1.0, 2.0, -1.0], [0.0, 3.0, 0.5]], requires_grad=True)
-    want = torch.tensor([[[-1.0, 2.0, 0.0], [0.0, -1.0, 2.0]]] * 2)
-    assert_close(batched_jacobian(steps, t), want, name="the Jacobian of a linear function")
-with check("it can be differentiated by x", weight=2, required=True, hint="Is there a detach on the way?"):
-    t = torch.tensor([[3.0, 4.0, -1.0], [1.0, -1.0, 0.5]], dtype=torch.float64, requires_grad=True)
-    t_up = torch.linspace(-1, 2, 12, dtype=torch.float64).reshape(2, 2, 3)
-    want = torch.zeros(2, 2, 3, dtype=torch.float64)
-    for row in range(2):
-        for a in range(2):
-            want[row, a, a], want[row, a, a + 1] = 2 * t[row, a] * t[row, a + 1], t[row, a] ** 2
-    want_grad = torch.autograd.grad(want, t, t_up)[0]
-    got = batched_jacobian(neighbours, t)
-    assert_close(got, want)
-    assert got.requires_grad, "your result has no history"
-    assert_close(torch.autograd.grad(got, t, t_up)[0], want_grad, name="the gradient of your result")
-with check("x and x.grad stay as they are", guard=True, hint="Which calls write to .grad?"):
-    t = torch.tensor([[3.0, 4.0], [1.0, -1.0]], requires_grad=True)
-    t.grad = torch.full((2, 2), 7.0)
-    t_plain = torch.tensor([[3.0, 4.0], [1.0, -1.0]])
-    want = torch.tensor([[[0.6, 0.8], [-0.16, 0.12]], [[0.5**0.5, -(0.5**0.5)], [0.5, 0.5]]])
-    for each in (t, t_plain):
-        assert_close(batched_jacobian(polar, each), want)
-        assert_close(each.detach(), torch.tensor([[3.0, 4.0], [1.0, -1.0]]), rtol=0, atol=0, name="x")
-    assert_close(t.grad, torch.full((2, 2), 7.0), name="x.grad")
-    assert t.requires_grad, "x does not require grad any more"
-    assert not t_plain.requires_grad, "x requires grad now"
-    assert t_plain.grad is None, "x has a .grad now"
-### END HIDDEN TESTS
+# %% exercise: batched_jacobian points=2
 
 # %% [markdown]
 # ### Many models at once
@@ -1656,286 +761,110 @@ hint(
     "notices. Is the mean of softmax the softmax of the mean?",
 )
 
-
-# %% exercise: ensemble_predict
-def ensemble_predict(models: Sequence[nn.Module], x: Tensor) -> Tensor:
-    """The mean of the models' probabilities, each in evaluation mode.
-
-    models: at least one, all of the same class and sizes, with parameters and buffers of their own, in any modes. x:
-    (n, ...). A model gives logits (n, c), and their softmax along c is its probabilities.
-    Returns (n, c), without history. All models are asked at once: forward is called one time in all. The models stay as
-    they are, with their modes, buffers and .grad.
-    """
-    ### BEGIN SOLUTION
-    copies = [copy.deepcopy(model).eval() for model in models]
-    parameters, buffers = torch.func.stack_module_state(copies)
-
-    def probabilities(parameters: dict[str, Tensor], buffers: dict[str, Tensor]) -> Tensor:
-        logits: Tensor = torch.func.functional_call(copies[0], (parameters, buffers), (x,))
-        return logits.softmax(-1)
-
-    with torch.no_grad():
-        result: Tensor = torch.func.vmap(probabilities)(parameters, buffers).mean(0)
-    return result
-    ### END SOLUTION
-
-
-# %% given
-class Asking(torch.autograd.Function):
-    """ask(*tensors), which vmap calls once, with the tensors of all models, stacked along dimension 0."""
-
-    @staticmethod
-    def forward(ask, *tensors):
-        return ask(*tensors)
-
-    @staticmethod
-    def setup_context(ctx, inputs, output):
-        pass
-
-    @staticmethod
-    def vmap(info, in_dims, ask, *tensors):
-        n = info.batch_size
-        found = zip(tensors, in_dims[1:], strict=True)
-        return Asking.apply(ask, *[t.expand(n, *t.shape) if d is None else t.movedim(d, 0) for t, d in found]), 0
-
-
-class AskingVoter(Voter):
-    """A Voter that asks a function for its logits."""
-
-    def head(self, x):
-        return Asking.apply(self.ask, x, self.last.weight, self.last.bias, self.heat)
-
-
-def voters(states, modes, ask):
-    """Voters of these tensors, by name, with their modules in these modes."""
-    made = []
-    for state, training in zip(states, modes, strict=True):
-        model = AskingVoter(*state["last.weight"].T.shape, seed=0)
-        model.ask = lambda *tensors: ask(*tensors)
-        with torch.no_grad():
-            for name, t in [*model.named_parameters(), *model.named_buffers()]:
-                t.copy_(state[name])
-        for module, mode in zip(model.modules(), training, strict=True):
-            module.training = mode
-        made.append(model)
-    return made
-
-
-@probes.probe
-def ensemble_result(predict, states, modes, ask, x):
-    """The prediction of voters."""
-    return predict(voters(states, modes, ask), x).detach()
-
-
-@probes.probe
-def left_by_prediction(predict, states, modes, grads, ask, x):
-    """What a prediction leaves behind of voters, each with its .grad of the last weight."""
-    models = voters(states, modes, ask)
-    for model, grad in zip(models, grads, strict=True):
-        model.last.weight.grad = grad
-    result = predict(models, x)
-    tensors = [dict([*model.named_parameters(), *model.named_buffers()]) for model in models]
-    return {
-        "history": result.requires_grad,
-        "states": [{name: t.detach() for name, t in named.items()} for named in tensors],
-        "modes": [[module.training for module in model.modules()] for model in models],
-        "grads": [model.last.weight.grad for model in models],
-        "trained": [[p.requires_grad for p in model.parameters()] for model in models],
-    }
-
-
-# %% check: ensemble_predict points=3
-with check("three models, four samples: rows that sum to one", weight=1, required=True):
-    t = torch.linspace(-1, 1, 20).reshape(4, 5)
-    t_state = {name: torch.zeros_like(part) for name, part in Voter(5, 2, 0).state_dict().items()}
-    t_state |= {"norm.running_var": torch.ones(5), "heat": torch.tensor(1.0)}
-    t_odds = ([1.0, 9.0], [1.0, 4.0], [9.0, 1.0])
-    t_states = [{**t_state, "last.bias": torch.tensor(odds).log()} for odds in t_odds]
-    want = torch.tensor([[0.4, 0.6]] * 4)
-    got = ensemble_result(
-        ensemble_predict, t_states, [[True] * 4] * 3, lambda x, w, b, heat: x @ w.mT + b[..., None, :], t
-    )
-    assert_close(got, want)
-### BEGIN HIDDEN TESTS
-
-
-def drawn_voters(inputs, classes, count, generator):
-    """Tensors and modes of voters."""
-    states = []
-    for _ in range(count):
-        model = Voter(inputs, classes, 0)
-        sizes = {name: t.shape for name, t in [*model.named_parameters(), *model.named_buffers()]}
-        state = {name: torch.randn(size, generator=generator) for name, size in sizes.items()}
-        state["norm.running_var"] = state["norm.running_var"].abs() + 0.5
-        states.append({**state, "norm.num_batches_tracked": torch.tensor(count), "heat": state["heat"].abs() + 2})
-    modes = [[bool(mode) for mode in row] for row in torch.randint(0, 2, (count, 4), generator=generator)]
-    return states, modes
-
-
-def asked_in_turn(states, ask, x):
-    """The logits of voters, by a function that is asked for each of them."""
-    logits = []
-    for state in states:
-        t = (x - state["norm.running_mean"]) / (state["norm.running_var"] + 1e-5).sqrt()
-        t = t * state["norm.weight"] + state["norm.bias"]
-        logits.append(ask(t, state["last.weight"], state["last.bias"], state["heat"]))
-    return torch.stack(logits)
-
-
-def mixing(mix):
-    """The logits of one model, or of several that are stacked: nobody else knows mix."""
-    return lambda x, weight, bias, heat: heat[..., None, None] * ((x @ mix).tanh() @ weight.mT + bias[..., None, :])
-
-
-with check(
-    "the mean of the probabilities of all models",
-    weight=4,
-    required=True,
-    hint="Softmax before the mean. Does each model have its own weights and its own buffers? Is dropout off?",
-):
-    for inputs, classes, count, n in ((4, 3, 2, 5), (3, 5, 4, 1), (6, 2, 1, 7)):
-        generator = torch.Generator().manual_seed(count)
-        t, t_head = (
-            torch.randn(n, inputs, generator=generator),
-            mixing(torch.randn(inputs, inputs, generator=generator)),
-        )
-        t_states, t_modes = drawn_voters(inputs, classes, count, generator)
-        t_logits = asked_in_turn(t_states, t_head, t)
-        want = t_logits.softmax(-1).mean(0)
-        t_after, t_first = t_logits.mean(0).softmax(-1), t_logits[0].softmax(-1)
-        explain(
-            ensemble_result(ensemble_predict, t_states, t_modes, t_head, t),
-            want,
-            {
-                "this is the softmax of the mean of the logits": t_after if count > 1 else None,
-                "this is the first model alone": t_first if count > 1 else None,
-            },
-        )
-with check(
-    "no history, and the models are as before", weight=2, hint="Which modes did they have? Whose mode do you change?"
-):
-    generator = torch.Generator().manual_seed(5)
-    t, t_head = torch.randn(4, 3, generator=generator), mixing(torch.eye(3))
-    t_states, t_modes = drawn_voters(3, 2, 3, generator)
-    t_grads = [torch.randn(2, 3, generator=generator), None, torch.randn(2, 3, generator=generator)]
-    want = {
-        "history": False,
-        "states": [{name: part.clone() for name, part in state.items()} for state in t_states],
-        "modes": [list(row) for row in t_modes],
-        "grads": [None if grad is None else grad.clone() for grad in t_grads],
-        "trained": [[True] * 4] * 3,
-    }
-    got = left_by_prediction(ensemble_predict, t_states, t_modes, t_grads, t_head, t)
-    assert_close(got, want, name="what is there afterwards")
-with check("forward is called once", weight=1, required=True, hint="What does vmap run over?"):
-    for inputs, count in ((3, 5), (4, 2)):
-        generator = torch.Generator().manual_seed(count)
-        t, t_head = (
-            torch.randn(6, inputs, generator=generator),
-            mixing(torch.randn(inputs, inputs, generator=generator)),
-        )
-        t_states, t_modes = drawn_voters(inputs, 3, count, generator)
-        want = asked_in_turn(t_states, t_head, t).softmax(-1).mean(0)
-        t_seen = Seen(t_head)
-        assert_close(ensemble_result(ensemble_predict, t_states, t_modes, t_seen, t), want)
-        assert len(t_seen.calls) == 1, f"forward was called {len(t_seen.calls)} times for {count} models"
-### END HIDDEN TESTS
+# %% exercise: ensemble_predict points=3
 
 # %% [markdown]
 # A loop gives the same numbers, with one call of `forward` for each model. Yours makes one call, whatever their number:
 # each of its operations works on all models at once. That is what `vmap` is for.
-#
+
+# %% quiz: interview points=3
 # ## Interview questions
 #
 # For each question, find *all* true statements. There is at least one in each. Give the letters as a string, such as
 # `"ac"`. A question counts only if all of its letters are right, and one right question alone pays nothing.
 #
-# **q1. An `autograd.Function`**
-# - a. You call its `forward`.
-# - b. `backward` returns one value for each argument of `forward`.
-# - c. What `forward` does is recorded, and differentiated together with `backward`.
-# - d. `torch.func` needs `setup_context`.
-# - e. A tensor in an attribute of `ctx` may be changed in place, and `backward` raises an error.
+# **An `autograd.Function`**
+# - [ ] You call its `forward`.
+#   > You call `apply`, which calls `forward` and links `backward` into the graph.
+# - [x] `backward` returns one value for each argument of `forward`.
+#   > In their order, and `None` for what is no tensor. `Forgetful` had two arguments and returned one value: an error
+#   > at `backward`.
+# - [ ] What `forward` does is recorded, and differentiated together with `backward`.
+#   > Nothing in `forward` is recorded. The derivative is what `backward` says, right or wrong.
+# - [x] `torch.func` needs `setup_context`.
+#   > The older form, with `forward(ctx, x)`, works with `backward` alone.
+# - [ ] A tensor in an attribute of `ctx` may be changed in place, and `backward` raises an error.
+#   > An attribute has no check. `SquareByAttribute` gave 60 in place of 6, without a word; `save_for_backward` is what
+#   > raises.
 #
-# **q2. A straight-through estimator**
-# - a. Its clipped form clamps the upstream gradient to [-1, 1].
-# - b. `(x > 0).float()` has a gradient of zeros.
-# - c. `x.round()` has a gradient of zeros.
-# - d. `gradcheck` rejects it, and should.
-# - e. A test with `y.sum().backward()` tells the plain form from one that ignores the upstream gradient.
+# Hint: Which of the two squares raised an error?
 #
-# **q3. Digits**
-# - a. In `float32`, `1 - torch.sigmoid(x)` is 0 at 30.
-# - b. `torch.where(x >= 0, a, b)` computes one of the two gradients only.
-# - c. `torch.sigmoid(-x)` has its digits at 30.
-# - d. A backward with right values has a right second derivative.
-# - e. A gradient can be NaN where the value is right.
+# **A straight-through estimator**
+# - [ ] Its clipped form clamps the upstream gradient to [-1, 1].
+#   > It sends the upstream gradient on where |x| < 1, and 0 elsewhere. Clamping the upstream gradient is the misprint.
+# - [ ] `(x > 0).float()` has a gradient of zeros.
+#   > A comparison has no `grad_fn`, so there is no gradient at all, not even zeros.
+# - [x] `x.round()` has a gradient of zeros.
+#   > It is differentiable, and flat almost everywhere. So it runs, and nothing is learned.
+# - [x] `gradcheck` rejects it, and should.
+#   > The estimator is no derivative, and does not claim to be one. `RoundThrough` got False; test the values of its
+#   > gradient.
+# - [ ] A test with `y.sum().backward()` tells the plain form from one that ignores the upstream gradient.
+#   > The upstream gradient of a sum is ones, and for ones the two give the same. Use unequal upstream gradients, also
+#   > large ones.
 #
-# **q4. Finite differences**
-# - a. A wrong derivative can give the right gradient of the sum of the outputs.
-# - b. The smaller the step, the better the slope.
-# - c. `gradcheck` accepts only functions that are right everywhere.
-# - d. `gradcheck` in `float32` rejects right functions.
-# - e. A backward that passes `gradcheck` on [-5, 5] has its digits at 40.
+# Hint: Which of the two has no grad_fn? What would ones tell you?
 #
-# **q5. `torch.func.grad`, `jacrev` and `vjp`**
-# - a. `grad(f)` wants an `f` that returns one number.
-# - b. `grad(f)(x)` fills `x.grad`.
-# - c. The mean over the samples is enough to test gradients of each sample.
-# - d. `jacrev(f)` of a batch (n, m) has one Jacobian for each sample, and nothing else.
-# - e. `vmap(jacrev(f))` of a batch has one Jacobian for each sample, and nothing else.
+# **Digits**
+# - [x] In `float32`, `1 - torch.sigmoid(x)` is 0 at 30.
+#   > `sigmoid(30)` is 1 in `float32`, because there is no number nearer to it. The subtraction has nothing left.
+# - [ ] `torch.where(x >= 0, a, b)` computes one of the two gradients only.
+#   > Both formulas are computed, and backward goes through both. 0 times infinity from the other side gave NaN.
+# - [x] `torch.sigmoid(-x)` has its digits at 30.
+#   > It is computed without a subtraction of equal numbers. So it is the right way to write 1 - sigmoid(x).
+# - [ ] A backward with right values has a right second derivative.
+#   > Autograd differentiates the operations inside `backward`, and these may lose digits. In the third panel even
+#   > `F.logsigmoid` did.
+# - [x] A gradient can be NaN where the value is right.
+#   > `where` in the lab had all values right, and NaN as the gradient on both sides.
 #
-# **q6. `vmap`**
-# - a. It calls the function once for each sample.
-# - b. It refuses `if x.sum() > 0`.
-# - c. Random numbers are different for each sample, unless you say otherwise.
-# - d. It needs a rule for a `Function` of your own.
-# - e. It can run over the parameters of several models.
-
-
-# %% scratch
-# A place to try statements.
-
-
-# %% exercise: interview
-def interview() -> dict[str, str]:
-    """For each of q1 to q6, the letters of all true statements, such as {"q1": "abc", "q2": "e", ...}."""
-    ### BEGIN SOLUTION
-    return {"q1": "bd", "q2": "cd", "q3": "ace", "q4": "ad", "q5": "ae", "q6": "bde"}
-    ### END SOLUTION
-
-
-# %% check: interview points=3
-with check(
-    "q1 to q6 each have letters from a to e",
-    weight=3,
-    required=True,
-    guard=True,
-    hint="Which key or letter is missing?",
-):
-    assert_answered(interview(), questions=6)
-### BEGIN HIDDEN TESTS
-with check(
-    "at least two questions are right",
-    weight=3,
-    required=True,
-    guard=True,
-    hint="One right answer can be a guess. Which of the sections would you read again?",
-):
-    assert_some_right(interview(), {"q1": "bd", "q2": "cd", "q3": "ace", "q4": "ad", "q5": "ae", "q6": "bde"})
-with check("q1: a Function", weight=4, hint="Which of the two squares raised an error?"):
-    assert_letters(interview(), "q1", "bd")
-with check("q2: an estimator", weight=4, hint="Which of the two has no grad_fn? What would ones tell you?"):
-    assert_letters(interview(), "q2", "cd")
-with check("q3: digits", weight=4, hint="Look at the third panel, and at where."):
-    assert_letters(interview(), "q3", "ace")
-with check("q4: finite differences", weight=4, hint="What did the four lines of gradcheck say?"):
-    assert_letters(interview(), "q4", "ad")
-with check("q5: grad, jacrev and vjp", weight=4, hint="What was x.grad? What shape had the Jacobian of the batch?"):
-    assert_letters(interview(), "q5", "ae")
-with check("q6: vmap", weight=4, hint="How often was the voters' forward called?"):
-    assert_letters(interview(), "q6", "bde")
-### END HIDDEN TESTS
+# Hint: Look at the third panel, and at where.
+#
+# **Finite differences**
+# - [x] A wrong derivative can give the right gradient of the sum of the outputs.
+#   > "wrong order" gave the right gradient of the sum, since all its slopes are 2. Only other upstream gradients show
+#   > it.
+# - [ ] The smaller the step, the better the slope.
+#   > At 1e-8, `x + h` is `x` in `float32`, so the difference is rounding only. A small step trades one error for
+#   > another.
+# - [ ] `gradcheck` accepts only functions that are right everywhere.
+#   > It looks only at the points that it is given. `x * |x|` with a backward for positive x passes at 0.7 and 1.3.
+# - [x] `gradcheck` in `float32` rejects right functions.
+#   > It said False to `x ** 2`. The rounding of the differences is larger than its tolerances.
+# - [ ] A backward that passes `gradcheck` on [-5, 5] has its digits at 40.
+#   > 0 in place of 4e-18 is within its absolute tolerance. `OneMinus` passed even with points at 40, and had lost its
+#   > digits.
+#
+# Hint: What did the four lines of gradcheck say?
+#
+# **`torch.func.grad`, `jacrev` and `vjp`**
+# - [x] `grad(f)` wants an `f` that returns one number.
+#   > A gradient belongs to one number. `grad(torch.square)` of a vector raised an error; `jacrev` is for more outputs.
+# - [ ] `grad(f)(x)` fills `x.grad`.
+#   > It returns the gradient and writes to no `.grad`. `x.grad` was None in the lab.
+# - [ ] The mean over the samples is enough to test gradients of each sample.
+#   > The gradient of the mean loss, repeated for each sample, has that mean too. A test of a mean tests a mean.
+# - [ ] `jacrev(f)` of a batch (n, m) has one Jacobian for each sample, and nothing else.
+#   > It holds how each output depends on every sample, also the others. For (5, 3) it had the shape (5, 3, 5, 3),
+#   > mostly zeros.
+# - [x] `vmap(jacrev(f))` of a batch has one Jacobian for each sample, and nothing else.
+#   > `vmap` hands in one sample at a time, so other samples are not there to differentiate by.
+#
+# Hint: What was x.grad? What shape had the Jacobian of the batch?
+#
+# **`vmap`**
+# - [ ] It calls the function once for each sample.
+#   > The function runs once, with tensors that stand for the batch. The voters' `forward` was called one time in all.
+# - [x] It refuses `if x.sum() > 0`.
+#   > There is one run for samples that may want different branches. `torch.where` takes the place of the branch.
+# - [ ] Random numbers are different for each sample, unless you say otherwise.
+#   > They are refused until you say `randomness="same"` or `"different"`.
+# - [x] It needs a rule for a `Function` of your own.
+#   > Either `generate_vmap_rule = True` or a `vmap` method. It cannot look into your methods by itself.
+# - [x] It can run over the parameters of several models.
+#   > `stack_module_state` stacks them along a new first dimension, and `vmap` runs over that one. The ensemble did so.
+#
+# Hint: How often was the voters' forward called?
 
 # %% [markdown]
 # ## In your own words (2 points)

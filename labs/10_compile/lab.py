@@ -21,7 +21,6 @@ from labkit import (
     assert_some_right,
     check,
     explain,
-    hint,
     probes,
     show_compiles,
 )
@@ -91,7 +90,7 @@ def forget():
     counters.clear()
 
 
-# %% given
+# %% example
 def wave(x):
     return (x.sin() + 1).sum()
 
@@ -122,7 +121,6 @@ for node in recorder.graphs[0].graph.nodes:
 #
 # Dynamo counts breaks in `counters["graph_break"]`, by reason. Six functions follow. Write down, for each, how many
 # graphs it makes with a tensor of three ones.
-
 
 # %% given
 seen_values = []
@@ -160,7 +158,7 @@ def by_shape(x):
     return x.sin() if x.shape[0] > 2 else x.cos()
 
 
-# %% given
+# %% example
 for function in (smooth, branching, printing, asking, appending, by_shape):
     forget()
     recorder = Recorder()
@@ -190,96 +188,7 @@ hint(
     "A backend of your own, or Recorder. torch._dynamo.explain has a count too.",
 )
 
-
-# %% exercise: n_graphs
-def n_graphs(fn: Callable[..., object], *args: Tensor) -> int:
-    """How many graphs Dynamo makes of fn for one call fn(*args), when nothing of fn is compiled yet: an int, 0 or more.
-
-    Calls and compilations before make no difference: the same arguments give the same number.
-    """
-    ### BEGIN SOLUTION
-    torch.compiler.reset()
-    seen = Recorder()
-    torch.compile(fn, backend=seen)(*args)
-    return len(seen.graphs)
-    ### END SOLUTION
-
-
-# %% given
-@probes.probe
-def counted(count, source, sizes, before=(), ask=len):
-    """What count(made, x) says for an x of each of these sizes. made is the function in this source, and was compiled
-    for the sizes before already. Dynamo makes at most two graphs of a function here, not eight (see "A limit"). Where
-    made calls ask(x), which gives a number, Dynamo does not look into it."""
-    namespace = {"seen": [], "torch": torch, "ask": torch.compiler.disable(lambda x: ask(x))}
-    exec(source, namespace)
-    made = namespace["made"]
-    compiled = torch.compile(made, backend="eager", dynamic=False)
-    with torch._dynamo.config.patch(recompile_limit=2):
-        for size in before:
-            compiled(torch.ones(size))
-        return [count(made, torch.ones(size)) for size in sizes]
-
-
-def product_and_sum(x, y):
-    z = x * y
-    print("", end="")
-    return z + x.sum()
-
-
-# %% check: n_graphs points=3
-with check("smooth makes one graph, printing two, and so does branching", weight=2, required=True):
-    assert_close(n_graphs(smooth, torch.ones(3)), 1)
-    assert_close(n_graphs(printing, torch.ones(3)), 2)
-    explain(n_graphs(branching, torch.ones(3)), 2, {"the counters do not see an if on values": 1})
-
-
-### BEGIN HIDDEN TESTS
-def written(*lines):
-    return "\n    ".join(["def made(x):", *lines, "return x"])
-
-
-MATH, SHAPE, APPEND = "x = x.sin() + 1", "x = x * 3 if x.shape[0] > 2 else x", "seen.append(x)"
-PRINT, ITEM = "print('', end='')", "x = x * x.sum().item()"
-PART = written("x = x.sin()", PRINT, "x = x.cos()").replace("made", "part") + "\n\n"
-
-
-def ask(x):
-    """2 or 0, if x was computed as the compiled function does it, and 1 if not."""
-    return {2.0: 2, 4.0: 0}.get(x.sum().item() / len(x), 1)
-
-
-with check(
-    "functions with several breaks, of several kinds",
-    weight=3,
-    required=True,
-    hint="Which of the lines breaks a graph? Does each break have operations behind it?",
-):
-    assert_close(counted(n_graphs, written(MATH, SHAPE, APPEND, MATH), [4]), [1])
-    assert_close(counted(n_graphs, written(MATH, ITEM, MATH), [4]), [2])
-    t = [
-        "x = x * len(x) if torch.compiler.is_compiling() else -x",
-        "if ask(x) > 1:",
-        "    x = x + 1",
-        "    " + PRINT,
-        MATH,
-    ]
-    assert_close(counted(n_graphs, written(*t), [2, 4], ask=ask), [3, 2])
-with check("graphs that run several times", weight=2, hint="Are graphs counted when they are made, or when they run?"):
-    assert_close(counted(n_graphs, PART + written("x = part(part(x) + 1)"), [4]), [3])
-with check(
-    "a break at the end, and a function without tensor operations", weight=2, hint="Are breaks plus one graphs?"
-):
-    assert_close(counted(n_graphs, written(MATH, PRINT), [3]), [1])
-    assert_close(counted(n_graphs, written(APPEND), [3]), [0])
-    assert_close(counted(n_graphs, written("for _ in range(2):", "    " + PRINT, "    x = x + 1"), [3]), [0])
-with check("the same again, and other sizes", weight=2, hint="What is left over from the calls before?"):
-    assert_close(counted(n_graphs, written(MATH, "if x.shape[0] > 3:", "    " + PRINT, MATH), [3, 5, 3]), [1, 2, 1])
-with check("functions that were compiled before", weight=2, hint="Does your count begin with nothing compiled?"):
-    assert_close(counted(n_graphs, written(MATH), [5], before=[3, 4]), [1])
-with check("a function of two tensors", guard=True):
-    assert_close(n_graphs(product_and_sum, torch.ones(3), torch.ones(2, 3)), 2)
-### END HIDDEN TESTS
+# %% exercise: n_graphs points=3
 
 # %% [markdown]
 # "Static-graph speed with dynamic authoring, the best of both worlds" is said of `torch.compile`. You know the small
@@ -291,7 +200,7 @@ with check("a function of two tensors", guard=True):
 # tensor. How would you write it as one graph, with the same values and the same gradients?
 
 
-# %% given
+# %% example
 def clip_eager(x, limit, log):
     norm = x.norm()
     log.append(norm.item())
@@ -327,126 +236,7 @@ hint(
     "What is limit / limit? Look at clamp(min=...).",
 )
 
-
-# %% exercise: clip_norm
-def clip_norm(x: Tensor, limit: float) -> tuple[Tensor, Tensor]:
-    """(x clipped as by clip_eager, the norm of x before), in one graph: torch.compile(fullgraph=True) takes it.
-
-    x: float32 or float64, of any shape, finite; limit: above 0, finite. The first result has the values and the
-    gradient of clip_eager(x, limit, []), to the precision of x's dtype, also at x = 0. (Exactly at norm == limit, where
-    there is a kink, either gradient will do.) The second is a 0-dim tensor without a history. The function does not
-    print, calls no .item(), and uses operations on tensors only: no torch.cond, which the check cannot replay.
-    """
-    ### BEGIN SOLUTION
-    norm = x.norm()
-    return x * (limit / norm.clamp(min=limit)), norm.detach()
-    ### END SOLUTION
-
-
-# %% given
-@probes.probe
-def one_graph(f, x, limit):
-    """f(x, limit) as the one graph that Dynamo makes of it, for a check to replay."""
-    return probes.captured(lambda x: f(x, limit), x, how="dynamo")
-
-
-# %% check: clip_norm points=5
-with check("a small x stays, a large one is clipped, and the norm comes back", weight=2, required=True):
-    t = torch.tensor([[3.0, 0.0, 4.0], [0.0, 12.0, 0.0]])
-    want = [(t.clone(), torch.tensor(13.0)), (t / 2, torch.tensor(13.0))]
-    assert_close(clip_norm(t, 20.0), want[0])
-    assert_close(clip_norm(t, 6.5), want[1])
-
-
-### BEGIN HIDDEN TESTS
-def clipped(x, limit):
-    norm = x.norm()
-    return (x * (limit / norm) if norm > limit else x.clone()), norm.detach()
-
-
-with check("values of both kinds, in float32 and float64", weight=2, required=True, hint="Which side was taken?"):
-    for dtype, rtol in ((torch.float32, None), (torch.float64, 1e-12)):
-        for limit in (0.3, 2.0, 50.0):
-            t = torch.linspace(-2, 3, 15, dtype=dtype).reshape(3, 5).T
-            want = clipped(t, limit)
-            got = clip_norm(t, limit)
-            assert_close(got, want, rtol=rtol)
-            assert not got[1].requires_grad, "the norm has a history"
-with check(
-    "one number, no number, four dimensions", weight=1, hint="Which shapes may x have? How small may the limit be?"
-):
-    for shape in ((), (0, 3), (2, 1, 3, 2)):
-        n = math.prod(shape)
-        t = torch.linspace(-3, 2, n, dtype=torch.float64).reshape(shape) if n else torch.zeros(shape)
-        want = clipped(t, 0.7)
-        assert_close(clip_norm(t, 0.7), want)
-    t = torch.tensor(-4e-13, dtype=torch.float64)
-    want = clipped(t, 1e-13)
-    assert_close(clip_norm(t, 1e-13), want, rtol=1e-9, atol=0.0)
-with check(
-    "one graph, which is right on both sides",
-    weight=4,
-    required=True,
-    hint="What does torch.compile(clip_norm, backend='eager', fullgraph=True) say? Is it right for other x?",
-):
-    t = torch.linspace(-2, 3, 12).reshape(4, 3)
-    upstream = torch.linspace(1, -3, 12).reshape(4, 3)
-    for limit, captured_with in ((2.5, 0.01 * t), (0.7, 10 * t)):
-        graph = one_graph(clip_norm, captured_with, limit)
-        for scale in (0.01, 7.0):
-            x = (scale * t).requires_grad_()
-            values = clipped(x, limit)
-            (want,) = torch.autograd.grad(values[0], x, upstream)
-            got = probes.replay(graph, x)
-            assert_close(got, values, name="the graph's result")
-            assert_close(torch.autograd.grad(got[0], x, upstream)[0], want, name="the graph's gradient")
-    x = torch.zeros(4, 3, requires_grad=True)
-    want = [(torch.zeros(4, 3), torch.tensor(0.0))] * 2
-    got = [clip_norm(x, limit), probes.replay(graph, x)]
-    assert_close(got, want)
-    # The function may be wrong there, which another check says, but no other function's graph comes in its place.
-    gradients = [torch.autograd.grad(y, x, upstream)[0] for y, _ in got]
-    assert_close(gradients[1], gradients[0], name="the graph's gradient at zero, beside the function's")
-with check(
-    "the gradient of both kinds",
-    weight=3,
-    required=True,
-    hint="Does the scale depend on x as well? Does your graph know?",
-):
-    for limit in (1.5, 40.0):
-        t = torch.linspace(-2, 3, 10).reshape(2, 5).requires_grad_()
-        upstream = torch.linspace(1, -3, 10).reshape(2, 5)
-        values = clipped(t, limit)
-        (want,) = torch.autograd.grad(values[0], t, upstream)
-        scaled = upstream * min(1.0, limit / t.norm().item())
-        got = clip_norm(t, limit)
-        assert_close(got, values)
-        explain(
-            torch.autograd.grad(got[0], t, upstream)[0],
-            want,
-            {"the norm depends on x as well, and the gradient goes through it": scaled},
-            name="the gradient",
-        )
-        assert not got[1].requires_grad, "the norm has a history"
-with check("the gradient at zero", weight=5, hint="What is limit / norm there, also on the side that is not taken?"):
-    for n in (3, 4):
-        t = torch.zeros(n, 2, requires_grad=True)
-        upstream = torch.linspace(1, 2, 2 * n).reshape(n, 2)
-        nan = torch.full_like(t, float("nan"))
-        got = clip_norm(t, 2.0)
-        assert_close(got, (torch.zeros(n, 2), torch.tensor(0.0)))
-        explain(
-            torch.autograd.grad(got[0], t, upstream)[0],
-            upstream,
-            {"the side that is not taken divides by zero": nan},
-            name="the gradient",
-        )
-with check("x keeps its values", guard=True):
-    t = torch.tensor([3.0, -4.0])
-    want = clipped(t, 1.0)
-    assert_close(clip_norm(t, 1.0), want)
-    assert_close(t, torch.tensor([3.0, -4.0]))
-### END HIDDEN TESTS
+# %% exercise: clip_norm points=5
 
 # %% [markdown]
 # A clamp, a mask or a double `where` will do. Where both sides are expensive, `torch.cond(condition, f, g, (x,))` puts
@@ -458,7 +248,7 @@ with check("x keeps its values", guard=True):
 # What does it guard? `set_stance("fail_on_recompile")` turns the next compilation into an error, which names the guard.
 
 
-# %% given
+# %% example
 def step_up(x):
     return x.sin() + 1
 
@@ -491,7 +281,7 @@ for other in (torch.zeros(3), torch.ones(4), torch.ones(3, dtype=torch.float64),
 # Twelve calls of `step_up` follow, with tensors of n by 3. The sizes n are 4, 5, 6, 1, 4, 7, 8, 9, 10, 11, 12, 1. How
 # many graphs does each setting make? The 1 is there for a reason.
 
-# %% given
+# %% example
 show_compiles(step_up, [torch.ones(n, 3) for n in (4, 5, 6, 1, 4, 7, 8, 9, 10, 11, 12, 1)])
 
 # %% [markdown]
@@ -536,89 +326,7 @@ hint(
     "makes the open graph.",
 )
 
-
-# %% exercise: predict_compiles
-def predict_compiles(sizes: list[int], dynamic: bool | None) -> list[int]:
-    """How many graphs torch.compile(step_up, dynamic=dynamic) will have made after each call with torch.ones(n, 3).
-
-    sizes: the n of each call, 0 to 10**18. dynamic: None, True or False; with True the first n is not 3, since Dynamo
-    takes sizes that are equal in its first call for one size. Nothing is compiled before, and the limit is 8.
-    Returns a list of as many ints as there are sizes. It predicts: it makes no tensors, compiles nothing, and takes no
-    longer than arithmetic does.
-    """
-    ### BEGIN SOLUTION
-    exact: set[int] = set()
-    open_graph = False
-    counts: list[int] = []
-    for n in sizes:
-        served = n in exact or (open_graph and n > 1)
-        if not served and len(exact) + open_graph < 8:
-            if n < 2 or dynamic is False or (dynamic is None and not counts):
-                exact.add(n)
-            else:
-                open_graph = True
-        counts.append(len(exact) + open_graph)
-    return counts
-    ### END SOLUTION
-
-
-# %% given
-@probes.probe
-def predicted(predict, cases):
-    """What predict says in each of these cases, one after the other."""
-    return [predict(sizes, dynamic) for sizes, dynamic in cases]
-
-
-# %% check: predict_compiles points=4
-with check("4, 5, 6 and 1 in each setting", weight=2, required=True):
-    t = [4, 5, 6, 1]
-    explain(predict_compiles(t, None), [1, 2, 2, 3], {"0 and 1 always have a graph of their own": [1, 2, 2, 2]})
-    assert_close(predict_compiles(t, False), [1, 2, 3, 4])
-    explain(predict_compiles(t, True), [1, 1, 1, 2], {"0 and 1 always have a graph of their own": [1, 1, 1, 1]})
-
-
-### BEGIN HIDDEN TESTS
-def compiles(sizes, dynamic):
-    served, counts = [], []
-    for n in sizes:
-        if len(served) < 8 and not any(n in ns for ns in served):
-            opened = n > 1 and dynamic is not False and (dynamic is True or len(served) > 0)
-            served.append(range(2, 10**19) if opened else [n])
-        counts.append(len(served))
-    return counts
-
-
-LARGE = 10**18  # no tensor has that many rows
-with check("sizes that come again", weight=2, required=True, hint="Which graphs are kept, and for which sizes?"):
-    assert_close(predict_compiles([5, 5, 1, 5, LARGE, 1, 5], None), [1, 1, 2, 2, 3, 3, 3])
-    assert_close(predict_compiles([5, 5, 1, 5, LARGE, 1, 5], False), [1, 1, 2, 2, 3, 3, 3])
-    assert_close(predict_compiles([5, 5, 1, 5, LARGE, 1, 5], True), [1, 1, 2, 2, 2, 2, 2])
-    assert_close(predict_compiles([2, 3, 4, 5, 6, 1, 0, 2], None), [1, 2, 2, 2, 2, 3, 4, 4])
-    assert_close(predict_compiles([3, 2, 4, 2], None), [1, 2, 2, 2])
-with check("0 or 1 before other sizes", weight=2, required=True, hint="Is the size another one, the second time?"):
-    assert_close(predict_compiles([1, 0, 5, LARGE], None), [1, 2, 3, 3])
-    assert_close(predict_compiles([0, 5, 6, 7, 1], None), [1, 2, 2, 2, 3])
-    assert_close(predict_compiles([1, 1, 0, 0, 3], True), [1, 1, 2, 2, 3])
-    assert_close(predict_compiles([0, 1, 3, 2], False), [1, 2, 3, 4])
-    t = torch.randint(0, 8, (500, 10), generator=torch.Generator().manual_seed(0))  # to compile takes a minute or two
-    t[:, 0][t[:, 0] == 3] = LARGE
-    cases = [(sizes, (None, False, True)[n % 3]) for n, sizes in enumerate([[0, LARGE], *t.tolist()])]
-    want = [compiles(*case) for case in cases]
-    assert_close(predicted(predict_compiles, cases), want)
-with check("0 or 1 between other sizes", weight=2, hint="What does the first graph serve, when another one is there?"):
-    assert_close(predict_compiles([LARGE, 0, LARGE, 4, 0], None), [1, 2, 2, 3, 3])
-    assert_close(predict_compiles([2, 1, 2, 3, 2], None), [1, 2, 2, 3, 3])
-with check("more than eight sizes", weight=2, hint="What does the ninth one make?"):
-    want = [1, 2, 3, 4, 5, 6, 7, 8, 8, 8, 8, 8, 8]
-    explain(
-        predict_compiles([*range(2, 13), LARGE, 3], False),
-        want,
-        {"at most 8 graphs are made": [*range(1, 13), 12]},
-    )
-    assert_close(predict_compiles(list(range(13, 0, -1)), None), [1] + [2] * 11 + [3])
-with check("no call at all", guard=True):
-    assert_close(predict_compiles([], None), [])
-### END HIDDEN TESTS
+# %% exercise: predict_compiles points=4
 
 # %% [markdown]
 # A service for inputs of any length should therefore be compiled with `dynamic=True`, or have its lengths padded to a
@@ -631,7 +339,7 @@ with check("no call at all", guard=True):
 # a global variable. How many graphs do twelve calls of this module make?
 
 
-# %% given
+# %% example
 class DecayEager(nn.Module):
     """Scales its n-th input by rate ** n."""
 
@@ -675,165 +383,7 @@ hint(
     "Which dtype has 0.9 ** torch.tensor(2)? How many digits are left when it is multiplied with a float64 tensor?",
 )
 
-
-# %% exercise: Decay
-class Decay(nn.Module):
-    """Scales its n-th input by rate ** n, counted from 1; rate is above 0. torch.compile makes one graph of it for all
-    steps. Gradients flow to x.
-
-    The count n is a buffer named "step", a 0-dim int64 tensor, 0 at first. It is saved in state_dict(), and where it is
-    loaded, counting goes on from there.
-    """
-
-    step: Tensor
-
-    def __init__(self, rate: float) -> None:
-        ### BEGIN SOLUTION
-        super().__init__()
-        self.rate = rate
-        self.register_buffer("step", torch.tensor(0))
-        ### END SOLUTION
-
-    def forward(self, x: Tensor) -> Tensor:
-        """x * rate ** n in x's dtype, float32 or float64. x may have any shape.
-
-        rate, n and rate ** n may be rounded to that dtype, but to no narrower one.
-        """
-        ### BEGIN SOLUTION
-        self.step += 1
-        return x * x.new_full((), self.rate) ** self.step
-        ### END SOLUTION
-
-
-# %% given
-@probes.probe
-def decayed(make, rate, xs, state=None, compiled=True, upstream=None, training=True):
-    """The results of a Decay for these inputs, its state and the number of graphs that were made; with upstream also
-    the gradients of the inputs."""
-    forget()
-    module = make(rate).train(training)
-    if state is not None:
-        module.load_state_dict(state)
-    seen = Recorder()
-    run = torch.compile(module, backend=seen) if compiled else module
-    if upstream is not None:
-        xs = [x.clone().requires_grad_() for x in xs]
-    outs = [run(x) for x in xs]
-    if upstream is not None:
-        torch.autograd.backward(outs, [upstream] * len(outs))
-    found = {
-        "outs": outs,
-        "gradients": [x.grad for x in xs],
-        "state": probes.state_of(module),
-        "parameters": len(list(module.parameters())),
-    }
-    forget()
-    return {**found, "graphs": len(seen.graphs)}
-
-
-@probes.probe
-def step_graph(make, rate, x, step):
-    """What a Decay gives for x when its count is step before, and its count after, as the one graph that Dynamo makes
-    of it, for a check to replay with other counts."""
-    module = make(rate)
-
-    def once(x, step):
-        module.step = step + 0
-        return module(x), module.step + 0
-
-    graph = probes.captured(once, x, step, how="dynamo")
-    kind, parts = graph["output"]
-    graph["output"] = kind, parts[:2]  # behind these stands what the module keeps in its attributes
-    return graph
-
-
-# %% check: Decay points=4
-with check("three steps, and the count after them", weight=2, required=True):
-    t = [torch.tensor([1.0, -2.0])] * 3
-    want = [t[0] * 0.5, t[0] * 0.25, t[0] * 0.125]
-    got = decayed(Decay, 0.5, t, compiled=False)
-    assert_close(got["outs"], want)
-    assert_close(got["state"], {"step": torch.tensor(3)}, name="the state")
-### BEGIN HIDDEN TESTS
-with check("compiled, twelve steps of another rate", weight=2, required=True, hint="Does the count go on in a graph?"):
-    t = [torch.linspace(-1, 2, 6).reshape(2, 3) * n for n in range(1, 13)]
-    want = [x * 0.9 ** (n + 1) for n, x in enumerate(t)]
-    got = decayed(Decay, 0.9, t)
-    assert_close(got["outs"], want)
-    assert_close(got["state"], {"step": torch.tensor(12)}, name="the state")
-    assert got["parameters"] == 0, "it has parameters"
-with check("float64, to its last digits", weight=2, hint="Which dtype has a Python number to the power of a tensor?"):
-    t = [torch.linspace(-1, 2, 5, dtype=torch.float64)] * 4
-    want = [x * 0.9 ** (n + 1) for n, x in enumerate(t)]
-    explain(
-        decayed(Decay, 0.9, t, compiled=False)["outs"],
-        want,
-        {
-            "the power has the dtype float32": [x * 0.9 ** torch.tensor(n + 1) for n, x in enumerate(t)],
-            "the rate was rounded to float32": [x * torch.tensor(0.9).double() ** (n + 1) for n, x in enumerate(t)],
-        },
-        rtol=1e-12,
-        atol=0.0,
-    )
-    t = [torch.linspace(-1, 2, 5), torch.linspace(-1, 2, 5, dtype=torch.float64)]  # one after the other
-    want = [t[0] * 0.9, t[1] * 0.9**2]
-    assert_close(decayed(Decay, 0.9, t, compiled=False)["outs"], want)
-with check(
-    "one graph, which is right for other steps",
-    weight=2,
-    required=True,
-    hint="What is in the graph: the step's number, or the step?",
-):
-    for rate, first, dtype in ((0.7, 0, torch.float32), (1.2, 4, torch.float64)):
-        x = torch.linspace(-1, 2, 6, dtype=dtype).reshape(2, 3)
-        graph = step_graph(Decay, rate, x.clone(), torch.tensor(first))
-        for start in (9, 0):
-            step = torch.tensor(start)
-            for n in (start + 1, start + 2):
-                want = (x * rate**n, torch.tensor(n))
-                got = probes.replay(graph, x, step)
-                assert_close(got, want, rtol=1e-6, name="the graph's result")
-                step = got[1]
-    # The graph is that of the module: to the last digit, right or wrong.
-    want = [x * 1.2]
-    got = decayed(Decay, 1.2, [x], compiled=False)["outs"]
-    assert_close(got, want, rtol=1e-6)
-    want = (got[0], torch.tensor(1))
-    assert_close(probes.replay(graph, x, torch.tensor(0)), want, rtol=1e-14, name="the graph's result")
-with check(
-    "goes on from a state that is loaded",
-    weight=1,
-    hint="What counts: a buffer, or something beside it? In which modes?",
-):
-    t = [torch.ones(3), torch.ones(3)]
-    want = [0.8**6 * t[0], 0.8**7 * t[1]]
-    for training in (True, False):
-        got = decayed(Decay, 0.8, t, state={"step": torch.tensor(5)}, compiled=False, training=training)
-        assert_close(got["outs"], want)
-        assert_close(got["state"], {"step": torch.tensor(7)}, name="the state")
-with check("x is one number", weight=1, hint="Which dtype has a 0-dim float32 tensor times a 0-dim float64 one?"):
-    for dtype in (torch.float32, torch.float64):
-        t = [torch.tensor(3.0, dtype=dtype), torch.tensor(-2.0, dtype=dtype)]
-        want = [t[0] * 0.75, t[1] * 0.75**2]
-        assert_close(decayed(Decay, 0.75, t, compiled=False)["outs"], want)
-with check("a count of 2**24 and more", weight=1, hint="Up to which number does float32 know each integer?"):
-    t = [torch.tensor([1.0, -2.0], dtype=torch.float64)] * 2
-    want = [t[0] * (1 - 1e-7) ** n for n in (2**24 + 1, 2**24 + 2)]
-    got = decayed(Decay, 1 - 1e-7, t, state={"step": torch.tensor(2**24)}, compiled=False)
-    assert_close(got["outs"], want, rtol=1e-8)
-    assert_close(got["state"], {"step": torch.tensor(2**24 + 2)}, name="the state")
-with check("the gradient of x", weight=1, hint="Is x * rate ** n cut off from x?"):
-    t = [torch.linspace(-1, 2, 3), torch.linspace(1, 3, 3)]
-    upstream = torch.tensor([2.0, -1.0, 0.5])
-    want = [0.6 * upstream, 0.36 * upstream]
-    got = decayed(Decay, 0.6, t, compiled=False, upstream=upstream)
-    assert_close(got["gradients"], want, name="the gradients")
-with check(
-    "one graph for twelve steps", weight=1, observed=True, hint="Which Python number changes from call to call?"
-):
-    got = decayed(Decay, 0.7, [torch.ones(4)] * 12)["graphs"]
-    assert got == 1, f"{got} graphs were made"
-### END HIDDEN TESTS
+# %% exercise: Decay points=4
 
 # %% [markdown]
 # ### Modes are guarded too
@@ -841,7 +391,7 @@ with check(
 # One model, five calls. Which of them compile?
 
 
-# %% given
+# %% example
 def names_of(module):
     return list(module.state_dict())
 
@@ -884,133 +434,7 @@ hint(
     "Split the names at the dots. What if a part of the model is really called my_orig_mod?",
 )
 
-
-# %% exercise: save_clean
-def save_clean(model: nn.Module) -> dict[str, Tensor]:
-    """model's state with the names that it would have if nothing of it were compiled, in the same order.
-
-    model: compiled by torch.compile, or with compiled parts, at any depth, or plain. Every part of a name that is
-    exactly _orig_mod goes, several in a row too. Other parts stay as they are. It has all parameters and buffers that
-    state_dict() has, with the values that they have now: as the model's own tensors, as in state_dict(), or as copies.
-    The model stays as it is.
-    """
-    ### BEGIN SOLUTION
-    return {
-        ".".join(part for part in name.split(".") if part != "_orig_mod"): value
-        for name, value in model.state_dict().items()
-    }
-    ### END SOLUTION
-
-
-# %% given
-def module_with(state):
-    """A module with this state_dict(): what stands behind _orig_mod in a name was compiled, if it was not before."""
-    module = nn.Module()
-    module.register_buffer("not_saved", torch.ones(2), persistent=False)
-    for part in dict.fromkeys(name.split(".")[0] for name in state):
-        value = state.get(part)
-        if value is None:
-            child = module_with({k.removeprefix(part + "."): v for k, v in state.items() if k.startswith(part + ".")})
-            if part == "_orig_mod" and "_orig_mod" not in child._modules:
-                return torch.compile(child, backend="eager")
-            module.add_module(part, child)
-        elif value.is_floating_point():
-            module.register_parameter(part, nn.Parameter(torch.zeros_like(value)))
-        else:
-            module.register_buffer(part, torch.zeros_like(value))
-    return module
-
-
-@probes.probe
-def saved_by(save, state, in_place=False, tied=()):
-    """What save gives of a module that has this state, names and all, and the module's state then. It was saved once
-    before, when it had other values. Each pair of names in tied is one parameter, used twice."""
-    module = module_with(state)
-    if in_place:
-        module.compile(backend="eager")
-    save(module)
-    module.load_state_dict(state, assign=True)
-    for name, other in tied:
-        owner, _, last = other.rpartition(".")
-        module.get_submodule(owner).register_parameter(last, module.get_parameter(name))
-    saved = {name: value.detach().clone() for name, value in save(module).items()}
-    after = {name: value.detach().clone() for name, value in module.state_dict().items()}
-    return {"names": list(saved), "saved": saved, "names after": list(after), "after": after}
-
-
-# %% check: save_clean points=2
-with check("a model that was compiled as a whole", weight=2, required=True):
-    t = {"encoder.weight": torch.ones(2, 3), "encoder.count": torch.tensor(4), "my_orig_mod.bias": torch.ones(2) / 3}
-    names = list(t)
-    got = saved_by(save_clean, {"_orig_mod." + name: t[name].clone() for name in names})
-    explain(
-        got["names"],
-        names,
-        {
-            "the names have the prefix": ["_orig_mod." + name for name in names],
-            "a part that is really called my_orig_mod lost a piece": [n.replace("_orig_mod.", "") for n in names],
-        },
-        name="the names",
-    )
-    assert_close(got["saved"], t)
-
-
-### BEGIN HIDDEN TESTS
-def drawn(names, seed):
-    """A state with these names, and what is to be saved of it."""
-    generator = torch.Generator().manual_seed(seed)
-    state = {}
-    for n, name in enumerate(names.split()):
-        dtype = (torch.float32, torch.float64)[n % 2]
-        count = torch.randint(2**30, 2**40, (), generator=generator)
-        state[name] = count if name.endswith("count") else torch.randn(n % 3 + 1, 2, generator=generator, dtype=dtype)
-    clean = {".".join(p for p in name.split(".") if p != "_orig_mod"): v.clone() for name, v in state.items()}
-    return state, {"names": list(clean), "saved": clean}
-
-
-def of(got):
-    return {"names": got["names"], "saved": got["saved"]}
-
-
-with check(
-    "parts that were compiled, at any depth", weight=3, required=True, hint="Where in the name does _orig_mod stand?"
-):
-    for n, names in enumerate(
-        (
-            "encoder._orig_mod.0.weight encoder._orig_mod.0.bias my_orig_mod.weight",
-            "encoder.0._orig_mod.weight encoder.0._orig_mod.count encoder.1.weight head._orig_mod.bias",
-            "_orig_mod.scale _orig_mod.part._orig_mod.0.weight _orig_mod.part._orig_mod.0.count _orig_mod.out.bias",
-        )
-    ):
-        t, want = drawn(names, n)
-        assert_close(of(saved_by(save_clean, t)), want)
-with check("a plain model, and one that was compiled in place", weight=2, hint="Is there an _orig_mod in every model?"):
-    for in_place in (False, True):
-        t, want = drawn("scale encoder.0.weight encoder.0.count my_orig_mod.weight", 5)
-        assert_close(of(saved_by(save_clean, t, in_place=in_place)), want)
-with check("the values are those of now", weight=1, hint="Did you copy the model, or build a new one?"):
-    t, want = drawn("_orig_mod.encoder.weight _orig_mod.encoder.bias _orig_mod.out.count", 7)
-    assert_close(of(saved_by(save_clean, t)), want)
-with check(
-    "names that are nearly _orig_mod, and two in a row", weight=2, hint="When is a part of a name exactly _orig_mod?"
-):
-    t, want = drawn("_orig_mod2.weight _orig_model.0.weight x._orig_mod_.bias x_orig_mod._orig_mods.weight", 8)
-    assert_close(of(saved_by(save_clean, t)), want)
-    t, want = drawn("_orig_mod._orig_mod.0.weight _orig_mod._orig_mod.0.bias _orig_mod._orig_mod._orig_model.bias", 9)
-    assert_close(of(saved_by(save_clean, t)), want)
-    t, want = drawn("a._orig_mod._orig_mod.weight a._orig_mod._orig_mod._orig_mod_.0.bias b.weight", 10)
-    assert_close(of(saved_by(save_clean, t)), want)
-with check("one parameter under two names", weight=1, hint="Which names does state_dict() give it?"):
-    t, want = drawn("a._orig_mod.weight a._orig_mod.bias b.weight", 12)
-    t["b.weight"] = t["a._orig_mod.weight"].clone()
-    want["saved"]["b.weight"] = t["b.weight"].clone()
-    assert_close(of(saved_by(save_clean, t, tied=[("a._orig_mod.weight", "b.weight")])), want)
-with check("the model keeps its names", guard=True):
-    t, _ = drawn("_orig_mod.encoder._orig_mod.weight _orig_mod.encoder._orig_mod.count _orig_mod.out.bias", 11)
-    want = {"names after": list(t), "after": {name: value.clone() for name, value in t.items()}}
-    got = saved_by(save_clean, t)
-    assert_close({"names after": got["names after"], "after": got["after"]}, want)
-### END HIDDEN TESTS
+# %% exercise: save_clean points=2
 
 # %% [markdown]
 # ## What compiled code is like
@@ -1023,7 +447,7 @@ with check("the model keeps its names", guard=True):
 # code have?
 
 
-# %% given
+# %% example
 def gelu_by_hand(x):
     return 0.5 * x * (1 + torch.tanh(0.79788 * (x + 0.044715 * x * x * x)))
 
@@ -1074,7 +498,7 @@ except Exception as error:
 #
 # `torch.compile(f, mode=...)` chooses a set of options. Three modes are usually named. Which are there?
 
-# %% given
+# %% example
 for mode, options in torch._inductor.list_mode_options().items():
     print(f"{mode:27}", options if mode != "lite" else f"({len(options)} options)")
 
@@ -1088,7 +512,7 @@ for mode, options in torch._inductor.list_mode_options().items():
 # A replay writes its result to the same address each time. Below, a class does just that. What will `kept` show?
 
 
-# %% given
+# %% example
 class Replayed:
     """Like a CUDA graph: each result is written where the one before it was."""
 
@@ -1131,95 +555,7 @@ hint(
     "Each measurement has four steps. Three times only fn is called, before all of them.",
 )
 
-
-# %% exercise: bench
-def bench(fn: Callable[[], object], clock: Callable[[], float], sync: Callable[[], None], repeats: int) -> float:
-    """The median time of one call of fn when it is warm, in the clock's unit: a float.
-
-    Calls fn 3 times to warm it up. Then measures `repeats` calls (an odd number), one by one. Each time is from a
-    clock() when nothing is running to a clock() when the call's work is done. fn() only orders work: sync() returns
-    when all of it is done. fn runs in the grad mode of the caller.
-    """
-    ### BEGIN SOLUTION
-    for _ in range(3):
-        fn()
-    times = []
-    for _ in range(repeats):
-        sync()
-        start = clock()
-        fn()
-        sync()
-        times.append(clock() - start)
-    return statistics.median(times)
-    ### END SOLUTION
-
-
-# %% check: bench points=3
-class Machine:
-    """A machine that exists in numbers only. Call n orders work[n] seconds, and as many as the last one from then on.
-    The first two calls compile, for 6 and 2 seconds, and the first one in another grad mode compiles, for 5."""
-
-    def __init__(self, work):
-        self.work, self.now, self.busy_until, self.modes = work, 0.0, 0.0, []
-
-    def run(self):
-        calls = len(self.modes)
-        if calls and torch.is_grad_enabled() not in self.modes:
-            self.now += 5.0
-        self.modes.append(torch.is_grad_enabled())
-        self.now += (6.0, 2.0, 0.001)[min(calls, 2)]
-        self.busy_until = max(self.busy_until, self.now) + self.work[min(calls, len(self.work) - 1)]
-
-    def clock(self):
-        return self.now
-
-    def sync(self):
-        self.now = max(self.now, self.busy_until)
-
-
-with check("a call of 20 ms, measured three times", weight=2, required=True):
-    t = Machine([0.5, 0.5, 0.5, 0.02])
-    explain(
-        bench(t.run, t.clock, t.sync, 3),
-        0.021,
-        {"a call returns when its work is ordered": 0.001, "the first calls compile": 2.5},
-    )
-### BEGIN HIDDEN TESTS
-with check("calls of different lengths: the median", weight=3, required=True, hint="Do you wait each time?"):
-    for times, want in (([0.04, 0.9, 0.01, 0.05, 0.03], 0.041), ([0.2, 0.07, 0.01], 0.071), ([0.3], 0.301)):
-        t = Machine([0.5, 0.5, 0.5, *times])
-        mean, least = sum(times) / len(times) + 0.001, min(times) + 0.001
-        explain(
-            bench(t.run, t.clock, t.sync, len(times)),
-            want,
-            {
-                "a mean takes in what happens once": mean if len(times) > 1 else None,
-                "the least is not the median": least if len(times) > 1 else None,
-            },
-        )
-with check("nothing of the warm-up is measured", weight=2, hint="Is the work of the third call done when you start?"):
-    for work, n, want in (([0.1, 0.1, 40.0, 0.02], 1, 0.021), ([30.0, 0.1, 0.1, 0.07], 3, 0.071)):
-        t = Machine(work)
-        assert_close(bench(t.run, t.clock, t.sync, n), want)
-with check("three calls to warm up, and one for each time", weight=1, hint="How often is fn called?"):
-    for n in (1, 5):
-        t = Machine([0.1])
-        assert_close(bench(t.run, t.clock, t.sync, n), 0.101)
-        assert_close(len(t.modes), 3 + n, name="the number of calls")
-with check("a clock that has run for long", weight=1, hint="How many digits has float32?"):
-    t = Machine([0.5, 0.5, 0.5, 0.02, 0.05, 0.03])
-    t.now = 2.0**31
-    assert_close(bench(t.run, t.clock, t.sync, 3), 0.031, rtol=1e-4)
-with check("in the grad mode of the caller", weight=2, hint="Does another grad mode compile again?"):
-    for grad in (True, False):
-        t = Machine([0.5, 0.5, 0.5, 0.06])
-        with torch.set_grad_enabled(grad):
-            got = bench(t.run, t.clock, t.sync, 1)
-            same = torch.is_grad_enabled() == grad
-        assert_close(got, 0.061)
-        assert_close(t.modes, [grad] * 4, name="the grad modes in which fn ran")
-        assert same, "the grad mode is another one"
-### END HIDDEN TESTS
+# %% exercise: bench points=3
 
 # %% [markdown]
 # `torch.utils.benchmark.Timer` does this for you, synchronisation included.
@@ -1291,146 +627,7 @@ hint(
     "Three things can happen with each candidate: the model raises; the trace alone raises; both give a result.",
 )
 
-
-# %% exercise: find_trace_bug
-def find_trace_bug(model: nn.Module, example: Tensor) -> Tensor | None:
-    """The first of candidates(example) for which trace(model, example) is wrong, or None where it is right for all.
-
-    It is wrong where the model gives a result, and the trace raises an exception or gives another result: another
-    shape, or values that are not close (torch.allclose with its tolerances; NaN equals NaN). Where the model itself
-    raises an exception, the candidate does not count. model takes one float32 tensor and gives one; it takes the
-    example. It may write into the tensor that it is given: the example stays as it is, and so does what you hand back.
-    """
-    ### BEGIN SOLUTION
-    traced = trace(model, example.clone())
-    for x in candidates(example):
-        try:
-            want = model(x.clone())
-        except Exception:
-            continue
-        try:
-            got = traced(x.clone())
-        except Exception:
-            return x
-        if got.shape != want.shape or not torch.allclose(got, want, equal_nan=True):
-            return x
-    return None
-    ### END SOLUTION
-
-
-# %% given
-@probes.probe
-def hunted(find, source, example):
-    """What find gives for a model whose forward has this source, and the example afterwards."""
-    namespace = {"torch": torch}
-    exec("def forward(self, x):\n" + source, namespace)
-    parts = {"forward": namespace["forward"], "extra_repr": lambda self: source}
-    model = type("Model", (nn.Module,), parts)()
-    return {"found": find(model, example), "example": example}
-
-
-@probes.probe
-def found_among(find, f, example):
-    """What find gives for a model of x that computes f(x, x), and the example afterwards. A trace of it computes
-    f(x, the example that was traced): what Python decides by is frozen. torch.jit.trace does not run here."""
-
-    def module(forward):
-        made = nn.Module()
-        made.forward = forward
-        return made
-
-    def trace(model, example, **options):
-        kept = example.clone()
-        model(example)
-        return module(lambda x: f(x, kept))
-
-    with mock.patch("torch.jit.trace", trace):
-        return {"found": find(module(lambda x: f(x, x)), example), "example": example}
-
-
-# %% check: find_trace_bug points=3
-with check("the branch on the sign: the negative example shows it", weight=2, required=True):
-    t = torch.tensor([[1.0, 2.0, 3.0], [0.5, -1.0, 4.0]])
-    want = -t
-    assert_close(hunted(find_trace_bug, "    return x if x.sum() > 0 else -2 * x", t.clone())["found"], want)
-
-
-### BEGIN HIDDEN TESTS
-def source(*lines):
-    return "\n".join("    " + line for line in lines)
-
-
-def example(rows, columns, start=0.5, end=1.5):
-    return torch.linspace(start, end, rows * columns).reshape(rows, columns)
-
-
-# Models: x is computed with, and `seen` decided by.
-def weighted(x, rows):
-    return sum(x[row] * (row + 1) for row in range(rows))
-
-
-def roots(x, seen):
-    return x.sqrt() + 1 if seen.abs().max() > 20 else x.sqrt()
-
-
-def positive(x, seen):
-    if not seen.sum() > 0:
-        raise ValueError
-    return x * 2 if seen.abs().max() > 20 else x
-
-
-def close(x, seen):
-    large = 1.00005 if seen.abs().max() > 20 else 1
-    return x * (large if seen.sum() > 0 else 1.0000005)
-
-
-with check("the loop over rows", weight=2, required=True, hint="Do you try all candidates, also with more rows?"):
-    t = example(4, 3)
-    tried = [t, -t, 0.01 * t, 100 * t, torch.cat([t, t]), t[:2].clone()]
-    got = found_among(find_trace_bug, lambda x, seen: weighted(x, len(seen)), t.clone())
-    assert_close(got["found"], tried[4])
-    got = found_among(find_trace_bug, lambda x, seen: x if seen.abs().max() > 0.1 else 3 * x, t.clone())
-    assert_close(got["found"], tried[2])
-with check("a branch that only large numbers take, and NaN before it", weight=2, hint="What is NaN == NaN?"):
-    t = example(2, 4)
-    want, before = 100 * t, -t
-    explain(found_among(find_trace_bug, roots, t.clone())["found"], want, {"two NaNs at one place agree": before})
-with check("inputs that the model refuses", weight=2, hint="Who raises: the model, or the trace alone?"):
-    t = example(2, 5)
-    want = 100 * t
-    assert_close(found_among(find_trace_bug, positive, t.clone())["found"], want)
-with check("an input that only the trace refuses", hint="Who raises: the model, or the trace alone?"):
-    t = example(2, 3)
-    want = t[:1].clone()
-    got = found_among(find_trace_bug, lambda x, seen: weighted(x, min(len(seen), 2)), t.clone())
-    assert_close(got["found"], want)
-with check("a result of another shape", weight=2, hint="What does allclose do with (2,) and (2, 1)?"):
-    t = torch.full((2, 3), 1.5)
-    want = -t
-    got = found_among(find_trace_bug, lambda x, seen: x.mean(1, keepdim=bool(seen.sum() < 0)), t.clone())
-    assert_close(got["found"], want)
-with check("results that are close, and NaN against a number", weight=2, hint="Is NaN close to 0? How close is close?"):
-    t = example(2, 4)
-    want = [100 * t, -t]
-    assert_close(found_among(find_trace_bug, close, t.clone())["found"], want[0])
-    got = found_among(find_trace_bug, lambda x, seen: (x.clamp(min=0) if seen.sum() > 0 else x).sqrt(), t.clone())
-    assert_close(got["found"], want[1])
-with check("a model that is traced rightly", weight=2, required=True, hint="What do you give back at the end?"):
-    t = example(2, 3)
-    assert_close(hunted(find_trace_bug, source("return x.log() * x.shape[0]"), t.clone())["found"], None)
-    assert_close(hunted(find_trace_bug, source("return x if x.abs().max() > 0 else -x"), t.clone())["found"], None)
-with check("a model that writes into its input", weight=1, hint="What does the model do to the tensor that it gets?"):
-    t = example(2, 3)
-    want = [{"found": 0.01 * t, "example": t.clone()}, {"found": None, "example": t.clone()}]
-    assert_close(
-        hunted(find_trace_bug, source("x.mul_(2)", "return x if x.abs().max() > 0.2 else -x"), t.clone()), want[0]
-    )
-    assert_close(hunted(find_trace_bug, source("x.add_(1)", "return 2 * x"), t.clone()), want[1])
-with check("the example stays as it is", guard=True):
-    t = example(2, 3)
-    want = {"found": -t, "example": t.clone()}
-    assert_close(hunted(find_trace_bug, source("return x if x.sum() > 0 else -2 * x"), t.clone()), want)
-### END HIDDEN TESTS
+# %% exercise: find_trace_bug points=3
 
 # %% [markdown]
 # ## Export
@@ -1442,7 +639,7 @@ with check("the example stays as it is", guard=True):
 # `program.module()` gives a module that runs it. A module that was exported with two rows is given three. What happens?
 
 
-# %% given
+# %% example
 class Double(nn.Module):
     def forward(self, x):
         return 2 * x
@@ -1496,253 +693,102 @@ hint(
     "How many rows has your example? Which dimension is free?",
 )
 
+# %% exercise: export_gate points=4
 
-# %% exercise: export_gate
-def export_gate(gate: Gate) -> bytes:
-    """gate exported for inputs (n, width), float32, with any n >= 1: the bytes that torch.export.save writes.
-
-    In the program that is loaded from them both sides work: program.module()(x) gives what gate(x) gives, wherever up
-    and down both give finite numbers. gate.up and gate.down are Linear layers from width to width, on the CPU, of any
-    width >= 2. The gate stays as it is: its values, its mode, and what of it is trained.
-    """
-
-    ### BEGIN SOLUTION
-    class Both(nn.Module):
-        def __init__(self) -> None:
-            super().__init__()
-            self.gate = gate
-
-        def forward(self, x: Tensor) -> Tensor:
-            return torch.where(x.mean() > 0, self.gate.up(x), self.gate.down(x).relu())
-
-    example = torch.ones(2, gate.up.in_features)
-    program = torch.export.export(Both(), (example,), dynamic_shapes=({0: torch.export.Dim.DYNAMIC},))
-    file = io.BytesIO()
-    torch.export.save(program, file)
-    return file.getvalue()
-    ### END SOLUTION
-
-
-# %% given
-def gate_of(weights):
-    gate = Gate(len(weights["up.bias"]), 0)
-    gate.load_state_dict(weights)
-    return gate
-
-
-def loaded(saved):
-    if not isinstance(saved, bytes):
-        raise TypeError(f"this is no bytes, but a {type(saved).__name__}")
-    return torch.export.load(io.BytesIO(saved)).module()
-
-
-def both_sides(condition, f, g, inputs):
-    """What torch.cond gives, without a branch."""
-    return [torch.where(condition, a, b) for a, b in zip(f(*inputs), g(*inputs), strict=True)]
-
-
-@probes.probe
-def through_export(export, weights, shapes):
-    """The gate with these weights, exported: the bytes, and for each shape what is loaded from them, as a graph for a
-    check to replay with x of this shape. A replay knows no torch.cond: it gets both sides."""
-    saved = export(gate_of(weights))
-    run = loaded(saved)
-    for node in run.graph.nodes:
-        if node.target is torch.ops.higher_order.cond:
-            node.target = both_sides
-    run.recompile()
-    return {"saved": saved, "graphs": [probes.captured(run, torch.zeros(*shape)) for shape in shapes]}
-
-
-def shapes_of(xs):
-    return list(dict.fromkeys(tuple(x.shape) for x in xs))
-
-
-def results_of(got, xs):
-    """What the exported gate gives for each x. The bytes must be those of a program that takes any number of rows."""
-    with zipfile.ZipFile(io.BytesIO(got["saved"])) as file:
-        (name,) = [name for name in file.namelist() if name.endswith("models/model.json")]
-        assert file.getinfo(name).file_size < 10**6, "the program is too long"
-        program = json.loads(file.read(name))["graph_module"]
-    (x,) = [spec["user_input"] for spec in program["signature"]["input_specs"] if "user_input" in spec]
-    rows, width = program["graph"]["tensor_values"][x["arg"]["as_tensor"]["name"]]["sizes"]
-    assert "as_expr" in rows and width["as_int"] == xs[0].shape[1], (
-        "the program was not exported for any number of rows"
-    )
-    graphs = dict(zip(shapes_of(xs), got["graphs"], strict=True))
-    return [probes.replay(graphs[x.shape], x) for x in xs]
-
-
-@probes.probe
-def after_export(export, weights, trained, training, xs):
-    """The gate's values, mode, results and what of it is trained, after it was exported."""
-    gate = gate_of(weights).train(training)
-    for name, value in gate.named_parameters():
-        value.requires_grad_(name in trained)
-    export(gate)
-    return {
-        "state": probes.state_of(gate),
-        "training": gate.training,
-        "trained": [name for name, value in gate.named_parameters() if value.requires_grad],
-        "outs": [gate(x).detach() for x in xs],
-    }
-
-
-# %% check: export_gate points=4
-with check("two rows, on both sides", weight=2, required=True):
-    t = [torch.tensor([[1.0, 2.0, -1.0], [0.5, 3.0, 1.0]]), torch.tensor([[-1.0, 2.0, -4.0], [0.5, -3.0, 1.0]])]
-    w = {
-        "up.weight": torch.linspace(-1, 2, 9).reshape(3, 3),
-        "up.bias": torch.tensor([0.5, -1.0, 2.0]),
-        "down.weight": torch.linspace(3, -2, 9).reshape(3, 3),
-        "down.bias": torch.tensor([1.0, 0.0, -0.5]),
-    }
-    want = [t[0] @ w["up.weight"].T + w["up.bias"], (t[1] @ w["down.weight"].T + w["down.bias"]).relu()]
-    assert_close(results_of(through_export(export_gate, w, shapes_of(t)), t), want)
-
-
-### BEGIN HIDDEN TESTS
-def weights_and_inputs(width, seed, *shapes):
-    """Weights, and inputs (rows, width) with a mean near shift for each (rows, shift)."""
-    generator = torch.Generator().manual_seed(seed)
-    sizes = {"up.weight": (width, width), "up.bias": (width,), "down.weight": (width, width), "down.bias": (width,)}
-    weights = {name: torch.randn(size, generator=generator) for name, size in sizes.items()}
-    return weights, [torch.randn(n, width, generator=generator) / 2 + shift for n, shift in shapes]
-
-
-def gated(w, x):
-    if x.mean() > 0:
-        return x @ w["up.weight"].T + w["up.bias"]
-    return (x @ w["down.weight"].T + w["down.bias"]).relu()
-
-
-with check("other widths and weights", weight=2, required=True, hint="Whose layers does your module use?"):
-    for width, seed, shift in ((5, 1, 2.0), (2, 7, -2.0)):
-        w, t = weights_and_inputs(width, seed, (2, shift), (2, -shift))
-        want = [gated(w, x) for x in t]
-        assert_close(results_of(through_export(export_gate, w, shapes_of(t)), t), want)
-with check(
-    "the program has both sides", weight=2, required=True, hint="Can the program choose, or did the export choose?"
-):
-    w, t = weights_and_inputs(3, 11, (4, 2.0), (4, -1.0), (4, 1.5), (4, -2.0))
-    want = [gated(w, x) for x in t]
-    assert_close(results_of(through_export(export_gate, w, shapes_of(t)), t), want, name="the program's results")
-with check("three and more rows", weight=3, hint="Which dimension must be free?"):
-    w, t = weights_and_inputs(4, 3, (3, 1.5), (3, -1.5), (5000, -1.5), (5000, 1.5))
-    want = [gated(w, x) for x in t]
-    assert_close(results_of(through_export(export_gate, w, shapes_of(t)), t), want)
-with check("one row", weight=2, hint="Is there a smallest size?"):
-    w, t = weights_and_inputs(4, 2, (1, 2.0), (1, -2.0))
-    want = [gated(w, x) for x in t]
-    assert_close(results_of(through_export(export_gate, w, shapes_of(t)), t), want)
-with check("the mean of all of x decides", weight=2, hint="Of which numbers is the mean?"):
-    w, _ = weights_and_inputs(2, 5)
-    t = [torch.tensor([[3.0, 1.0], [-1.0, -2.0]]), torch.tensor([[1.0, 1.0], [-4.0, -2.0]]), torch.zeros(2, 2)]
-    want = [gated(w, x) for x in t]
-    by_row = [torch.cat([gated(w, row) for row in x.split(1)]) for x in t]
-    explain(
-        results_of(through_export(export_gate, w, shapes_of(t)), t), want, {"one mean decides for all rows": by_row}
-    )
-with check("the gate stays as it is", guard=True):
-    for n, trained in enumerate((["up.weight", "up.bias", "down.weight", "down.bias"], ["up.bias", "down.weight"])):
-        w, t = weights_and_inputs(3, 4, (2, 1.0), (2, -1.0))
-        want = {"state": {k: v.clone() for k, v in w.items()}, "training": n == 0, "trained": trained}
-        want["outs"] = [gated(w, x) for x in t]
-        assert_close(after_export(export_gate, w, trained, n == 0, t), want)
-### END HIDDEN TESTS
-
-# %% [markdown]
+# %% quiz: interview points=3
 # ## Interview questions
 #
 # For each question, find *all* true statements. There is at least one in each. Give the letters as a string, such as
 # `"ac"`. A question counts only if all of its letters are right, and one right question alone pays nothing.
 #
-# **q1. The first call**
-# - a. `torch.compile(f)` compiles `f`.
-# - b. Dynamo follows the Python bytecode and makes graphs of it.
-# - c. On a CPU, Inductor writes C++ code.
-# - d. A guard says what a graph assumes of a call.
-# - e. The backward pass always runs in eager mode.
+# **The first call**
+# - [ ] `torch.compile(f)` compiles `f`.
+#   > It only wraps. The number of graphs was 0 until the first call.
+# - [x] Dynamo follows the Python bytecode and makes graphs of it.
+#   > It follows the code with tensors that have no values, and writes down the operations that it meets.
+# - [x] On a CPU, Inductor writes C++ code.
+#   > It writes one loop for `gelu_by_hand`, which the lab printed. On a GPU it writes Triton.
+# - [x] A guard says what a graph assumes of a call.
+#   > The dtype and the shape of `x`, for instance. A call that fails the guards compiles again.
+# - [ ] The backward pass always runs in eager mode.
+#   > AOTAutograd makes its graph ahead of time, and Inductor turns that one into code too.
 #
-# **q2. Graph breaks**
-# - a. A graph break makes the result wrong.
-# - b. An `if` on a tensor's shape breaks the graph.
-# - c. `print` breaks the graph.
-# - d. If `counters["graph_break"]` is empty, there was no break.
-# - e. `fullgraph=True` raises an error at an `if` on a tensor's values.
+# Hint: Which of the four steps is done when?
 #
-# **q3. Compiling again**
-# - a. By default, after a call with 4 rows, one with 5 makes a graph that leaves the number of rows open.
-# - b. With `dynamic=True`, one graph serves all sizes from 0 on.
-# - c. After 8 graphs, the next one takes the place of the oldest.
-# - d. An `int` attribute of a module that changes at each step makes a graph for each value, up to the limit.
-# - e. `eval()` and `no_grad()` can make further graphs.
+# **Graph breaks**
+# - [ ] A graph break makes the result wrong.
+#   > Python runs the line with real values between two graphs. The result stays right, and only speed is lost.
+# - [ ] An `if` on a tensor's shape breaks the graph.
+#   > The shape is known while the function is followed. It becomes a guard; `by_shape` made one graph.
+# - [x] `print` breaks the graph.
+#   > `printing` made two graphs: the line on the screen has to come from Python, in the middle.
+# - [ ] If `counters["graph_break"]` is empty, there was no break.
+#   > In PyTorch 2.13 `branching` made two graphs, and the counter said 0. An empty counter is no proof.
+# - [x] `fullgraph=True` raises an error at an `if` on a tensor's values.
+#   > It raises at the first break, and Dynamo cannot know which way such an `if` goes. That makes it the best
+#   > safeguard.
 #
-# **q4. Modes and speed**
-# - a. `reduce-overhead` saves memory.
-# - b. A result of a CUDA graph may be overwritten by the next call.
-# - c. Elementwise operations gain by fusion: less memory is read and written.
-# - d. A compiled model is always faster than an eager one.
-# - e. A GPU's time can be measured without synchronising, if the median is taken.
+# Hint: What did the table of six functions say?
 #
-# **q5. Saving**
-# - a. The state of `torch.compile(model)` has names that begin with `_orig_mod.`.
-# - b. `load_state_dict(state, strict=False)` loads such a state into a plain model.
-# - c. `model.compile()` leaves the names as they are.
-# - d. Removing the text `_orig_mod.` wherever it occurs is always right.
-# - e. A state from a part that was compiled has the prefix in the middle of its names.
+# **Compiling again**
+# - [x] By default, after a call with 4 rows, one with 5 makes a graph that leaves the number of rows open.
+#   > The first graph is for one size. The second size tells Dynamo that the size changes.
+# - [ ] With `dynamic=True`, one graph serves all sizes from 0 on.
+#   > Sizes 0 and 1 have graphs of their own, also there, since code that broadcasts takes another way.
+# - [ ] After 8 graphs, the next one takes the place of the oldest.
+#   > Nothing is thrown out. From then on a call that no graph serves runs in eager mode, after one warning.
+# - [x] An `int` attribute of a module that changes at each step makes a graph for each value, up to the limit.
+#   > An attribute is guarded by its value, and Dynamo does not learn to leave it open. `DecayEager` made eight graphs
+#   > in 12 calls.
+# - [x] `eval()` and `no_grad()` can make further graphs.
+#   > The grad mode and the `training` flags are guarded. The model in the lab made one graph for each of three modes.
 #
-# **q6. Trace and export**
-# - a. A trace only runs with the shape of its example.
-# - b. A trace keeps the branch that its example took.
-# - c. A trace warns of every loop that it unrolls.
-# - d. `torch.export` refuses an `if` on a tensor's values.
-# - e. An exported program with a free batch dimension should be made from an example with one row.
-
-
-# %% scratch
-# A place to try statements.
-
-
-# %% exercise: interview
-def interview() -> dict[str, str]:
-    """For each of q1 to q6, the letters of all true statements, such as {"q1": "abc", "q2": "e", ...}."""
-    ### BEGIN SOLUTION
-    return {"q1": "bcd", "q2": "ce", "q3": "ade", "q4": "bc", "q5": "ace", "q6": "bd"}
-    ### END SOLUTION
-
-
-# %% check: interview points=3
-with check(
-    "q1 to q6 each have letters from a to e",
-    weight=3,
-    required=True,
-    guard=True,
-    hint="Which key or letter is missing?",
-):
-    assert_answered(interview(), questions=6)
-### BEGIN HIDDEN TESTS
-with check(
-    "at least two questions are right",
-    weight=3,
-    required=True,
-    guard=True,
-    hint="One right answer can be a guess. Which of the sections would you read again?",
-):
-    assert_some_right(interview(), {"q1": "bcd", "q2": "ce", "q3": "ade", "q4": "bc", "q5": "ace", "q6": "bd"})
-with check("q1: the first call", weight=4, hint="Which of the four steps is done when?"):
-    assert_letters(interview(), "q1", "bcd")
-with check("q2: graph breaks", weight=4, hint="What did the table of six functions say?"):
-    assert_letters(interview(), "q2", "ce")
-with check("q3: compiling again", weight=4, hint="What did the picture show, and the module with a counter?"):
-    assert_letters(interview(), "q3", "ade")
-with check("q4: modes and speed", weight=4, hint="What is kept from replay to replay? When is a call done?"):
-    assert_letters(interview(), "q4", "bc")
-with check("q5: saving", weight=4, hint="Which names did your save_clean meet?"):
-    assert_letters(interview(), "q5", "ace")
-with check("q6: trace and export", weight=4, hint="What did six rows give, and what did export do with size 1?"):
-    assert_letters(interview(), "q6", "bd")
-### END HIDDEN TESTS
+# Hint: What did the picture show, and the module with a counter?
+#
+# **Modes and speed**
+# - [ ] `reduce-overhead` saves memory.
+#   > It keeps the memory of inputs, results and everything between for the next replay. It takes more.
+# - [x] A result of a CUDA graph may be overwritten by the next call.
+#   > A replay writes to the same address each time. `Replayed` showed three times the last result; `clone()` helps.
+# - [x] Elementwise operations gain by fusion: less memory is read and written.
+#   > The one loop read each number once and wrote each once, where eager mode passes over memory for each operation.
+# - [ ] A compiled model is always faster than an eager one.
+#   > The guards are checked at each call. A tiny model took 17 microseconds in eager mode and 30 compiled.
+# - [ ] A GPU's time can be measured without synchronising, if the median is taken.
+#   > A call returns when the work is ordered and not when it is done. A median of such times is a median of the wrong
+#   > thing.
+#
+# Hint: What is kept from replay to replay? When is a call done?
+#
+# **Saving**
+# - [x] The state of `torch.compile(model)` has names that begin with `_orig_mod.`.
+#   > `torch.compile` makes a module around the model, and keeps the model as its attribute `_orig_mod`.
+# - [ ] `load_state_dict(state, strict=False)` loads such a state into a plain model.
+#   > No name fits, and `strict=False` says nothing about it. The weights stay random.
+# - [x] `model.compile()` leaves the names as they are.
+#   > It compiles the model in place, without a module around it.
+# - [ ] Removing the text `_orig_mod.` wherever it occurs is always right.
+#   > A part may really be called `my_orig_mod`. Only a part of the name that is exactly `_orig_mod` goes.
+# - [x] A state from a part that was compiled has the prefix in the middle of its names.
+#   > The wrapper stands where the part was, as in `encoder._orig_mod.weight`.
+#
+# Hint: Which names did your save_clean meet?
+#
+# **Trace and export**
+# - [ ] A trace only runs with the shape of its example.
+#   > It took six rows after an example with two, without a word. The number of rounds was frozen, so the result was
+#   > wrong.
+# - [x] A trace keeps the branch that its example took.
+#   > It writes down one run. `Sign`, traced with a positive sum, gave the positive branch for -1 too.
+# - [ ] A trace warns of every loop that it unrolls.
+#   > There was a `TracerWarning` for the branch, and none for the loop.
+# - [x] `torch.export` refuses an `if` on a tensor's values.
+#   > It captures one graph and does not guess. Write it with `torch.cond`, or choose by `torch.where`.
+# - [ ] An exported program with a free batch dimension should be made from an example with one row.
+#   > A size of 0 or 1 in the example is taken as fixed, and export refuses to call it free. Two rows serve one row as
+#   > well.
+#
+# Hint: What did six rows give, and what did export do with size 1?
 
 # %% [markdown]
 # ## In your own words (2 points)

@@ -26,7 +26,6 @@ from labkit import (
     check,
     explain,
     explore_ring,
-    hint,
     probes,
     show_traffic,
 )
@@ -69,7 +68,7 @@ from labkit import (
 # `x` in this notebook afterwards?
 
 
-# %% given
+# %% example
 def first_collective(rank, world_size, x):
     x += rank
     before = x.tolist()
@@ -114,90 +113,7 @@ hint(
     "A sum of all values and a count of all values. What is their sum on a rank that has no value?",
 )
 
-
-# %% exercise: global_mean
-def global_mean(values: Tensor) -> Tensor:
-    """The mean of all values on all ranks, called on every rank at the same time: 0-dim, float64, equal on all ranks.
-
-    values: this rank's own, float32 or bool (True counts as 1), of any shape, which may differ from rank to rank. Some
-    ranks may have no value at all; at least one value is somewhere. values are not changed. Sums are in float64.
-    """
-    ### BEGIN SOLUTION
-    pair = torch.tensor([values.double().sum(), values.numel()], dtype=torch.float64)
-    dist.all_reduce(pair)
-    return pair[0] / pair[1]
-    ### END SOLUTION
-
-
-# %% given
-def in_group(call, *args, world_size):
-    """[call(rank, world_size, *args) for each rank]. One rank alone needs no process of its own."""
-    if world_size > 1:
-        return probes.ranks(call, *args, world_size=world_size)
-    dist.init_process_group("gloo", store=dist.HashStore(), rank=0, world_size=1)
-    try:
-        return [call(0, 1, *args)]
-    finally:
-        dist.destroy_process_group()
-
-
-def result_of(rank, world_size, function, items):
-    return function(items[rank])
-
-
-def left_by(rank, world_size, function, items):
-    function(items[rank])
-    return items[rank]
-
-
-@probes.probe
-def on_ranks(function, items):
-    """What function gives on each rank. Rank r gets items[r]."""
-    return in_group(result_of, function, items, world_size=len(items))
-
-
-@probes.probe
-def left_on_ranks(function, items):
-    """items[r] on each rank r, after function got it."""
-    return in_group(left_by, function, items, world_size=len(items))
-
-
-# %% check: global_mean points=3
-with check("the three ranks above: 17 / 7, on each of them", weight=2, required=True):
-    explain(
-        on_ranks(global_mean, parts),
-        [torch.tensor(17 / 7, dtype=torch.float64)] * 3,
-        {
-            "this is the mean of the means": [torch.tensor(4.0, dtype=torch.float64)] * 3,
-            "this is the sum over the number of ranks": [torch.tensor(17 / 3, dtype=torch.float64)] * 3,
-        },
-    )
-### BEGIN HIDDEN TESTS
-with check("two and four ranks, values of any shape", weight=3, required=True, hint="What do you divide by?"):
-    for t in ([(3, 5), (7,)], [(2, 2), (1,), (), (3, 1, 4)]):
-        generator = torch.Generator().manual_seed(len(t))
-        t = [torch.randn(shape, generator=generator) * 3 + 1 for shape in t]
-        want = [torch.cat([part.flatten() for part in t]).double().mean()] * len(t)
-        assert_close(on_ranks(global_mean, t), want)
-with check("bool values: an accuracy", weight=1, hint="In which dtype can True be summed?"):
-    t = [torch.tensor([True, False, True]), torch.tensor([True, True, True, False, True])]
-    assert_close(on_ranks(global_mean, t), [torch.tensor(0.75, dtype=torch.float64)] * 2)
-with check("a rank without values", weight=2, hint="What is the mean of an empty tensor?"):
-    t = [torch.zeros(0), torch.tensor([3.0, 4.0, 8.0, 9.0]), torch.zeros(2, 0)]
-    assert_close(on_ranks(global_mean, t), [torch.tensor(6.0, dtype=torch.float64)] * 3)
-with check("sums are in float64", weight=1, hint="What is 2**24 + 1 in float32?"):
-    t = [torch.tensor([2.0**24, 1.0]), torch.tensor([1.0])]
-    want = [torch.tensor((2.0**24 + 2) / 3, dtype=torch.float64)] * 2
-    assert_close(on_ranks(global_mean, t), want, rtol=1e-9, atol=0)
-with check("one rank alone", weight=1):
-    for t in (torch.tensor([2.0, 5.0]), torch.linspace(-1, 3, 7)):
-        want = [t.double().mean()]
-        assert_close(on_ranks(global_mean, [t]), want)
-with check("values are not changed", guard=True):
-    t = [torch.tensor([1.5, -2.0, 4.0]), torch.tensor([0.5, 3.0, 7.0])]
-    want = [part.clone() for part in t]
-    assert_close(left_on_ranks(global_mean, t), want)
-### END HIDDEN TESTS
+# %% exercise: global_mean points=3
 
 # %% [markdown]
 # Sums and counts can be added over ranks. Means, accuracies and standard deviations cannot: go back to sums first. A
@@ -221,7 +137,7 @@ with check("values are not changed", guard=True):
 # is around what came in with the step, and a complete sum is blue. In a live notebook, choose a step. Which chunk does
 # rank 0 send in step 1, and which one in step 2?
 
-# %% given
+# %% example
 explore_ring(4)
 
 # %% [markdown]
@@ -229,7 +145,7 @@ explore_ring(4)
 # many ranks that is nearly 2 n. It hardly depends on N. The next picture compares it with the busiest rank of the other
 # way.
 
-# %% given
+# %% example
 show_traffic([2, 3, 4, 8, 16])
 
 # %% [markdown]
@@ -250,203 +166,7 @@ hint(
     "r - s - 1, all modulo N. At the end its chunk r + 1 is complete.",
 )
 
-
-# %% exercise: ring_all_reduce
-def ring_all_reduce(
-    rank: int, world_size: int, x: Tensor, send: Callable[[Tensor], None], recv: Callable[[], Tensor]
-) -> Tensor:
-    """The sum of x over all ranks, called on each rank: a new tensor with the shape and dtype of x, for one rank too.
-
-    x: (n,), float32, float64 or int64, with the same n on all ranks, n >= 0, of any stride. x is not changed.
-    send(t): gives a copy of the tensor t to rank (rank + 1) % world_size. It does not wait.
-    recv(): the next tensor that rank (rank - 1) % world_size sent to this one. It waits for it; if all wait, it raises
-    RuntimeError.
-    Each rank sends at most 2 * (world_size - 1) messages, each of at most ceil(n / world_size) numbers.
-    """
-    ### BEGIN SOLUTION
-    chunks = [chunk.clone() for chunk in x.tensor_split(world_size)]
-    for step in range(world_size - 1):
-        send(chunks[(rank - step) % world_size])
-        chunks[(rank - step - 1) % world_size] += recv()
-    for step in range(world_size - 1):
-        send(chunks[(rank + 1 - step) % world_size])
-        chunks[(rank - step) % world_size] = recv()
-    return torch.cat(chunks)
-    ### END SOLUTION
-
-
-# %% given
-class Ring:
-    """A channel from each rank to the next, which notices a deadlock."""
-
-    def __init__(self, world_size):
-        self.inbox = [deque() for _ in range(world_size)]
-        self.running, self.waiting = set(range(world_size)), set()
-        self.changed = threading.Condition()
-
-    def send(self, rank, t):
-        with self.changed:
-            self.inbox[(rank + 1) % len(self.inbox)].append(t.detach().clone())
-            self.changed.notify_all()
-
-    def recv(self, rank):
-        with self.changed:
-            self.waiting.add(rank)
-            self.changed.notify_all()
-            self.changed.wait_for(lambda: self.inbox[rank] or self.stuck())
-            if not self.inbox[rank]:
-                raise RuntimeError(f"rank {rank} waits for a message that nobody will send")
-            self.waiting.discard(rank)
-            return self.inbox[rank].popleft()
-
-    def stuck(self):
-        return all(rank in self.waiting and not self.inbox[rank] for rank in self.running)
-
-    def call(self, rank, function, x, results):
-        try:
-            results[rank] = function(rank, len(self.inbox), x, lambda t: self.send(rank, t), lambda: self.recv(rank))
-        except BaseException as error:
-            results[rank] = error
-        with self.changed:
-            self.running.discard(rank)
-            self.changed.notify_all()
-
-    def run(self, function, xs):
-        """What function gives on each rank, a thread."""
-        results = [None] * len(xs)
-        threads = [threading.Thread(target=self.call, args=(rank, function, x, results)) for rank, x in enumerate(xs)]
-        for thread in threads:
-            thread.start()
-        for thread in threads:
-            thread.join()
-        failed = [result for result in results if isinstance(result, BaseException)]
-        if failed:  # what the others raise is often only that nobody sends to them any more
-            raise next((error for error in failed if "nobody will send" not in str(error)), failed[0])
-        return results
-
-
-@probes.probe
-def on_ring(function, xs):
-    """Each rank's result."""
-    return Ring(len(xs)).run(function, xs)
-
-
-@probes.probe
-def left_by_ring(function, xs):
-    """Each rank's x, after its result was filled with zeros."""
-    for result in Ring(len(xs)).run(function, xs):
-        result.zero_()
-    return xs
-
-
-# %% check: ring_all_reduce points=5
-with check("four ranks, eight numbers", weight=2, required=True):
-    t = [torch.arange(8.0) * 10**number for number in range(4)]
-    want = torch.arange(8.0) * 1111
-    own = torch.arange(8) // 2  # the chunk of each number
-    half = [sum(x * ((r - own) % 4 <= (rank - own) % 4) for r, x in enumerate(t)) for rank in range(4)]
-    explain(
-        on_ring(ring_all_reduce, t),
-        [want] * 4,
-        {"this is the mean": [want / 4] * 4, "only the first half of the ring was run": half},
-    )
-### BEGIN HIDDEN TESTS
-with check(
-    "two to five ranks, lengths that the ranks do not divide",
-    weight=4,
-    required=True,
-    hint="Where are the last numbers if 11 are cut into chunks of 11 // 3?",
-):
-    for n, length in ((2, 7), (3, 11), (4, 13), (5, 24)):
-        generator = torch.Generator().manual_seed(length)
-        t = [torch.randn(length, generator=generator) for _ in range(n)]
-        want = [torch.stack(t).sum(0)] * n
-        assert_close(on_ring(ring_all_reduce, t), want)
-with check("float64, int64, and a tensor with gaps", weight=2, hint="Which dtype has the tensor that you return?"):
-    generator = torch.Generator().manual_seed(1)
-    t = [torch.randn(9, generator=generator, dtype=torch.float64) for _ in range(3)]
-    want = [t[0] + t[1] + t[2]] * 3
-    assert_close(on_ring(ring_all_reduce, t), want, rtol=1e-12, atol=1e-12)
-    t = [torch.arange(10).reshape(5, 2)[:, number] * 7 + 2**53 + 1 for number in range(2)]
-    want = [t[0] + t[1]] * 2
-    assert_close(on_ring(ring_all_reduce, t), want)
-with check("fewer numbers than ranks, or one rank", weight=2, hint="How many chunks are there, and how large is each?"):
-    for n, length in ((4, 3), (3, 1), (1, 5), (3, 0), (1, 0)):
-        t = [torch.linspace(-1, 1, length) * (number + 2) for number in range(n)]
-        want = [torch.linspace(-1, 1, length) * sum(range(2, n + 2))] * n
-        assert_close(on_ring(ring_all_reduce, t), want)
-
-
-def sent_on_ring(function, xs):
-    """What each rank sent and took (None), in order. The ranks take turns, and each begins anew in its turn.
-
-    A rank that waits for a message that has not been sent yet is stopped there, and told that nobody will send it.
-    """
-    inboxes, logs, at_its_end = [[] for _ in xs], [[] for _ in xs], [False] * len(xs)
-
-    def turn(rank):
-        log, came = [], iter(inboxes[rank])
-
-        def send(t):
-            log.append(t.detach().clone())
-
-        def recv():
-            message = next(came, None)
-            at_its_end[rank] &= message is not None
-            if message is None:
-                raise RuntimeError(f"rank {rank} waits for a message that nobody will send")
-            log.append(None)
-            return message.clone()
-
-        at_its_end[rank] = True
-        try:
-            function(rank, len(xs), xs[rank].clone(), send, recv)
-        except RuntimeError:
-            if at_its_end[rank]:
-                raise
-        return log
-
-    while not all(at_its_end):
-        before = [len(log) for log in logs]
-        for rank in range(len(xs)):
-            logs[rank] = turn(rank)
-            inboxes[(rank + 1) % len(xs)] = [message for message in logs[rank] if message is not None]
-        assert all(at_its_end) or before != [len(log) for log in logs], "all ranks wait for a message"
-    return logs
-
-
-def assert_ring(logs, xs):
-    """Raise AssertionError unless these messages tell every rank the sum, and are no more and no larger than needed.
-
-    A rank knows its own numbers, those that came, and the sums of one of these and one of its own. Whoever sends
-    something else made it up.
-    """
-    n, length, total = len(xs), len(xs[0]), {sum(column) for column in zip(*xs, strict=True)}
-    for rank, log in enumerate(logs):
-        known, inbox = {0, *xs[rank]}, iter([message for message in logs[rank - 1] if message is not None])
-        for message in log:
-            if message is None:
-                came = next(inbox).tolist()
-                known |= {*came, *(a + b for a in came for b in xs[rank])}
-            else:
-                assert known >= set(message.tolist()), "a rank sent a number that is no sum over ranks"
-        assert known >= total, "a rank cannot know the sum from what came"
-        sizes = [message.numel() for message in log if message is not None]
-        assert len(sizes) <= 2 * (n - 1), f"one rank sent {len(sizes)} messages"
-        assert max(sizes) <= math.ceil(length / n), f"one message had {max(sizes)} numbers"
-
-
-with check("no message is larger than a chunk, and there are no more than needed", weight=4, required=True):
-    for n, length in ((4, 8), (3, 11), (5, 24)):
-        generator = torch.Generator().manual_seed(n)
-        t = torch.randint(2**20, (n, length), generator=generator).float()  # their sums are exact
-        assert_ring(sent_on_ring(ring_all_reduce, list(t)), t.tolist())
-with check("x is not changed", guard=True):
-    for n in (3, 1):
-        t = [torch.linspace(1, 2, 7) + number for number in range(n)]
-        want = [x.clone() for x in t]
-        assert_close(left_by_ring(ring_all_reduce, t), want)
-### END HIDDEN TESTS
+# %% exercise: ring_all_reduce points=5
 
 # %% [markdown]
 # `dist.reduce_scatter_tensor` and `dist.all_gather_into_tensor` are the two halves as collectives of their own. Keep
@@ -477,7 +197,7 @@ def drawn(model, seed):
     return {name: torch.rand(p.shape, generator=generator) * 2 - 1 for name, p in model.named_parameters()}
 
 
-# %% given
+# %% example
 def wrapped(rank, world_size, x, y):
     model = make_net(rank)
     first = model[0].weight.detach().clone()
@@ -513,115 +233,7 @@ hint(
     "The optimizer was made before your call, from these parameter objects. Which ways of loading a state keep them?",
 )
 
-
-# %% exercise: same_start
-def same_start(model: nn.Module) -> None:
-    """Give model, on every rank, the values of rank 0: all parameters and all buffers. Called on every rank.
-
-    Models have the same structure on all ranks. Parameters and buffers may be of any dtypes, and are all in
-    model.state_dict(). Values are equal to the last bit afterwards. The parameters stay the same objects, so that an
-    optimizer that was made before goes on with them, and each keeps its requires_grad.
-    """
-    ### BEGIN SOLUTION
-    with torch.no_grad():
-        for t in (*model.parameters(), *model.buffers()):
-            dist.broadcast(t, src=0)
-    ### END SOLUTION
-
-
-# %% given
-def make_normed(state, frozen=()):
-    """A model with a batch normalisation and two more buffers, these values, and frozen parameters of these names."""
-    with torch.random.fork_rng(devices=[]):
-        torch.manual_seed(0)
-        model = nn.Sequential(nn.Linear(3, 5), nn.BatchNorm1d(5), nn.Linear(5, 2))
-    model.register_buffer("times", torch.zeros(2, dtype=torch.float64))
-    model.register_buffer("mask", torch.zeros(3, dtype=torch.bool))
-    model.load_state_dict(state, strict=False)
-    for name in frozen:
-        model.get_parameter(name).requires_grad_(False)
-    return model
-
-
-def start_of(rank, world_size, function, states, frozen):
-    model = make_normed(states[rank], frozen)
-    function(model)
-    return {name: t for name, t in probes.state_of(model).items() if name in states[rank]}
-
-
-def step_after(rank, world_size, function, states, frozen, x, lr):
-    model = make_normed(states[rank], frozen)
-    optimizer = torch.optim.SGD(model.parameters(), lr=lr)
-    function(model)
-    model(x).pow(3).sum().backward()
-    optimizer.step()
-    return probes.state_of(model)
-
-
-def trained_after(rank, world_size, function, states, frozen):
-    model = make_normed(states[rank], frozen)
-    function(model)
-    return {name: p.requires_grad for name, p in model.named_parameters()}
-
-
-@probes.probe
-def started(function, states, frozen):
-    """Each rank's values after function; rank r begins with states[r]."""
-    return in_group(start_of, function, states, frozen, world_size=len(states))
-
-
-@probes.probe
-def stepped_after(function, states, frozen, x, lr):
-    """Each rank's state after function, and one step by an optimizer that was made before."""
-    return in_group(step_after, function, states, frozen, x, lr, world_size=len(states))
-
-
-@probes.probe
-def trainable_after(function, states, frozen):
-    """Which parameters of each rank are trained."""
-    return in_group(trained_after, function, states, frozen, world_size=len(states))
-
-
-# %% check: same_start points=2
-with check("two ranks have the parameters of rank 0", weight=2, required=True):
-    t = [drawn(make_normed({}), seed) for seed in (0, 1)]
-    want = copy.deepcopy([t[0], t[0]])
-    assert_close(started(same_start, t, ["2.weight"]), want, rtol=0, atol=0)
-
-
-### BEGIN HIDDEN TESTS
-def normed_state(seed):
-    generator = torch.Generator().manual_seed(seed)
-    state = probes.state_of(make_normed({})) | drawn(make_normed({}), seed)
-    state["1.running_mean"] = torch.randn(5, generator=generator)
-    state["1.running_var"] = torch.rand(5, generator=generator) + 0.5
-    state["1.num_batches_tracked"] = torch.tensor(2**53 + 1 + 2 * seed)
-    state["times"] = torch.rand(2, dtype=torch.float64, generator=generator)
-    state["mask"] = torch.tensor([seed % 2 == 0, True, seed % 3 == 0])
-    return state
-
-
-with check("three ranks, and the buffers too", weight=3, required=True, hint="What does a batch normalisation count?"):
-    t = [normed_state(seed) for seed in (4, 1, 2)]
-    want = copy.deepcopy([t[0]] * 3)
-    assert_close(started(same_start, t, ["0.bias"]), want, rtol=0, atol=0)
-with check("an optimizer that was made before still trains the model", weight=2, hint="Are they the same objects?"):
-    t, x, frozen = [normed_state(2), normed_state(0)], torch.linspace(-1, 1, 12).reshape(4, 3), ["2.weight"]
-    model = make_normed(t[0], frozen)
-    model(x).pow(3).sum().backward()
-    torch.optim.SGD(model.parameters(), lr=0.1).step()
-    want = [probes.state_of(model)] * 2
-    assert_close(stepped_after(same_start, t, frozen, x, 0.1), want)
-with check("one rank alone keeps its state", guard=True):
-    for seed in (1, 2):
-        t = normed_state(seed)
-        want = [copy.deepcopy(t)]
-        assert_close(started(same_start, [t], []), want, rtol=0, atol=0)
-with check("what was frozen stays frozen", guard=True):
-    t, frozen = [normed_state(1), normed_state(3)], ["0.bias", "2.weight"]
-    want = [{name: name not in frozen for name, _ in make_normed({}).named_parameters()}] * 2
-    assert_close(trainable_after(same_start, t, frozen), want)
-### END HIDDEN TESTS
+# %% exercise: same_start points=2
 
 # %% [markdown]
 # The same seed on all ranks would give equal parameters as well, as long as every rank draws the same numbers in the
@@ -636,7 +248,6 @@ with check("what was frozen stays frozen", guard=True):
 #
 # The model below has two branches. Rank 0 uses the first one, rank 1 the second. In which of two steps is there an
 # error, and what are the gradients before it?
-
 
 # %% given
 torch.manual_seed(0)
@@ -660,7 +271,7 @@ def make_branches(width=2):
         return Branches(width)
 
 
-# %% given
+# %% example
 def bias_grads(rank, world_size, find):
     """The gradients of the biases of the three branches, or the error, in two steps."""
     ddp, told = DDP(make_branches(), find_unused_parameters=find), []
@@ -702,152 +313,7 @@ hint(
     "tells it, once for all parameters?",
 )
 
-
-# %% exercise: average_gradients
-def average_gradients(model: nn.Module) -> None:
-    """Replace the gradients of model on every rank by their means over all ranks. Called on every rank after backward.
-
-    A parameter without gradient on some ranks counts as zeros there, and has the mean on all ranks afterwards. One
-    that has no gradient on any rank keeps the gradient None; so do frozen ones. The model has the same parameters in
-    the same order on all ranks, all of one dtype, float32 or float64, in which the means are too. Weights are not
-    changed.
-    """
-    ### BEGIN SOLUTION
-    parameters = [p for p in model.parameters() if p.requires_grad]
-    used = torch.tensor([p.grad is not None for p in parameters], dtype=torch.int64)
-    dist.all_reduce(used)
-    for p, count in zip(parameters, used.tolist(), strict=True):
-        if count:
-            if p.grad is None:
-                p.grad = torch.zeros_like(p)
-            dist.all_reduce(p.grad)
-            p.grad /= dist.get_world_size()
-    ### END SOLUTION
-
-
-# %% given
-def with_gradients(weights, grads):
-    """A model of branches with these weights, and these gradients by name; None for all others."""
-    model = make_branches(len(weights["left.bias"])).to(weights["left.bias"].dtype)
-    model.load_state_dict(weights)
-    for name, p in model.named_parameters():
-        p.grad = grads.get(name)
-    return model
-
-
-def averaged_on(rank, world_size, function, weights, grads):
-    model = with_gradients(weights, grads[rank])
-    function(model)
-    return {name: model.get_parameter(name).grad for own in grads for name in own}
-
-
-def used_on(rank, world_size, function, weights, grads):
-    model = with_gradients(weights, grads[rank])
-    function(model)
-    return {name: p.grad is not None for name, p in model.named_parameters()}
-
-
-def weights_on(rank, world_size, function, weights, grads):
-    model = with_gradients(weights, grads[rank])
-    function(model)
-    return probes.state_of(model)
-
-
-@probes.probe
-def averaged(function, weights, grads):
-    """What function(model) makes of the gradients on each rank. Rank r begins with grads[r], by name."""
-    return in_group(averaged_on, function, weights, grads, world_size=len(grads))
-
-
-@probes.probe
-def used_after(function, weights, grads):
-    """Which parameters of each rank have a gradient after function(model)."""
-    return in_group(used_on, function, weights, grads, world_size=len(grads))
-
-
-@probes.probe
-def weights_after(function, weights, grads):
-    """Each rank's weights after function(model)."""
-    return in_group(weights_on, function, weights, grads, world_size=len(grads))
-
-
-def of_layers(names, values):
-    return {name: value for name, value in values.items() if name.split(".")[0] in names}
-
-
-# %% check: average_gradients points=5
-with check("both ranks use the same branch", weight=2, required=True):
-    weights = drawn(make_branches(2), 0)
-    t = [of_layers(["left"], drawn(make_branches(2), seed)) for seed in (1, 2)]
-    own = copy.deepcopy(t)
-    total = {name: grad + own[1][name] for name, grad in own[0].items()}
-    explain(
-        averaged(average_gradients, weights, t),
-        [{name: grad / 2 for name, grad in total.items()}] * 2,
-        {"this is the sum over the ranks": [total] * 2, "these are the gradients of one rank": own},
-        name="your gradients",
-    )
-
-
-### BEGIN HIDDEN TESTS
-def mean_of(grads):
-    """The mean over all ranks, by name. No gradient counts as zeros."""
-    names = [name for own in grads for name in own]
-    return {name: sum(own[name] for own in grads if name in own) / len(grads) for name in names}
-
-
-with check("three ranks, another model", weight=2, required=True, hint="Which number of ranks do you divide by?"):
-    weights = drawn(make_branches(5), 0)
-    t = [of_layers(["right"], drawn(make_branches(5), seed)) for seed in (1, 2, 3)]
-    want = [mean_of(t)] * 3
-    assert_close(averaged(average_gradients, weights, t), want, name="your gradients")
-with check(
-    "each rank uses another branch",
-    weight=4,
-    required=True,
-    hint="Which two tensors does each all_reduce add, on rank 0 and on rank 1? By what do you divide?",
-):
-    weights = drawn(make_branches(2), 3)
-    left, right = of_layers(["left"], drawn(make_branches(2), 4)), of_layers(["right"], drawn(make_branches(2), 5))
-    want, either, none = [mean_of([left, right])] * 2, copy.deepcopy(left | right), dict.fromkeys(left | right)
-    mixed = {part: (left[f"left.{part}"] + right[f"right.{part}"]) / 2 for part in ("weight", "bias")}
-    added = [none | {f"{layer}.{part}": grad for part, grad in mixed.items()} for layer in ("left", "right")]
-    explain(
-        averaged(average_gradients, weights, [left, right]),
-        want,
-        {
-            "gradients of two different parameters were added": added,
-            "the mean is over all ranks, also over those that did not use the parameter": [either] * 2,
-        },
-        name="your gradients",
-    )
-with check("a rank without any gradient", weight=2, hint="Which of its parameters take part?"):
-    weights = drawn(make_branches(4), 6)
-    t = [{}, of_layers(["left", "right"], drawn(make_branches(4), 7)), {}]
-    want = [mean_of(t)] * 3
-    assert_close(averaged(average_gradients, weights, t), want, name="your gradients")
-with check("float64", weight=1, hint="In which dtype do you send them?"):
-    weights = {name: value.double() / 3 for name, value in drawn(make_branches(2), 7).items()}
-    t = [of_layers(["left"], {name: value * (rank + 5) for name, value in weights.items()}) for rank in range(2)]
-    want = [mean_of(t)] * 2
-    assert_close(averaged(average_gradients, weights, t), want, rtol=1e-12, atol=1e-12, name="your gradients")
-with check("what nobody used has no gradient", weight=2, hint="What would weight decay do to it, with zeros?"):
-    for layer in ("left", "right"):  # zeros are a gradient that is there
-        weights = drawn(make_branches(3), 8)
-        t = [of_layers([layer], {name: value * 0 for name, value in weights.items()}) for _ in range(2)]
-        want = [{name: name.startswith(layer) for name in weights}] * 2
-        assert_close(used_after(average_gradients, weights, t), want, name="whether there is a gradient")
-with check("one rank alone keeps its gradients", guard=True):
-    for width, layer in ((3, "left"), (4, "right")):
-        weights, t = drawn(make_branches(width), 9), of_layers([layer], drawn(make_branches(width), 10))
-        want = [copy.deepcopy(t)]
-        assert_close(averaged(average_gradients, weights, [t]), want, name="your gradients")
-with check("weights are not changed", guard=True):
-    weights = drawn(make_branches(3), 11)
-    t = [of_layers([layer], drawn(make_branches(3), 12)) for layer in ("left", "right")]
-    want = [copy.deepcopy(weights)] * 2
-    assert_close(weights_after(average_gradients, weights, t), want, name="your weights")
-### END HIDDEN TESTS
+# %% exercise: average_gradients points=5
 
 # %% [markdown]
 # You have now written what DDP does, except for the buckets and the overlap. This is a good place for a break.
@@ -858,7 +324,7 @@ with check("weights are not changed", guard=True):
 # gradients by N. Say for each line below whether it gives the gradient of the whole batch of 10 samples.
 
 
-# %% given
+# %% example
 def one_backward(rank, world_size, sizes, reduction, around):
     ddp = DDP(make_net(0))
     x, y = features.split(sizes)[rank], labels.split(sizes)[rank]
@@ -899,120 +365,7 @@ hint(
     "All ranks need the number of samples on all ranks. It is known before the forward pass.",
 )
 
-
-# %% exercise: ddp_step
-def ddp_step(model: DDP, x: Tensor, y: Tensor, optimizer: torch.optim.Optimizer) -> float:
-    """One step of training on this rank's shard, called on every rank. Returns the loss, a float, equal on all ranks.
-
-    The loss is the mean of the cross entropy over the samples of all ranks, with the weights before the step, and the
-    step follows its gradient. x: (n, d) float32. y: (n,) int64. n may differ from rank to rank, and be 0 on some; it is
-    above 0 on one. Gradients that are there before the call do not count. optimizer has this rank's parameters.
-    """
-    ### BEGIN SOLUTION
-    count = torch.tensor(float(len(x)))
-    dist.all_reduce(count)
-    part = F.cross_entropy(model(x), y, reduction="sum") / count
-    optimizer.zero_grad()
-    (part * dist.get_world_size()).backward()
-    optimizer.step()
-    loss = part.detach()
-    dist.all_reduce(loss)
-    return loss.item()
-    ### END SOLUTION
-
-
-# %% given
-def net_of(weights):
-    model = make_net(0)
-    model.load_state_dict(weights)
-    return model
-
-
-def steps_on(rank, world_size, function, weights, shards, lr, stale):
-    ddp = DDP(net_of(weights))
-    optimizer = torch.optim.SGD(ddp.parameters(), lr=lr)
-    for name, p in ddp.module.named_parameters():
-        p.grad = stale.get(name)
-    losses = [function(ddp, x, y, optimizer) for x, y in shards[rank]]
-    return {"losses": losses, "weights": probes.state_of(ddp.module)}
-
-
-@probes.probe
-def ddp_stepped(function, weights, shards, lr, stale):
-    """Each rank's losses and weights after a step by SGD on each of its shards (x, y). stale: gradients before."""
-    return in_group(steps_on, function, weights, shards, lr, stale, world_size=len(shards))
-
-
-def sharded(sizes, seed):
-    """Random samples in shards of these sizes: [(x, y), ...]."""
-    generator = torch.Generator().manual_seed(seed)
-    x, y = torch.randn(sum(sizes), 3, generator=generator), torch.randint(0, 2, (sum(sizes),), generator=generator)
-    return list(zip(x.split(sizes), y.split(sizes), strict=True))
-
-
-# %% check: ddp_step points=4
-with check("shards of 7 and 3 samples", weight=2, required=True):
-    weights, t = drawn(make_net(0), 0), sharded([7, 3], 0)
-    model = net_of(weights)
-    sums = [F.cross_entropy(model(x), y, reduction="sum") for x, y in t]
-    steps = {}
-    for name, loss in {
-        "mean": (sums[0] + sums[1]) / 10,
-        "mean of means": (sums[0] / 7 + sums[1] / 3) / 2,
-        "sum": (sums[0] + sums[1]) / 2,
-    }.items():
-        grads = torch.autograd.grad(loss, list(model.parameters()), retain_graph=True)
-        after = {key: p.detach() - 0.5 * grad for (key, p), grad in zip(model.named_parameters(), grads, strict=True)}
-        steps[name] = [{"losses": [loss.item()], "weights": after}] * 2
-    added = [{**step, "losses": steps["mean"][0]["losses"]} for step in steps["sum"]]
-    explain(
-        ddp_stepped(ddp_step, weights, [[shard_of] for shard_of in t], 0.5, {}),
-        steps["mean"],
-        {
-            "this step follows the mean of the ranks' means": steps["mean of means"],
-            "this step follows the sum of the losses, over the number of ranks": added,
-        },
-    )
-
-
-### BEGIN HIDDEN TESTS
-def one_process(weights, shards, lr):
-    """Losses and weights of one process, after a step by SGD on all shards of each step."""
-    model = net_of(weights)
-    optimizer, losses = torch.optim.SGD(model.parameters(), lr=lr), []
-    for step in zip(*shards, strict=True):
-        x, y = (torch.cat(items) for items in zip(*step, strict=True))
-        optimizer.zero_grad()
-        loss = F.cross_entropy(model(x), y)
-        loss.backward()
-        optimizer.step()
-        losses.append(loss.item())
-    return {"losses": losses, "weights": probes.state_of(model)}
-
-
-with check("three ranks, four steps", weight=3, required=True, hint="By what does DDP divide?"):
-    sizes = [[2, 4, 5, 3], [5, 1, 4, 6], [4, 3, 2, 2]]  # of each rank, in each step
-    t, weights = [sharded(own, seed) for seed, own in enumerate(sizes)], drawn(make_net(0), 1)
-    want = [one_process(weights, t, 0.3)] * 3
-    assert_close(ddp_stepped(ddp_step, weights, t, 0.3, {}), want)
-with check("the loss is the mean over all samples, on every rank", weight=2, hint="Which loss does each rank know?"):
-    t, weights = [sharded([6, 1], 5), sharded([1, 3], 6)], drawn(make_net(0), 2)
-    want = [one_process(weights, t, 0.5)] * 2
-    assert_close(ddp_stepped(ddp_step, weights, t, 0.5, {}), want)
-with check("an empty shard", weight=2, hint="What is the mean of no losses? Does that rank take part in backward?"):
-    t, weights = [sharded([0, 2, 3], 7), sharded([4, 0, 1], 8)], drawn(make_net(0), 3)
-    want = [one_process(weights, t, 0.5)] * 2
-    assert_close(ddp_stepped(ddp_step, weights, t, 0.5, {}), want)
-with check("one rank alone", weight=1):
-    for number in (3, 5):
-        t, weights = [sharded([number, 2], number)], drawn(make_net(0), number)
-        want = [one_process(weights, t, 0.5)]
-        assert_close(ddp_stepped(ddp_step, weights, t, 0.5, {}), want)
-with check("gradients from before do not count", weight=1, hint="When are gradients set to zero?"):
-    t, weights, stale = [sharded([2], 9), sharded([3], 10)], drawn(make_net(0), 4), drawn(make_net(0), 5)
-    want = [one_process(weights, t, 0.5)] * 2
-    assert_close(ddp_stepped(ddp_step, weights, t, 0.5, stale), want)
-### END HIDDEN TESTS
+# %% exercise: ddp_step points=4
 
 # %% [markdown]
 # An empty shard is no joke: the last batch of an epoch, or a filter in the data loader, makes one. A rank that leaves
@@ -1043,7 +396,7 @@ class Counted:
         return work.get_future().then(lambda future: future.value()[0])
 
 
-# %% given
+# %% example
 def in_three_ways(rank, world_size):
     told = {}
     for way in ("no_sync left out", "no_sync around backward", "no_sync around forward and backward"):
@@ -1077,145 +430,7 @@ hint(
     "Micro-batches of several sizes: what must their losses be divided by, so that each sample counts equally?",
 )
 
-
-# %% exercise: accum_no_sync
-def accum_no_sync(model: DDP, batches: list[tuple[Tensor, Tensor]]) -> None:
-    """Leave in .grad, on every rank, the gradient of the mean cross entropy over all samples of all ranks.
-
-    batches: this rank's micro-batches (x, y), at least one. x: (n, d) float32, y: (n,) int64, n > 0; n may differ
-    from one micro-batch to the next. All ranks have equally many micro-batches, and equally many samples in all. Before
-    the call every .grad is None. model is called once for each micro-batch, and not again before the backward of this
-    one: one graph is there at a time. Gradients are sent once, with the last backward or after it. Counts may be sent
-    besides.
-    """
-    ### BEGIN SOLUTION
-    count = sum(len(x) for x, _ in batches)
-    for number, (x, y) in enumerate(batches):
-        last = number == len(batches) - 1
-        with nullcontext() if last else model.no_sync():
-            loss = F.cross_entropy(model(x), y, reduction="sum") / count
-            loss.backward()
-    ### END SOLUTION
-
-
-# %% given
-class Calls(nn.Module):
-    """A layer that calls a function."""
-
-    def __init__(self, function):
-        super().__init__()
-        self.function = function
-
-    def forward(self, x):
-        return self.function(x)
-
-
-def accum_on(rank, world_size, function, weights, batches, last):
-    ddp = DDP(nn.Sequential(*net_of(weights), Calls(last)))
-    function(ddp, batches[rank])
-    return probes.gradients_of(ddp.module)
-
-
-def sent_on(rank, world_size, function, weights, batches):
-    ddp = DDP(net_of(weights))
-    Counted(ddp)
-    sizes, plain = [], dist.all_reduce
-
-    def noticed(t, *args, **kwargs):
-        sizes.append(t.numel())
-        return plain(t, *args, **kwargs)
-
-    dist.all_reduce = noticed
-    try:
-        function(ddp, batches[rank] * 2)
-    finally:
-        dist.all_reduce = plain
-    return sum(size for size in sizes if size > 1)
-
-
-@probes.probe
-def accumulated(function, weights, batches, last=torch.clone):
-    """Each rank's gradients after function(ddp, batches[rank]). last: what the model does with its output."""
-    return in_group(accum_on, function, weights, batches, last, world_size=len(batches))
-
-
-@probes.probe
-def numbers_sent(function, weights, batches):
-    """How many numbers each rank sent, besides single ones. Each micro-batch comes twice."""
-    return in_group(sent_on, function, weights, batches, world_size=len(batches))
-
-
-# %% check: accum_no_sync points=4
-with check("two micro-batches of three samples on each of two ranks", weight=2, required=True):
-    weights, t = drawn(make_net(0), 0), sharded([3, 3, 3, 3], 0)
-    alone = []
-    for part in (t[:2], t[2:]):
-        model = net_of(weights)
-        F.cross_entropy(model(torch.cat([x for x, _ in part])), torch.cat([y for _, y in part])).backward()
-        alone.append(probes.gradients_of(model))
-    want = {name: (alone[0][name] + alone[1][name]) / 2 for name in weights}
-    explain(
-        accumulated(accum_no_sync, weights, [t[:2], t[2:]]),
-        [want] * 2,
-        {
-            "this is the gradient of one rank": alone,
-            "each micro-batch counts as much as the whole": [{name: grad * 2 for name, grad in want.items()}] * 2,
-        },
-        name="your gradients",
-    )
-
-
-### BEGIN HIDDEN TESTS
-def grads_of_mean(weights, batches, last=torch.clone):
-    """The gradient of the mean cross entropy over all samples of all ranks, in one process."""
-    model = net_of(weights)
-    x, y = (torch.cat(items) for items in zip(*[batch for own in batches for batch in own], strict=True))
-    F.cross_entropy(last(model(x)), y).backward()
-    return probes.gradients_of(model)
-
-
-with check(
-    "micro-batches of several sizes", weight=4, required=True, hint="Does each sample count as much as any other?"
-):
-    for number, sizes in ((3, [4, 4, 1, 2, 3, 4]), (2, [1, 5, 3, 3])):
-        weights, t = drawn(make_net(0), number), sharded(sizes, number)
-        t = [t[:number], t[number:]]
-        want = [grads_of_mean(weights, t)] * 2
-        assert_close(accumulated(accum_no_sync, weights, t), want, name="your gradients")
-with check("one micro-batch, and three ranks", weight=1, hint="Which one is the last one?"):
-    weights, t = drawn(make_net(0), 4), [[batch] for batch in sharded([4, 4, 4], 3)]
-    want = [grads_of_mean(weights, t)] * 3
-    assert_close(accumulated(accum_no_sync, weights, t), want, name="your gradients")
-with check("one rank alone", weight=1):
-    for number in (2, 3):
-        weights, t = drawn(make_net(0), number), [sharded([number, 4, 1], number)]
-        want = [grads_of_mean(weights, t)]
-        assert_close(accumulated(accum_no_sync, weights, t), want, name="your gradients")
-with check(
-    "each micro-batch alone goes through the model",
-    weight=1,
-    required=True,
-    hint="What is the largest batch that is in memory at a time?",
-):
-    for sizes in ([2, 5, 3], [4, 1, 6, 2]):
-        weights, t = drawn(make_net(0), 5), [sharded(sizes, 6)]
-        seen, waiting = Seen(lambda out: (out * torch.tensor([3.0, -2.0])).tanh()), []
-
-        def last(out, seen=seen, waiting=waiting):
-            waiting.append(seen.kept)
-            return seen(out)
-
-        want = [grads_of_mean(weights, t, lambda out: (out * torch.tensor([3.0, -2.0])).tanh())]
-        assert_close(accumulated(accum_no_sync, weights, t, last), want, name="your gradients")
-        got = sorted(call.shapes[0][0] for call in seen.calls)
-        assert_close(got, sorted(sizes), name="the number of samples in each call of the model")
-        assert_close(waiting, [0] * len(sizes), name="the number of graphs that wait for their backward at each call")
-with check("gradients are sent once", weight=3, observed=True, hint="When does DDP decide whether to send?"):
-    weights, t = drawn(make_net(0), 7), sharded([2] * 4, 1)
-    want = [float(sum(value.numel() for value in weights.values()))] * 2
-    got = numbers_sent(accum_no_sync, weights, [t[:2], t[2:]])
-    assert_close(got, want, rtol=0.2, name="how many numbers were sent")
-### END HIDDEN TESTS
+# %% exercise: accum_no_sync points=4
 
 # %% [markdown]
 # With k micro-batches, traffic is a k-th. That is the reason why accumulation can make a training faster between
@@ -1226,7 +441,7 @@ with check("gradients are sent once", weight=3, observed=True, hint="When does D
 # Each rank must read other samples. `DistributedSampler` gives a `DataLoader` the indices of its rank. Ten samples,
 # four ranks: who gets which ones? And does a second epoch have another order?
 
-# %% given
+# %% example
 ten = TensorDataset(torch.arange(10))
 for rank in range(4):
     plain_order = DistributedSampler(ten, num_replicas=4, rank=rank, shuffle=False)
@@ -1255,112 +470,7 @@ hint(
     "for all of them to have equally many? If n is small, you may need the first ones several times.",
 )
 
-
-# %% exercise: shard
-def shard(n: int, rank: int, world_size: int, epoch: int, train: bool) -> list[int]:
-    """The indices, ints from 0 to n - 1, that this rank reads. n >= 1. Without any communication.
-
-    train=True: ceil(n / world_size) indices on every rank. All ranks together have each index at least once, and
-    the numbers of times that two indices come differ by at most 1. All n are in a random order, drawn for each epoch
-    (for n = 1 there is only one), and the same whenever the call is the same. world_size may be larger than n.
-    train=False: each index on exactly one rank. The numbers of indices on two ranks differ by at most one.
-    Global random states, of torch, Python and NumPy, are not used or changed.
-    """
-    ### BEGIN SOLUTION
-    if not train:
-        return list(range(rank, n, world_size))
-    order = torch.randperm(n, generator=torch.Generator().manual_seed(epoch)).tolist()
-    each = math.ceil(n / world_size)
-    padded = order * math.ceil(each * world_size / n)
-    return padded[: each * world_size][rank::world_size]
-    ### END SOLUTION
-
-
-# %% given
-@probes.probe
-def seeded(function, seed, *args):
-    """What function(*args) gives after the global generators got this seed, and what they draw next."""
-    torch.manual_seed(seed)
-    random.seed(seed)
-    np.random.seed(seed)
-    return function(*args), [torch.rand(()).item(), random.random(), float(np.random.rand())]
-
-
-# %% check: shard points=3
-with check("ten samples on four ranks: 3 each in training, 10 in all in evaluation", weight=2, required=True):
-    got = [shard(10, rank, 4, 0, True) for rank in range(4)]
-    assert_close([len(part) for part in got], [3, 3, 3, 3], name="the numbers of indices")
-    assert_close(set(chain(*got)), set(range(10)), name="the indices of all ranks")
-    got = [shard(10, rank, 4, 0, False) for rank in range(4)]
-    explain(
-        Counter(chain(*got)),
-        Counter(range(10)),
-        {
-            "in evaluation, samples that come twice count double": Counter([0, 0, 1, 1, *range(2, 10)]),
-            "the last samples belong to no rank": Counter(range(8)),
-        },
-        name="how often each index comes",
-    )
-
-
-### BEGIN HIDDEN TESTS
-def assert_padded(got, n):
-    """Equally many on each rank, and each index as often as any other, or once more."""
-    each = -(-n // len(got))
-    assert_close([len(part) for part in got], [each] * len(got), name="the numbers of indices")
-    counts = Counter(chain(*got))
-    assert_close(set(counts), set(range(n)), name="the indices of all ranks")
-    often, more = divmod(each * len(got), n)
-    assert_close(sorted(counts.values()), [often] * (n - more) + [often + 1] * more, name="how often the indices come")
-
-
-def assert_divided(got, n):
-    """Each index once, and equally many on each rank, or one more."""
-    assert_close(Counter(chain(*got)), Counter(range(n)), name="how often each index comes")
-    few, more = divmod(n, len(got))
-    sizes = [few] * (len(got) - more) + [few + 1] * more
-    assert_close(sorted(len(part) for part in got), sizes, name="the numbers of indices")
-
-
-def assert_shuffled(epochs):
-    """The indices are not in order, and in no two epochs the same, on no rank."""
-    for number, got in enumerate(epochs):
-        assert sorted(got[0]) != got[0], "the indices are in order"
-        for other in epochs[:number]:
-            assert sorted(got[0]) != sorted(other[0]), "a rank has the same samples in two epochs"
-
-
-with check(
-    "training: equally many on each rank, no sample left out", weight=3, required=True, hint="What is ceil(n / N)?"
-):
-    for n, world_size in ((11, 3), (12, 4), (23, 5), (7, 1), (9, 2)):
-        assert_padded([shard(n, rank, world_size, 3, True) for rank in range(world_size)], n)
-with check("fewer samples than ranks", weight=1, hint="How often must you repeat them?"):
-    for n, world_size in ((2, 5), (1, 4), (3, 8), (1, 1)):
-        assert_padded([shard(n, rank, world_size, 1, True) for rank in range(world_size)], n)
-        assert_divided([shard(n, rank, world_size, 1, False) for rank in range(world_size)], n)
-with check(
-    "evaluation: each sample on exactly one rank", weight=3, required=True, hint="Who reads the padding of a sampler?"
-):
-    for n, world_size in ((11, 3), (13, 5), (8, 4), (7, 1)):
-        assert_divided([shard(n, rank, world_size, 2, False) for rank in range(world_size)], n)
-with check("each epoch has an order of its own, the same on every call", weight=3, hint="What is your seed?"):
-    t = [[shard(40, rank, 2, number, True) for rank in range(2)] for number in range(4)]
-    for got in t:
-        assert_padded(got, 40)
-    got = [shard(40, rank, 2, 2, True) for rank in range(2)]
-    assert_close(got, t[2], name="the second call of an epoch")
-    assert_shuffled(t)
-with check("the global random state is left alone", guard=True, hint="Which argument does randperm take?"):
-    for number, train in ((0, True), (1, True), (2, False)):
-        drawn_next = [
-            torch.rand((), generator=torch.Generator().manual_seed(number)).item(),
-            random.Random(number).random(),
-            np.random.RandomState(number).rand(),
-        ]
-        want = [shard(15, 1, 2, number, train), drawn_next]
-        assert_close(seeded(shard, number, 15, 1, 2, number, train), want)
-### END HIDDEN TESTS
+# %% exercise: shard points=3
 
 # %% [markdown]
 # If the ranks made their permutations from different seeds, some samples would be read twice and others never. Nothing
@@ -1376,7 +486,7 @@ with check("the global random state is left alone", guard=True, hint="Which argu
 # second one, on rank 1?
 
 
-# %% given
+# %% example
 def running_means(rank, world_size):
     ddp = DDP(nn.BatchNorm1d(1, momentum=0.5))
     seen = []
@@ -1411,75 +521,7 @@ hint(
     "E[x**2] - E[x]**2 subtracts two nearly equal numbers if the mean is large. Two rounds of all_reduce avoid it.",
 )
 
-
-# %% exercise: sync_moments
-def sync_moments(x: Tensor) -> tuple[Tensor, Tensor]:
-    """The mean and the variance of each column over the rows of all ranks: two float32 tensors (d,).
-
-    Both are equal on all ranks. Called on every rank. x: (n, d) float32, of any strides, not changed. n may differ from
-    rank to rank, and be 0 on some; it is above 0 on one. The variance divides by the number of rows, as a batch
-    normalisation does. It is right also where the mean is a thousand times the standard deviation.
-    """
-    ### BEGIN SOLUTION
-    count = torch.tensor(float(len(x)))
-    total = x.sum(0)
-    dist.all_reduce(count)
-    dist.all_reduce(total)
-    mean = total / count
-    squares = (x - mean).square().sum(0)
-    dist.all_reduce(squares)
-    return mean, squares / count
-    ### END SOLUTION
-
-
-# %% check: sync_moments points=3
-with check("the four samples above: 7 and 26", weight=2, required=True):
-    t = [torch.tensor([[1.0], [3.0]]), torch.tensor([[11.0], [13.0]])]
-    explain(
-        on_ranks(sync_moments, t),
-        [[torch.tensor([7.0]), torch.tensor([26.0])]] * 2,
-        {
-            "this is the mean of the ranks' variances": [[torch.tensor([7.0]), torch.tensor([1.0])]] * 2,
-            "this divides by one row less than there are": [[torch.tensor([7.0]), torch.tensor([104 / 3])]] * 2,
-        },
-        name="your mean and variance",
-    )
-
-
-### BEGIN HIDDEN TESTS
-def moments(parts):
-    """The mean and the variance of each column over the rows of all parts, in float64."""
-    rows = torch.cat(parts).double()
-    return [rows.mean(0).float(), rows.var(0, correction=0).float()]
-
-
-with check("three ranks with different numbers of rows", weight=3, required=True, hint="How much does a row count?"):
-    t = [torch.randn(n, 4, generator=torch.Generator().manual_seed(n)) * n + n for n in (5, 2, 7)]
-    want = [moments(t)] * 3
-    assert_close(on_ranks(sync_moments, t), want, rtol=1e-4)
-with check("no rows on one rank, one row on the other", weight=2, hint="What is the mean of no rows?"):
-    for rank in range(2):
-        t = [torch.zeros(0, 3), torch.zeros(0, 3)]
-        t[rank] = torch.tensor([[1.0, -2.0, 4.0]])
-        want = [[t[rank][0].clone(), torch.zeros(3)]] * 2
-        assert_close(on_ranks(sync_moments, t), want, rtol=0, atol=1e-7)
-with check("a mean that is a thousand times the standard deviation", weight=2, hint="What is left of x**2 in float32?"):
-    t = [torch.randn(6, 2, generator=torch.Generator().manual_seed(n)) + 1000 for n in (1, 2)]
-    want = [moments(t)] * 2
-    got = on_ranks(sync_moments, t)
-    assert_close(got, want, rtol=1e-2)
-    assert_close([mean for mean, _ in got], [mean for mean, _ in want], name="your means")
-with check("one rank alone", weight=1):
-    for number in (4, 7):
-        t = torch.randn(number, 3, generator=torch.Generator().manual_seed(number)) * 2 - 1
-        want = [moments([t])]
-        assert_close(on_ranks(sync_moments, [t]), want, rtol=1e-4)
-with check("transposed inputs, which are not changed", guard=True):
-    t = [torch.logspace(-3, n, 6).reshape(2, 3).T for n in (1, 4)]
-    want, before = [moments(t)] * 2, [x.clone() for x in t]
-    assert_close(on_ranks(sync_moments, t), want, rtol=1e-4)
-    assert_close(left_on_ranks(sync_moments, t), before, rtol=0, atol=0, name="your x")
-### END HIDDEN TESTS
+# %% exercise: sync_moments points=3
 
 # %% [markdown]
 # ## Which one to use, and how to start it
@@ -1495,7 +537,7 @@ with check("transposed inputs, which are not changed", guard=True):
 # needs more memory than the others. It works on one machine only. PyTorch's documentation recommends DDP, on one
 # machine too. What does it do where there is no GPU?
 
-# %% given
+# %% example
 parallel = nn.DataParallel(make_net(0))
 print("devices", parallel.device_ids, " names", list(parallel.state_dict()))
 
@@ -1559,98 +601,99 @@ print("devices", parallel.device_ids, " names", list(parallel.state_dict()))
 # `torch.distributed.fsdp.fully_shard`, keeps DDP's way of splitting the batch. But each rank stores only a part of each
 # parameter, gradient and state. It gathers a layer's weights just before they are needed, by an all-gather, and
 # distributes gradients by a reduce-scatter: the two halves of your ring.
-#
+
+# %% quiz: interview points=3
 # ## Interview questions
 #
 # For each question, find *all* true statements. There is at least one in each. Give the letters as a string, such as
 # `"ac"`. A question counts only if all of its letters are right, and one right question alone pays nothing.
 #
-# **q1. All-reduce**
-# - a. In a ring, no rank sends more than twice its tensor, however many ranks there are.
-# - b. In a ring, each rank sends its tensor to all the others.
-# - c. `dist.all_reduce(t)` changes t in place.
-# - d. If one rank leaves it out, the others wait.
-# - e. It gives the mean if you say nothing else.
+# **All-reduce**
+# - [x] In a ring, no rank sends more than twice its tensor, however many ranks there are.
+#   > A rank sends 2 n (N - 1) / N numbers, which stays below 2 n. With 16 ranks it is 1.875 n.
+# - [ ] In a ring, each rank sends its tensor to all the others.
+#   > It speaks to its two neighbours only, and sends one chunk in each step.
+# - [x] `dist.all_reduce(t)` changes t in place.
+#   > It returns nothing that you need. In the first cell `x` itself held the sum afterwards.
+# - [x] If one rank leaves it out, the others wait.
+#   > A collective is complete when every rank has called it. An `if` that goes another way on one rank stops all.
+# - [ ] It gives the mean if you say nothing else.
+#   > The default is the sum. DDP divides by the number of ranks itself.
 #
-# **q2. DistributedDataParallel**
-# - a. It sends the weights of rank 0 to all ranks in each step.
-# - b. Each rank has an optimizer of its own.
-# - c. Gradients of late layers are sent while those of early layers are still computed.
-# - d. `ddp.module(x)` gives averaged gradients.
-# - e. At its construction all ranks get the parameters and buffers of rank 0.
+# Hint: What did your ring send? What did the first cell print?
 #
-# **q3. The gradient of the large batch.** With DDP, and no batch normalisation or dropout, all ranks get it, for
-# - a. a mean loss, and shards of 5 and 5.
-# - b. a mean loss, and shards of 7 and 3.
-# - c. a sum of losses, where the large batch has a sum as well.
-# - d. a sum of losses times the number of ranks over the number of all samples, and shards of 7 and 3.
-# - e. a mean loss, shards of 5 and 5, each in two micro-batches of 3 and 2 with mean losses over 2.
+# **DistributedDataParallel**
+# - [ ] It sends the weights of rank 0 to all ranks in each step.
+#   > It sends rank 0's state at construction. After that equal gradients keep the copies equal.
+# - [x] Each rank has an optimizer of its own.
+#   > All start equal and see the same gradients, so their steps are equal too. Nothing of the optimizer is sent.
+# - [x] Gradients of late layers are sent while those of early layers are still computed.
+#   > A bucket is sent as soon as its gradients are there, the last layers first. That overlap is a reason for DDP's
+#   > speed.
+# - [ ] `ddp.module(x)` gives averaged gradients.
+#   > That is the bare model. Nothing is sent, and the ranks differ from the first step on, without an error.
+# - [x] At its construction all ranks get the parameters and buffers of rank 0.
+#   > The weights in the lab differed before `DDP(model)` and were equal after it.
 #
-# **q4. Accumulation and unused parameters**
-# - a. Without `no_sync`, accumulation over micro-batches gives wrong gradients.
-# - b. `no_sync` must be around the forward pass too.
-# - c. An unused parameter raises an error in the backward pass that did not use it.
-# - d. With `find_unused_parameters=True`, a rank that did not use a parameter counts as zeros.
-# - e. "All-reduce each gradient that is there" can add gradients of different parameters.
+# Hint: What happens once, and what in each step?
 #
-# **q5. Data and statistics**
-# - a. `DistributedSampler` may give a sample to two ranks.
-# - b. Without `set_epoch`, each epoch has the same order.
-# - c. Accuracies of the ranks, averaged, are the accuracy if all ranks have equally many samples and none comes twice.
-# - d. DDP averages the statistics of a batch normalisation over the ranks.
-# - e. The mean of the ranks' variances is the variance of all samples.
+# **The gradient of the large batch.** With DDP, and no batch normalisation or dropout, all ranks get it, for
+# - [x] a mean loss, and shards of 5 and 5.
+#   > Two means over equally many samples average to the mean over all. The relative error was 0.
+# - [ ] a mean loss, and shards of 7 and 3.
+#   > Each of the 3 samples counts more than each of the 7. The relative error was 0.64, and both ranks agreed on it.
+# - [ ] a sum of losses, where the large batch has a sum as well.
+#   > DDP divides by the number of ranks. With two ranks the result is half of the gradient of the sum.
+# - [x] a sum of losses times the number of ranks over the number of all samples, and shards of 7 and 3.
+#   > The factor cancels DDP's division, and what is left is the sum over all samples divided by their number.
+# - [ ] a mean loss, shards of 5 and 5, each in two micro-batches of 3 and 2 with mean losses over 2.
+#   > A sample in a micro-batch of 2 counts more than one in a micro-batch of 3. Equal shards do not help there.
 #
-# **q6. Which one**
-# - a. In `DataParallel`, backward runs on GPU 0 alone.
-# - b. `DataParallel` copies the weights to all GPUs in each forward pass.
-# - c. `torch.distributed.launch` is the recommended way to start.
-# - d. DDP lets a model fit that is too large for one GPU.
-# - e. A fully sharded model gathers weights when they are needed.
-
-
-# %% scratch
-# A place to try statements.
-
-
-# %% exercise: interview
-def interview() -> dict[str, str]:
-    """For each of q1 to q6, the letters of all true statements, such as {"q1": "abc", "q2": "e", ...}."""
-    ### BEGIN SOLUTION
-    return {"q1": "acd", "q2": "bce", "q3": "ad", "q4": "bde", "q5": "abc", "q6": "be"}
-    ### END SOLUTION
-
-
-# %% check: interview points=3
-with check(
-    "q1 to q6 each have letters from a to e",
-    weight=3,
-    required=True,
-    guard=True,
-    hint="Which key or letter is missing?",
-):
-    assert_answered(interview(), questions=6)
-### BEGIN HIDDEN TESTS
-with check(
-    "at least two questions are right",
-    weight=3,
-    required=True,
-    guard=True,
-    hint="One right answer can be a guess. Which of the sections would you read again?",
-):
-    assert_some_right(interview(), {"q1": "acd", "q2": "bce", "q3": "ad", "q4": "bde", "q5": "abc", "q6": "be"})
-with check("q1: all-reduce", weight=4, hint="What did your ring send? What did the first cell print?"):
-    assert_letters(interview(), "q1", "acd")
-with check("q2: DistributedDataParallel", weight=4, hint="What happens once, and what in each step?"):
-    assert_letters(interview(), "q2", "bce")
-with check("q3: the gradient of the large batch", weight=4, hint="How much does each single sample count?"):
-    assert_letters(interview(), "q3", "ad")
-with check("q4: accumulation and unused parameters", weight=4, hint="In which step came the error?"):
-    assert_letters(interview(), "q4", "bde")
-with check("q5: data and statistics", weight=4, hint="Ten samples, four ranks: who counts double?"):
-    assert_letters(interview(), "q5", "abc")
-with check("q6: which one", weight=4, hint="Which of them needs the whole model on each GPU?"):
-    assert_letters(interview(), "q6", "be")
-### END HIDDEN TESTS
+# Hint: How much does each single sample count?
+#
+# **Accumulation and unused parameters**
+# - [ ] Without `no_sync`, accumulation over micro-batches gives wrong gradients.
+#   > They are right, since each `backward` averages what is added. It only sends four times in place of once.
+# - [x] `no_sync` must be around the forward pass too.
+#   > DDP decides in forward whether a pass will be averaged. Around backward alone it had no effect.
+# - [ ] An unused parameter raises an error in the backward pass that did not use it.
+#   > That pass raised nothing, and left each rank with its own gradient. The error came in the next forward pass.
+# - [x] With `find_unused_parameters=True`, a rank that did not use a parameter counts as zeros.
+#   > Both biases got half of the gradient of the one rank that used them. Only a parameter that no rank used keeps
+#   > None.
+# - [x] "All-reduce each gradient that is there" can add gradients of different parameters.
+#   > Ranks with different branches call it equally often with equal shapes, so `left` of one is added to `right` of the
+#   > other.
+#
+# Hint: In which step came the error?
+#
+# **Data and statistics**
+# - [x] `DistributedSampler` may give a sample to two ranks.
+#   > It pads until all ranks have equally many. With ten samples and four ranks, samples 0 and 1 came twice.
+# - [x] Without `set_epoch`, each epoch has the same order.
+#   > It shuffles with `seed + epoch`, and the epoch stays 0 until you say otherwise. Nothing fails.
+# - [x] Accuracies of the ranks, averaged, are the accuracy if all ranks have equally many samples and none comes twice.
+#   > Each rank's number then stands for equally many samples. Otherwise sum the hits and the counts.
+# - [ ] DDP averages the statistics of a batch normalisation over the ranks.
+#   > It averages gradients. Rank 0's buffers are sent to all in forward, so what rank 1 had learned was lost.
+# - [ ] The mean of the ranks' variances is the variance of all samples.
+#   > It leaves out how far the ranks' means lie apart. In the example it would be 1, and the right one is 26.
+#
+# Hint: Ten samples, four ranks: who counts double?
+#
+# **Which one**
+# - [ ] In `DataParallel`, backward runs on GPU 0 alone.
+#   > Each replica's backward runs on its own GPU. Only the sums of the gradients are made on GPU 0.
+# - [x] `DataParallel` copies the weights to all GPUs in each forward pass.
+#   > The model lives on GPU 0, and the copies are made anew each time. That is one reason why it is slow.
+# - [ ] `torch.distributed.launch` is the recommended way to start.
+#   > It is deprecated. `torchrun` starts the processes and tells each of them its rank.
+# - [ ] DDP lets a model fit that is too large for one GPU.
+#   > Each rank has the whole model, its gradients and its states. For that size you need a sharded model.
+# - [x] A fully sharded model gathers weights when they are needed.
+#   > Each rank stores only a part of them. An all-gather brings a layer's weights just before they are used.
+#
+# Hint: Which of them needs the whole model on each GPU?
 
 # %% [markdown]
 # ## In your own words (2 points)

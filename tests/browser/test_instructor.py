@@ -12,7 +12,7 @@ from lab_server import LabServer, lab_server
 from nbgrader.api import Gradebook
 from playwright.sync_api import Page, expect
 
-from autograder.build.course import read_course, read_labs
+from autograder.authoring.course import read_course, read_labs
 from autograder.demo.students import filled
 
 pytestmark = [pytest.mark.browser, pytest.mark.slow]

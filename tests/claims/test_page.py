@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from pathlib import Path
 
-from autograder.build.notebooks import release_notebook
+from autograder.authoring.notebooks import release_notebook
 from autograder.course import Cell, Kind, Lab
 
 HERE = Path(__file__).parent

@@ -14,7 +14,7 @@ import numpy as np
 import torch
 from torch import Tensor
 
-from autograder.wire.told import Told, as_sent
+from autograder.rpc.told import Told, as_sent
 
 KINDS = (torch.nn.Module, torch.optim.Optimizer, torch.autograd.Function, type, types.FunctionType)
 

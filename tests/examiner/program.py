@@ -24,10 +24,10 @@ from typing import Any
 import numpy as np
 import torch
 
-from autograder.examiner.link import Link
-from autograder.examiner.remote import World
+from autograder.examiner.connection import Connection
+from autograder.examiner.remote import RemoteNamespace
+from autograder.rpc.frames import ConnectionClosed, receive, send
 from autograder.student.calls import Calls
-from autograder.wire.frames import WireClosed, receive, send
 from tests.examiner.observe import observe
 
 
@@ -43,10 +43,10 @@ class Program:
 
     def seen_remotely(self) -> Any:
         with _clean_state(), student_process({**self.given, **self.student}, list(self.given)) as channel:
-            link = Link(channel)
-            link.channel.settimeout(30)
-            world = World(link, self.given)
-            return self._run({name: world.stand_in(name) for name in self.student})
+            connection = Connection(channel)
+            connection.channel.settimeout(30)
+            world = RemoteNamespace(connection, self.given)
+            return self._run({name: world.proxy(name) for name in self.student})
 
     def _run(self, objects: dict[str, Any]) -> Any:
         wanted = inspect.signature(self.check).parameters
@@ -91,7 +91,7 @@ def serve(channel: socket.socket, calls: Calls) -> None:
     while True:
         try:
             send(channel, calls.answer(receive(channel)))
-        except WireClosed:
+        except ConnectionClosed:
             return
 
 

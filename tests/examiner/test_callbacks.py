@@ -10,7 +10,7 @@ import pytest
 import torch
 
 from autograder.examiner import callbacks
-from autograder.examiner.link import Stopped
+from autograder.examiner.connection import Stopped
 from labkit.probes import ProbeError
 from labkit.seen import Seen
 from tests.examiner.test_trust import world_of
@@ -34,7 +34,7 @@ def test_what_a_check_keeps_to_itself_is_out_of_reach(name: str) -> None:
         world_of(f=lambda o: o._callbacks.use(o._number, "getattr", (name,), {})) as world,
         pytest.raises(AttributeError),
     ):
-        world.stand_in("f")(Course())
+        world.proxy("f")(Course())
 
 
 @pytest.mark.parametrize("name", ["f", "calls", "_f", "__globals__", "__closure__", "func"])
@@ -42,7 +42,7 @@ def test_functions_have_no_attributes(name: str) -> None:
     with world_of(f=lambda g: g._callbacks.use(g._number, "getattr", (name,), {})) as world:
         for function in (Seen(len), lambda: None, Course().method):
             with pytest.raises(AttributeError):
-                world.stand_in("f")(function)
+                world.proxy("f")(function)
 
 
 @pytest.mark.parametrize("number", [1, -1, 10**9, "0", None])
@@ -51,7 +51,7 @@ def test_there_are_no_others_than_those_that_were_passed(number: object) -> None
         world_of(f=lambda g: g._callbacks.use(number, "call", (), {})) as world,
         pytest.raises(Stopped, match="no answer"),
     ):
-        world.stand_in("f")(lambda: 1)
+        world.proxy("f")(lambda: 1)
 
 
 @pytest.mark.parametrize("operation", ["setattr", "delattr", "bases", "__call__", "isinstance"])
@@ -60,23 +60,23 @@ def test_the_operations_are_a_closed_set(operation: str) -> None:
         world_of(f=lambda o: o._callbacks.use(o._number, operation, ("shown", 1), {})) as world,
         pytest.raises(Stopped, match="no answer"),
     ):
-        world.stand_in("f")(Course())
+        world.proxy("f")(Course())
 
 
 def test_objects_of_the_students_do_not_pass() -> None:
     with world_of(f=lambda g: g(lambda: 1)) as world, pytest.raises(TypeError, match="cannot be passed"):
-        world.stand_in("f")(lambda x: x)
+        world.proxy("f")(lambda x: x)
 
 
 def test_a_use_cannot_come_back_to_the_student() -> None:
     with world_of(f=lambda g: g(), h=lambda: 1) as world, pytest.raises(ProbeError):
-        world.stand_in("f")(lambda: world.stand_in("h")())
+        world.proxy("f")(lambda: world.proxy("h")())
 
 
 def test_the_number_of_uses_is_bounded(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(callbacks, "MAX_USES", 20)
     with world_of(f=lambda g: [g() for _ in range(30)]) as world, pytest.raises(Stopped, match="more than 20 times"):
-        world.stand_in("f")(lambda: 1)
+        world.proxy("f")(lambda: 1)
 
 
 def test_the_histories_that_are_kept_are_bounded(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -85,9 +85,9 @@ def test_the_histories_that_are_kept_are_bounded(monkeypatch: pytest.MonkeyPatch
         f=lambda g, x: [g(x) for _ in range(30)], one=lambda g, x: [g(x) and None for _ in range(30)]
     ) as world:
         x = torch.ones((), requires_grad=True)
-        world.stand_in("one")(lambda t: t * 2, x)
+        world.proxy("one")(lambda t: t * 2, x)
         with pytest.raises(Stopped, match="kept for backward"):
-            world.stand_in("f")(lambda t: t * 2, x)
+            world.proxy("f")(lambda t: t * 2, x)
 
 
 def test_the_bytes_of_the_histories_count_expanded_memory_whole(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -97,16 +97,16 @@ def test_the_bytes_of_the_histories_count_expanded_memory_whole(monkeypatch: pyt
         return [g(torch.ones(1).expand(2**14).requires_grad_()).sum() for _ in range(times)]
 
     with world_of(f=expands) as world:
-        world.stand_in("f")(lambda t: t * t, 4)
+        world.proxy("f")(lambda t: t * t, 4)
         with pytest.raises(Stopped, match="kept for backward"):
-            world.stand_in("f")(lambda t: t * t, 40)
+            world.proxy("f")(lambda t: t * t, 40)
 
 
 def test_the_time_of_a_check_counts_its_uses() -> None:
     with world_of(seconds=1.0, f=lambda g: [g() for _ in range(1000)]) as world:
         start = time.monotonic()
         with pytest.raises(Stopped, match="time limit"):
-            world.stand_in("f")(lambda: time.sleep(0.02))
+            world.proxy("f")(lambda: time.sleep(0.02))
         assert time.monotonic() - start < 5
 
 
@@ -121,7 +121,7 @@ def test_the_state_of_the_check_stays_as_it_is() -> None:
 
     with world_of(f=careless) as world:
         seen = Seen(lambda x: x @ x)
-        world.stand_in("f")(seen, torch.ones(2, 2))
+        world.proxy("f")(seen, torch.ones(2, 2))
         assert [(c.grad, c.autocast) for c in seen.calls] == [(False, True)]
         assert torch.is_grad_enabled() and not torch.is_autocast_enabled("cpu")
 
@@ -140,7 +140,7 @@ def _by_threads(g, xs):
 
 def test_threads_take_turns() -> None:
     with world_of(f=_by_threads) as world:
-        assert world.stand_in("f")(lambda x: x * 2, list(range(20))) == [2 * n for n in range(20)]
+        assert world.proxy("f")(lambda x: x * 2, list(range(20))) == [2 * n for n in range(20)]
 
 
 def _by_forks(g, xs):
@@ -159,12 +159,12 @@ def _by_forks(g, xs):
 def test_forks_take_turns() -> None:
     with world_of(f=_by_forks) as world:
         calls = []
-        assert world.stand_in("f")(lambda x: calls.append(x) or x * 2, list(range(6))) == [0, 2, 4, 6, 8, 10]
+        assert world.proxy("f")(lambda x: calls.append(x) or x * 2, list(range(6))) == [0, 2, 4, 6, 8, 10]
         assert sorted(calls) == [0, 1, 2, 3, 4, 5]
 
 
 def test_what_was_recorded_for_nothing_is_forgotten() -> None:
     with world_of(f=lambda g, x: [g(x).detach() for _ in range(5)]) as world:
         seen = Seen(lambda x: x * 2)
-        world.stand_in("f")(seen, torch.ones(2, requires_grad=True))
+        world.proxy("f")(seen, torch.ones(2, requires_grad=True))
         assert len(seen.calls) == 5 and seen.kept == 0 and not world.callbacks._nodes

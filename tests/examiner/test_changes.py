@@ -6,7 +6,7 @@ import pytest
 import torch
 
 from autograder.examiner.changes import Changes
-from autograder.wire.frames import WireError
+from autograder.rpc.frames import ProtocolError
 
 
 def hooked(hook: object) -> torch.Tensor:
@@ -24,5 +24,5 @@ def test_a_hook_of_torchs_that_keeps_the_shape_is_registered() -> None:
 @pytest.mark.parametrize("hook", [torch.diag, torch.Tensor.outer, torch.sum, torch.stack, 3])
 def test_a_hook_that_changes_the_shape_is_refused_before_it_runs(hook: object) -> None:
     """Of n numbers, diag makes n * n."""
-    with pytest.raises(WireError):
+    with pytest.raises(ProtocolError):
         hooked(hook)

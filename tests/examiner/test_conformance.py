@@ -7,8 +7,8 @@ from types import ModuleType
 import pytest
 import torch
 
-from autograder.examiner.link import Link
-from autograder.examiner.remote import World
+from autograder.examiner.connection import Connection
+from autograder.examiner.remote import RemoteNamespace
 from tests.examiner.observe import differences
 from tests.examiner.program import Program, programs_of, student_process
 from tests.examiner.programs import (
@@ -68,5 +68,5 @@ def _double(x: torch.Tensor) -> torch.Tensor:
 def test_a_given_function_travels_under_its_own_name_when_a_check_has_another_one_for_it() -> None:
     there = {"f": lambda g, x: g(x), "_double": _double, "turn": torch.neg}
     with student_process(there, ["_double", "turn"]) as channel:
-        here = World(Link(channel), {"turn": _double, "_double": _double})
-        assert here.stand_in("f")(_double, torch.ones(1)) == 2
+        here = RemoteNamespace(Connection(channel), {"turn": _double, "_double": _double})
+        assert here.proxy("f")(_double, torch.ones(1)) == 2

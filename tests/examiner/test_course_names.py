@@ -6,10 +6,10 @@ from collections.abc import Iterator
 
 import pytest
 
-from autograder.examiner.clock import Patience
+from autograder.examiner.clock import Timeouts
 from autograder.examiner.course_names import names_to_keep
-from autograder.examiner.submission import Step, examine
-from autograder.runner.warm import Warm
+from autograder.examiner.examine import Step, examine
+from autograder.forkserver.client import ForkServer
 from autograder.sandbox import available, strongest_level
 
 GIVEN = """
@@ -33,20 +33,20 @@ CHECKS = (True, CHECK)
 
 
 @pytest.fixture(scope="module")
-def warm() -> Iterator[Warm]:
-    process = Warm(strongest_level(available()))
+def fork_server() -> Iterator[ForkServer]:
+    process = ForkServer(strongest_level(available()))
     yield process
     process.close()
 
 
-def graded(warm: Warm, answer: str, after: str = "") -> tuple[list[bool], list[str]]:
+def graded(fork_server: ForkServer, answer: str, after: str = "") -> tuple[list[bool], list[str]]:
     steps = [
         Step("setup", "given", GIVEN),
         Step("exercise-double", "student", answer, exercise="double"),
         Step("added", "student", after),
         Step("check-double", "check", CHECK),
     ]
-    seen = examine(steps, warm.student, Patience())
+    seen = examine(steps, fork_server.student, Timeouts())
     return [o.passed for o in seen["check-double"].outcomes], [n for came in seen.values() for n in came.changed]
 
 
@@ -62,25 +62,25 @@ def test_names_of_a_checks_and_of_a_functions_own_are_not_kept() -> None:
     assert names_to_keep(((False, given), (True, check), (False, "x = y = 5\n"))) == (("asked",), (), ())
 
 
-def test_an_honest_notebook_changes_nothing(warm: Warm) -> None:
-    assert graded(warm, RIGHT, "import math\nshown = 3\ndef helper(x): return x\n") == ([True, True], [])
+def test_an_honest_notebook_changes_nothing(fork_server: ForkServer) -> None:
+    assert graded(fork_server, RIGHT, "import math\nshown = 3\ndef helper(x): return x\n") == ([True, True], [])
 
 
-def test_a_probe_that_was_redefined_is_the_courses_again(warm: Warm) -> None:
-    assert graded(warm, BLANK, "def asked(f, x):\n    return 4 * x\n") == ([False, False], ["asked"])
+def test_a_probe_that_was_redefined_is_the_courses_again(fork_server: ForkServer) -> None:
+    assert graded(fork_server, BLANK, "def asked(f, x):\n    return 4 * x\n") == ([False, False], ["asked"])
 
 
-def test_what_a_probe_uses_is_the_courses_too(warm: Warm) -> None:
+def test_what_a_probe_uses_is_the_courses_too(fork_server: ForkServer) -> None:
     """By accident too: a cell for trying things may bind any name."""
-    assert graded(warm, RIGHT, "factor = 100\n") == ([True, True], ["factor"])
-    assert graded(warm, RIGHT, "def scaled(x):\n    return 0\n") == ([True, True], ["scaled"])
+    assert graded(fork_server, RIGHT, "factor = 100\n") == ([True, True], ["factor"])
+    assert graded(fork_server, RIGHT, "def scaled(x):\n    return 0\n") == ([True, True], ["scaled"])
 
 
-def test_what_was_patched_in_a_library_is_told_and_in_labkit_undone(warm: Warm) -> None:
+def test_what_was_patched_in_a_library_is_told_and_in_labkit_undone(fork_server: ForkServer) -> None:
     patched = (
         "import labkit.probes.dispatch, torch, builtins\ntorch.relu = 1\nbuiltins.sum = max\nlabkit.probes.saved = 2\n"
     )
-    passed, changed = graded(warm, RIGHT, patched)
+    passed, changed = graded(fork_server, RIGHT, patched)
     assert passed == [True, True] and {"torch.relu", "builtins.sum", "labkit.probes.saved"} <= set(changed)
 
 
@@ -98,12 +98,12 @@ LIE = "def lie(f, x):\n    return 12 if x == 3 else 4\n"
     ],
     ids=["the code of a probe", "the closure of a probe", "the code of a helper", "defaults"],
 )
-def test_the_insides_of_a_function_of_the_courses_are_put_back_and_told(warm: Warm, after: str) -> None:
-    passed, changed = graded(warm, BLANK, after)
+def test_the_insides_of_a_function_of_the_courses_are_put_back_and_told(fork_server: ForkServer, after: str) -> None:
+    passed, changed = graded(fork_server, BLANK, after)
     assert passed == [False, False] and set(changed) <= {"asked", "scaled"} and changed
 
 
-def test_labkit_is_the_courses_when_a_given_cell_runs(warm: Warm) -> None:
+def test_labkit_is_the_courses_when_a_given_cell_runs(fork_server: ForkServer) -> None:
     patched = "import labkit.probes\nlabkit.probes.probe = lambda function: lambda f, x: 12 if x == 3 else 4\n"
     steps = [
         Step("first", "student", patched),
@@ -111,12 +111,12 @@ def test_labkit_is_the_courses_when_a_given_cell_runs(warm: Warm) -> None:
         Step("exercise-double", "student", BLANK, exercise="double"),
         Step("check-double", "check", CHECK),
     ]
-    seen = examine(steps, warm.student, Patience())
+    seen = examine(steps, fork_server.student, Timeouts())
     assert [o.passed for o in seen["check-double"].outcomes] == [False, False]
     assert "labkit.probes.probe" in [name for came in seen.values() for name in came.changed]
 
 
-def test_the_names_are_as_they_were_at_each_check_cell(warm: Warm) -> None:
+def test_the_names_are_as_they_were_at_each_check_cell(fork_server: ForkServer) -> None:
     """A given cell further down may bind a name anew: the checks above it see the earlier value."""
     steps = [
         Step("setup", "given", GIVEN),
@@ -131,5 +131,5 @@ def test_the_names_are_as_they_were_at_each_check_cell(warm: Warm) -> None:
         ),
         Step("check-triple", "check", 'with check("triples"):\n    assert asked(triple, 1) == 30\n'),
     ]
-    seen = examine(steps, warm.student, Patience())
+    seen = examine(steps, fork_server.student, Timeouts())
     assert [o.passed for name in ("check-double", "check-triple") for o in seen[name].outcomes] == [True] * 3

@@ -9,9 +9,9 @@ import pytest
 from autograder.examiner import student
 from autograder.examiner.cell_source import look_at
 from autograder.examiner.effects import Effects
+from autograder.examiner.examine import Step, examine
 from autograder.examiner.process import StudentProcess
-from autograder.examiner.submission import Step, examine
-from autograder.runner.warm import Warm
+from autograder.forkserver.client import ForkServer
 
 GIVEN = "import torch\nfrom torch import nn\ntable = torch.zeros(3)\ncounts = []\nhere = device()\ndef given(x):\n    return x\n"
 PLAIN = [
@@ -153,8 +153,8 @@ def test_what_an_exercise_may_come_to_decides(cells: list[str], alone: bool) -> 
     assert effects.leaves_alone(cells[-1], given=True) is alone
 
 
-class Counted(Warm):
-    """A warm process that counts its student processes and their forks. can_fork: as those that use CUDA cannot."""
+class Counted(ForkServer):
+    """A fork server that counts its student processes and their forks. can_fork: as those that use CUDA cannot."""
 
     can_fork = True
     forks = starts = 0
@@ -181,12 +181,12 @@ def one_warm() -> Iterator[Counted]:
 
 
 @pytest.fixture(params=[True, False], ids=["forks", "no forks"])
-def warm(one_warm: Counted, request: pytest.FixtureRequest) -> Counted:
+def fork_server(one_warm: Counted, request: pytest.FixtureRequest) -> Counted:
     one_warm.can_fork, one_warm.forks, one_warm.starts = request.param, 0, 0
     return one_warm
 
 
-def passed(warm: Warm, *cells: str) -> dict[str, list[bool]]:
+def passed(fork_server: ForkServer, *cells: str) -> dict[str, list[bool]]:
     """The outcomes of f, g and h, which are to double what they are given, with two checks each."""
     steps = [Step("start", "given", "import torch\nfrom labkit import check\n")]
     names = [source.split("(")[0].removeprefix("def ") if source.startswith("def ") else "" for source in cells]
@@ -195,7 +195,7 @@ def passed(warm: Warm, *cells: str) -> dict[str, list[bool]]:
         if name:
             tests = "".join(f'with check("{n}"):\n    assert {name}({n}) == {2 * n}\n' for n in (1, 3))
             steps.append(Step(f"check-{name}", "check", tests))
-    seen = examine(steps, warm.student)
+    seen = examine(steps, fork_server.student)
     return {name: [o.passed for o in seen[f"check-{name}"].outcomes] for name in names if name}
 
 
@@ -204,31 +204,31 @@ RIGHT = [f"def {name}(x):\n    return 2 * x\n" for name in "fgh"]
 
 @pytest.mark.parametrize("quick", [0.0, 2.0], ids=["slow cells", "quick cells"])
 def test_checks_share_one_line_whether_they_pass_or_not(
-    warm: Counted, quick: float, monkeypatch: pytest.MonkeyPatch
+    fork_server: Counted, quick: float, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(student, "QUICK", quick)
-    assert passed(warm, *RIGHT) == {name: [True, True] for name in "fgh"}
-    assert (warm.starts, warm.forks) == (1, 1)
-    assert passed(warm, "def f(x):\n    return 2\n", *RIGHT[1:]) == {
+    assert passed(fork_server, *RIGHT) == {name: [True, True] for name in "fgh"}
+    assert (fork_server.starts, fork_server.forks) == (1, 1)
+    assert passed(fork_server, "def f(x):\n    return 2\n", *RIGHT[1:]) == {
         "f": [True, False],
         "g": [True, True],
         "h": [True, True],
     }
-    assert (warm.starts, warm.forks) == (2, 2)
+    assert (fork_server.starts, fork_server.forks) == (2, 2)
 
 
-def test_a_function_that_spoils_the_process_costs_itself_alone(warm: Counted) -> None:
+def test_a_function_that_spoils_the_process_costs_itself_alone(fork_server: Counted) -> None:
     spoils = "def f(x):\n    import builtins\n    builtins.abs = None\n    return 2 * x\n"
-    assert passed(warm, spoils, "def g(x):\n    return 2 * abs(x)\n")["g"] == [True, True]
+    assert passed(fork_server, spoils, "def g(x):\n    return 2 * abs(x)\n")["g"] == [True, True]
 
 
 @pytest.mark.parametrize("quick", [0.0, 2.0], ids=["slow cells", "quick cells"])
 def test_a_check_that_ends_its_fork_costs_itself_alone(
-    warm: Counted, quick: float, monkeypatch: pytest.MonkeyPatch
+    fork_server: Counted, quick: float, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(student, "QUICK", quick)
     ends = "def g(x):\n    import signal\n    return 2 * x if x == 3 else signal.raise_signal(9)\n"
-    assert passed(warm, RIGHT[0], ends, RIGHT[2]) == {"f": [True, True], "g": [False, True], "h": [True, True]}
+    assert passed(fork_server, RIGHT[0], ends, RIGHT[2]) == {"f": [True, True], "g": [False, True], "h": [True, True]}
 
 
 @pytest.mark.parametrize(
@@ -244,5 +244,5 @@ def test_a_check_that_ends_its_fork_costs_itself_alone(
         (["def f(x):\n    return helper(x)\n", "def helper(x):\n    return 2 * x"], [False, False]),
     ],
 )
-def test_a_check_sees_the_state_at_its_place(warm: Warm, cells: list[str], expected: list[bool]) -> None:
-    assert passed(warm, *cells)["f"] == expected
+def test_a_check_sees_the_state_at_its_place(fork_server: ForkServer, cells: list[str], expected: list[bool]) -> None:
+    assert passed(fork_server, *cells)["f"] == expected

@@ -10,7 +10,7 @@ import pytest
 
 from autograder.examiner import effort
 from autograder.examiner.effort import Effort, Used
-from autograder.wire.frames import WireTimeout
+from autograder.rpc.frames import ProtocolTimeout
 
 
 @pytest.fixture(autouse=True)
@@ -34,7 +34,7 @@ def after(begun: float, ran: float, waited: float) -> list[Used]:
 def timed_out(silent: socket.socket, ran: float, waited: float) -> tuple[float, Effort]:
     begun = time.monotonic()
     bound = Effort(0.2, lambda: after(begun, ran, waited))
-    with pytest.raises(WireTimeout):
+    with pytest.raises(ProtocolTimeout):
         bound.wait(silent)
     return time.monotonic() - begun, bound
 

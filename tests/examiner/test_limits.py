@@ -7,9 +7,9 @@ from dataclasses import replace
 
 import pytest
 
-from autograder.examiner.clock import Patience
-from autograder.examiner.submission import Seen, Step, examine
-from autograder.runner.warm import Warm
+from autograder.examiner.clock import Timeouts
+from autograder.examiner.examine import Seen, Step, examine
+from autograder.forkserver.client import ForkServer
 from autograder.sandbox import Limits, available, strongest_level
 from labkit.outcome import earned
 
@@ -24,7 +24,7 @@ LIMITS = Limits(
     cpu_seconds=5,
     address_space=2048 * MIB,
 )
-PATIENCE = Patience(cell=4, check=2, submission=60)
+PATIENCE = Timeouts(cell=4, check=2, submission=60)
 GIVEN = "import torch\nfrom labkit import check\n"
 CHECKS = """
 with check("doubles 1"):
@@ -47,8 +47,8 @@ FAMILY = "import os, signal\nos.kill(os.getppid(), signal.SIGKILL)\nos.kill(os.g
 
 
 @pytest.fixture(scope="module")
-def warm() -> Iterator[Warm]:
-    process = Warm(strongest_level(available()), LIMITS)
+def fork_server() -> Iterator[ForkServer]:
+    process = ForkServer(strongest_level(available()), LIMITS)
     yield process
     process.close()
 
@@ -57,7 +57,7 @@ def indented(source: str) -> str:
     return "".join(f"    {line}\n" for line in source.splitlines())
 
 
-def examined(warm: Warm, answer: str, before: str = "", patience: Patience = PATIENCE) -> dict[str, Seen]:
+def examined(fork_server: ForkServer, answer: str, before: str = "", timeouts: Timeouts = PATIENCE) -> dict[str, Seen]:
     steps = [
         Step("setup", "given", GIVEN),
         Step("added-0", "student", before),
@@ -66,7 +66,7 @@ def examined(warm: Warm, answer: str, before: str = "", patience: Patience = PAT
         Step("exercise-add", "student", ADD, exercise="add"),
         Step("check-add", "check", ADDS),
     ]
-    return examine(steps, warm.student, patience)
+    return examine(steps, fork_server.student, timeouts)
 
 
 IN_A_CELL = {
@@ -78,11 +78,11 @@ IN_A_CELL = {
 
 
 @pytest.mark.parametrize("name", IN_A_CELL)
-def test_a_cell_that_ends_its_process_says_why_and_costs_nothing_else(warm: Warm, name: str) -> None:
-    if name == "killed" and "pid namespace" in warm.layers:
+def test_a_cell_that_ends_its_process_says_why_and_costs_nothing_else(fork_server: ForkServer, name: str) -> None:
+    if name == "killed" and "pid namespace" in fork_server.layers:
         pytest.skip("the first process of a pid namespace gets no signal from inside it")
     source, reason = IN_A_CELL[name]
-    seen = examined(warm, "def double(x):\n    return 2 * x\n", before=source)
+    seen = examined(fork_server, "def double(x):\n    return 2 * x\n", before=source)
     assert reason in seen["added-0"].stopped
     assert reason in str(seen["added-0"].outputs)
     assert earned(seen["check-double"].outcomes, 2) == 2
@@ -104,10 +104,12 @@ IN_A_CHECK = {
 
 
 @pytest.mark.parametrize("name", IN_A_CHECK)
-def test_an_answer_that_hits_a_limit_in_a_check_says_which_and_costs_that_check(warm: Warm, name: str) -> None:
+def test_an_answer_that_hits_a_limit_in_a_check_says_which_and_costs_that_check(
+    fork_server: ForkServer, name: str
+) -> None:
     source, reason = IN_A_CHECK[name]
     answer = f"def double(x):\n    if x == 1:\n{indented(indented(source))}    return 2 * x\n"
-    seen = examined(warm, answer)
+    seen = examined(fork_server, answer)
     first, second = seen["check-double"].outcomes
     assert not first.passed
     assert reason in first.seen
@@ -116,14 +118,14 @@ def test_an_answer_that_hits_a_limit_in_a_check_says_which_and_costs_that_check(
     assert earned(seen["check-add"].outcomes, 1) == 1
 
 
-def test_a_limit_in_every_check_of_an_exercise_leaves_the_next_exercise_its_points(warm: Warm) -> None:
+def test_a_limit_in_every_check_of_an_exercise_leaves_the_next_exercise_its_points(fork_server: ForkServer) -> None:
     for source in (EAT, FAMILY, FORKS):
-        seen = examined(warm, f"def double(x):\n{indented(source)}    return 2 * x\n")
+        seen = examined(fork_server, f"def double(x):\n{indented(source)}    return 2 * x\n")
         assert earned(seen["check-double"].outcomes, 2) == 0
         assert earned(seen["check-add"].outcomes, 1) == 1
 
 
-def test_a_cell_keeps_what_it_printed_up_to_the_bound_and_says_that_more_was_cut(warm: Warm) -> None:
+def test_a_cell_keeps_what_it_printed_up_to_the_bound_and_says_that_more_was_cut(fork_server: ForkServer) -> None:
     picture = "from IPython.display import Image, display\nfor _ in range(9):\n    display(Image(bytes(600_000), format='png'))\n"
     floods = {
         "text": "print('x' * 5_000_000)",
@@ -133,14 +135,16 @@ def test_a_cell_keeps_what_it_printed_up_to_the_bound_and_says_that_more_was_cut
         "values": "from IPython.display import display\nfor n in range(5_000):\n    display(n)\n",
     }
     for name, source in floods.items():
-        seen = examined(warm, "def double(x):\n    return 2 * x\n", before=source, patience=replace(PATIENCE, cell=20))
+        seen = examined(
+            fork_server, "def double(x):\n    return 2 * x\n", before=source, timeouts=replace(PATIENCE, cell=20)
+        )
         outputs = str(seen["added-0"].outputs)
         assert len(outputs) < 3_000_000, name
         assert "the limit on output was reached" in outputs, name
         assert earned(seen["check-double"].outcomes, 2) == 2
 
 
-def test_cells_that_use_up_the_time_leave_the_exercises_before_them_their_points(warm: Warm) -> None:
+def test_cells_that_use_up_the_time_leave_the_exercises_before_them_their_points(fork_server: ForkServer) -> None:
     slow = "import time\ntime.sleep(2.5)\n"
     steps = [
         Step("setup", "given", GIVEN),
@@ -151,27 +155,27 @@ def test_cells_that_use_up_the_time_leave_the_exercises_before_them_their_points
         Step("added-1", "student", slow),
         Step("check-double", "check", CHECKS),
     ]
-    seen = examine(steps, warm.student, Patience(cell=9, check=9, submission=6))
+    seen = examine(steps, fork_server.student, Timeouts(cell=9, check=9, submission=6))
     assert seen["added-0"].stopped == "the time limit of 4 s for all cells was reached"
     assert seen["added-1"].stopped
     assert earned(seen["check-add"].outcomes, 1) == 1
 
 
-def test_a_process_that_cannot_be_forked_costs_the_cell_that_made_it_so(warm: Warm) -> None:
+def test_a_process_that_cannot_be_forked_costs_the_cell_that_made_it_so(fork_server: ForkServer) -> None:
     answer = "def double(x):\n    return 2 * x\nimport os\nos.register_at_fork(before=lambda: os._exit(1))\n"
-    seen = examined(warm, answer)
+    seen = examined(fork_server, answer)
     assert "exit status 1" in seen["exercise-double"].stopped
     assert earned(seen["check-double"].outcomes, 2) == 0
     assert earned(seen["check-add"].outcomes, 1) == 1
 
 
-def test_a_limit_that_was_hit_before_is_not_told_as_the_reason_of_what_comes_later(warm: Warm) -> None:
+def test_a_limit_that_was_hit_before_is_not_told_as_the_reason_of_what_comes_later(fork_server: ForkServer) -> None:
     eats_in_a_child = f"import os\nif os.fork() == 0:\n{indented(EAT)}os.wait()\n"
-    seen = examined(warm, "import time, os\ntime.sleep(2.5)\nos._exit(3)", before=eats_in_a_child)
+    seen = examined(fork_server, "import time, os\ntime.sleep(2.5)\nos._exit(3)", before=eats_in_a_child)
     assert "exit status 3" in seen["exercise-double"].stopped
 
 
-def test_a_program_that_a_cell_has_started_serves_every_check(warm: Warm) -> None:
+def test_a_program_that_a_cell_has_started_serves_every_check(fork_server: ForkServer) -> None:
     starts = "import subprocess\nhelper = subprocess.Popen(['/bin/sleep', '60'])\n"
     answer = "def double(x):\n    import os\n    os.kill(helper.pid, 0)\n    return 2 * x\n"
     steps = [
@@ -181,26 +185,26 @@ def test_a_program_that_a_cell_has_started_serves_every_check(warm: Warm) -> Non
         Step("check-double", "check", CHECKS),
         Step("check-again", "check", CHECKS),
     ]
-    seen = examine(steps, warm.student, PATIENCE)
+    seen = examine(steps, fork_server.student, PATIENCE)
     for check in ("check-double", "check-again"):
         assert earned(seen[check].outcomes, 2) == 2
 
 
-def test_a_signal_without_a_name_is_told_by_its_number(warm: Warm) -> None:
-    if "pid namespace" in warm.layers:
+def test_a_signal_without_a_name_is_told_by_its_number(fork_server: ForkServer) -> None:
+    if "pid namespace" in fork_server.layers:
         pytest.skip("the first process of a pid namespace gets no signal from inside it")
-    seen = examined(warm, "def double(x):\n    return 2 * x\n", before="import os\nos.kill(os.getpid(), 40)")
+    seen = examined(fork_server, "def double(x):\n    return 2 * x\n", before="import os\nos.kill(os.getpid(), 40)")
     assert "signal 40" in seen["added-0"].stopped
 
 
-def test_outputs_that_cannot_be_written_down_are_told_and_end_nothing(warm: Warm) -> None:
+def test_outputs_that_cannot_be_written_down_are_told_and_end_nothing(fork_server: ForkServer) -> None:
     cell = "x = []\nx.append(x)\ndisplay({'application/json': x, 'text/plain': 'round'}, raw=True)\n"
-    seen = examined(warm, "def double(x):\n    return 2 * x\n", before=cell)
+    seen = examined(fork_server, "def double(x):\n    return 2 * x\n", before=cell)
     assert "cannot be shown" in str(seen["added-0"].outputs)
     assert earned(seen["check-double"].outcomes, 2) == 2
 
 
-def test_processes_that_a_check_leaves_behind_are_gone_at_its_end(warm: Warm) -> None:
+def test_processes_that_a_check_leaves_behind_are_gone_at_its_end(fork_server: ForkServer) -> None:
     daemon = "import os, time\nif os.fork() == 0:\n    os.setsid()\n    if os.fork() == 0:\n        time.sleep(60)\n    os._exit(0)\n"
     count = (
         "import os\ndef add(a, b):\n    pids = [n for n in os.listdir('/proc') if n.isdigit()]\n"
@@ -220,33 +224,33 @@ def test_processes_that_a_check_leaves_behind_are_gone_at_its_end(warm: Warm) ->
             "    assert any(add(1, 1) <= 2 or time.sleep(0.1) for _ in range(100)), str(add(1, 1))\n",
         ),
     ]
-    seen = examine(steps, warm.student, PATIENCE)
+    seen = examine(steps, fork_server.student, PATIENCE)
     assert [o.passed for o in seen["check-double"].outcomes] == [True, True]
     assert seen["check-add"].outcomes[0].passed, seen["check-add"].outcomes[0].seen
 
 
-def test_a_default_device_that_a_student_sets_changes_nothing_for_values_that_pass(warm: Warm) -> None:
-    seen = examined(warm, "def double(x):\n    return 2 * x\n", before="torch.set_default_device('meta')")
+def test_a_default_device_that_a_student_sets_changes_nothing_for_values_that_pass(fork_server: ForkServer) -> None:
+    seen = examined(fork_server, "def double(x):\n    return 2 * x\n", before="torch.set_default_device('meta')")
     assert earned(seen["check-double"].outcomes, 2) == 2
 
 
-def test_half_a_character_in_a_result_is_told_and_ends_nothing(warm: Warm) -> None:
-    seen = examined(warm, "def double(x):\n    return 'a\\ud800' if x == 1 else 2 * x\n")
+def test_half_a_character_in_a_result_is_told_and_ends_nothing(fork_server: ForkServer) -> None:
+    seen = examined(fork_server, "def double(x):\n    return 'a\\ud800' if x == 1 else 2 * x\n")
     first, second = seen["check-double"].outcomes
     assert not first.passed and "a check cannot look at this result" in first.seen
     assert second.passed
 
 
-def test_exit_in_a_cell_is_told_and_ends_nothing(warm: Warm) -> None:
-    seen = examined(warm, "def double(x):\n    return 2 * x\n", before="exit()")
+def test_exit_in_a_cell_is_told_and_ends_nothing(fork_server: ForkServer) -> None:
+    seen = examined(fork_server, "def double(x):\n    return 2 * x\n", before="exit()")
     assert "a notebook goes on after exit()" in str(seen["added-0"].outputs)
     assert earned(seen["check-double"].outcomes, 2) == 2
 
 
 def test_a_function_that_ran_into_the_limit_twice_has_less_for_its_other_checks(
-    warm: Warm, monkeypatch: pytest.MonkeyPatch
+    fork_server: ForkServer, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("autograder.examiner.submission.SHORT_SECONDS", 0.5)
+    monkeypatch.setattr("autograder.examiner.examine.SHORT_SECONDS", 0.5)
     checks = "".join(f'with check("number {n}"):\n    assert double({n}) == {2 * n}\n' for n in range(5))
     steps = [
         Step("setup", "given", GIVEN),
@@ -255,7 +259,7 @@ def test_a_function_that_ran_into_the_limit_twice_has_less_for_its_other_checks(
         Step("exercise-add", "student", ADD, exercise="add"),
         Step("check-add", "check", ADDS),
     ]
-    seen = examine(steps, warm.student, PATIENCE)
+    seen = examine(steps, fork_server.student, PATIENCE)
     assert [o.seen for o in seen["check-double"].outcomes] == [
         *["the time limit of 2 s for a check was reached"] * 2,
         *["the time limit of 0.5 s for a check was reached"] * 3,
@@ -263,9 +267,9 @@ def test_a_function_that_ran_into_the_limit_twice_has_less_for_its_other_checks(
     assert seen["check-add"].outcomes[0].passed
 
 
-def test_what_comes_in_one_check_is_bounded_together(warm: Warm, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_what_comes_in_one_check_is_bounded_together(fork_server: ForkServer, monkeypatch: pytest.MonkeyPatch) -> None:
     """Each item is small, and a check that keeps them all would fill the examiner's memory."""
-    monkeypatch.setattr("autograder.examiner.submission.MAX_BYTES", 1_000_000)
+    monkeypatch.setattr("autograder.examiner.examine.MAX_BYTES", 1_000_000)
     answer = "def double(x):\n    return (torch.zeros(20_000) for _ in range(x))\n"
     checks = 'with check("few"):\n    list(double(3))\nwith check("many"):\n    list(double(100))\n'
     steps = [
@@ -273,16 +277,18 @@ def test_what_comes_in_one_check_is_bounded_together(warm: Warm, monkeypatch: py
         Step("exercise-double", "student", answer, exercise="double"),
         Step("check-double", "check", checks),
     ]
-    few, many = examine(steps, warm.student, PATIENCE)["check-double"].outcomes
+    few, many = examine(steps, fork_server.student, PATIENCE)["check-double"].outcomes
     assert few.passed and not many.passed and many.blame == "process"
 
 
-def test_a_cell_of_the_students_under_the_id_of_a_given_one_runs_in_the_student_process_only(warm: Warm) -> None:
-    """Whatever the door lets through: what is executed beside the checks is what the course calls given."""
+def test_a_cell_of_the_students_under_the_id_of_a_given_one_runs_in_the_student_process_only(
+    fork_server: ForkServer,
+) -> None:
+    """Whatever the intake lets through: what is executed beside the checks is what the course calls given."""
     steps = [
         Step("setup", "given", GIVEN + "limit = 3\n"),
         Step("setup", "student", "limit = 1000\ndef check(*args, **kwargs): raise SystemExit\n"),
         Step("exercise-add", "student", ADD, exercise="add"),
         Step("check-add", "check", 'with check("the course\'s limit"):\n    assert add(1, 2) == limit\n'),
     ]
-    assert examine(steps, warm.student, PATIENCE)["check-add"].outcomes[0].passed
+    assert examine(steps, fork_server.student, PATIENCE)["check-add"].outcomes[0].passed

@@ -12,8 +12,8 @@ import torch
 from torch import nn
 
 from autograder.examiner.cells import run_check_cell
-from autograder.examiner.link import Link, Stopped
-from autograder.examiner.remote import World
+from autograder.examiner.connection import Connection, Stopped
+from autograder.examiner.remote import RemoteNamespace
 from labkit import probes
 from labkit.outcome import Outcome, share
 from labkit.probes import Graph, GraphError
@@ -89,8 +89,8 @@ def outcomes_of(source: str, student: Any, answer: Any) -> list[Outcome]:
         namespace: dict[str, Any] = {"__name__": "__main__"}
         exec(SETUP, namespace)
         world.namespace = namespace
-        namespace["student"] = world.stand_in("student")
-        world.stand_in("lie")()
+        namespace["student"] = world.proxy("student")
+        world.proxy("lie")()
         return run_check_cell(source, namespace, "<check-x>")
 
 
@@ -113,8 +113,8 @@ def test_an_answer_that_does_not_end_is_stopped(source: str) -> None:
     with world_of(1.5, student=lambda: 0, slow=slow) as world:
         namespace: dict[str, Any] = {"__name__": "__main__"}
         exec(SETUP, namespace)
-        world.namespace, namespace["student"] = namespace, world.stand_in("student")
-        world.stand_in("slow")()
+        world.namespace, namespace["student"] = namespace, world.proxy("student")
+        world.proxy("slow")()
         start = time.monotonic()
         (outcome,) = run_check_cell(source, namespace, "<check-x>")
     assert (outcome.passed, outcome.blame) == (False, "process")
@@ -131,9 +131,9 @@ def test_a_lied_count_alone_pays_nothing() -> None:
 
 def test_a_list_that_is_too_long_is_no_answer() -> None:
     with world_of(f=lambda: 0, lie=lambda: lie([0] * 2**18)) as world:
-        world.stand_in("lie")()
+        world.proxy("lie")()
         with pytest.raises((TypeError, Stopped)):
-            probes.saved(world.stand_in("f"))
+            probes.saved(world.proxy("f"))
 
 
 def test_a_probe_answers_with_no_more_than_a_call_may() -> None:
@@ -146,8 +146,8 @@ def test_a_probe_answers_with_no_more_than_a_call_may() -> None:
         __hash__ = None  # type: ignore[assignment]
 
     with world_of(f=lambda: 0, lie=lambda: lie(Yes())) as world:
-        world.stand_in("lie")()
-        assert probes.saved_bytes(world.stand_in("f")) != 12
+        world.proxy("lie")()
+        assert probes.saved_bytes(world.proxy("f")) != 12
 
 
 def test_no_probe_can_be_named_that_is_none() -> None:
@@ -163,7 +163,7 @@ def test_a_function_that_is_no_given_one_cannot_be_a_probe() -> None:
         return f
 
     with world_of(f=lambda: 0) as world, pytest.raises(TypeError, match="neither in labkit nor in a given cell"):
-        local(world.stand_in("f"))
+        local(world.proxy("f"))
 
 
 def test_no_exception_of_the_students_is_told_as_trouble_of_the_process() -> None:
@@ -173,7 +173,7 @@ def test_no_exception_of_the_students_is_told_as_trouble_of_the_process() -> Non
         raise UnicodeDecodeError("utf8", b"", 0, 1, str(x))
 
     with world_of(f=leak) as world:
-        (outcome,) = run_check_cell(SETUP + "with check('it'):\n    f(42)\n", {"f": world.stand_in("f")}, "<c>")
+        (outcome,) = run_check_cell(SETUP + "with check('it'):\n    f(42)\n", {"f": world.proxy("f")}, "<c>")
     assert (outcome.error, outcome.blame) == ("UnicodeDecodeError", "student")
 
 
@@ -182,10 +182,10 @@ def test_a_given_function_that_was_passed_comes_back_as_itself() -> None:
         return x
 
     with student_process({"same": lambda g: g, "given": given, "f": lambda: given}, []) as channel:
-        world = World(Link(channel), {"given": given})
-        assert type(world.stand_in("f")()) is not type(given)
-        assert world.stand_in("same")(given) is given
-        assert world.stand_in("f")() is given
+        world = RemoteNamespace(Connection(channel), {"given": given})
+        assert type(world.proxy("f")()) is not type(given)
+        assert world.proxy("same")(given) is given
+        assert world.proxy("f")() is given
 
 
 def graph(*nodes: Any, output: Any = None, constants: Any = None) -> dict[str, Any]:

@@ -14,20 +14,22 @@ import numpy as np
 import pytest
 import torch
 
+from autograder.examiner.connection import Connection, Stopped
 from autograder.examiner.effort import Effort
-from autograder.examiner.link import Link, Stopped
-from autograder.examiner.remote import World
+from autograder.examiner.remote import RemoteNamespace
+from autograder.rpc.frames import to_bytes
 from autograder.student.calls import Calls
-from autograder.wire.frames import to_bytes
 from tests.examiner.program import student_process
 
 
 @contextmanager
-def world_of(seconds: float | None = 20.0, given: dict[str, Any] | None = None, **student: Any) -> Iterator[World]:
+def world_of(
+    seconds: float | None = 20.0, given: dict[str, Any] | None = None, **student: Any
+) -> Iterator[RemoteNamespace]:
     with student_process({**(given or {}), **student}, list(given or {})) as channel:
-        link = Link(channel)
-        link.effort = None if seconds is None else Effort(seconds)
-        yield World(link, given or {})
+        connection = Connection(channel)
+        connection.effort = None if seconds is None else Effort(seconds)
+        yield RemoteNamespace(connection, given or {})
 
 
 class Yes:
@@ -47,7 +49,7 @@ class Yes:
 
 def test_an_object_that_says_yes_is_equal_to_nothing():
     with world_of(f=Yes) as world:
-        got = world.stand_in("f")()
+        got = world.proxy("f")()
         assert got != 3 and got != [1, 2, 3]
         with pytest.raises(TypeError):
             torch.equal(got, torch.ones(3))
@@ -63,7 +65,7 @@ def test_no_object_passes_for_a_value(name):
     module, _, last = name.rpartition(".")
     liar = type(last, (Yes,), {"__module__": module, "__qualname__": last})
     with world_of(f=liar) as world:
-        got = world.stand_in("f")()
+        got = world.proxy("f")()
         assert not isinstance(got, torch.Tensor | list | int | np.ndarray)
 
 
@@ -73,20 +75,20 @@ def test_a_tensor_subclass_arrives_as_a_tensor():
             return torch.tensor(True)
 
     with world_of(f=lambda: torch.zeros(2).as_subclass(Equal)) as world:
-        got = world.stand_in("f")()
+        got = world.proxy("f")()
         assert type(got) is torch.Tensor
         assert not (got == torch.ones(2)).any()
 
 
 def test_a_process_that_ends_is_told_from_one_that_hangs():
     with world_of(f=lambda: os._exit(3)) as world, pytest.raises(Stopped, match="ended"):
-        world.stand_in("f")()
+        world.proxy("f")()
     with world_of(0.3, f=lambda: time.sleep(30)) as world:
         with pytest.raises(Stopped, match="time limit"):
-            world.stand_in("f")()
+            world.proxy("f")()
         start = time.monotonic()
         with pytest.raises(Stopped, match="time limit"):  # at once: the late answer would be taken for this one's
-            world.stand_in("f")()
+            world.proxy("f")()
         assert time.monotonic() - start < 0.2
 
 
@@ -97,9 +99,9 @@ def test_exit_and_interrupt_are_exceptions_of_the_students():
     with world_of(leave=sys.exit, interrupt=interrupt, f=lambda: 1) as world:
         for name in ("leave", "interrupt"):
             with pytest.raises(RuntimeError) as caught:
-                world.stand_in(name)()
+                world.proxy(name)()
             assert caught.value.from_student
-        assert world.stand_in("f")() == 1
+        assert world.proxy("f")() == 1
 
 
 def test_a_result_that_cannot_be_looked_at_is_the_students_error():
@@ -113,21 +115,21 @@ def test_a_result_that_cannot_be_looked_at_is_the_students_error():
     with world_of(f=lambda n: results[n]) as world:
         for n in range(len(results)):
             with pytest.raises((TypeError, Stopped)):
-                world.stand_in("f")(n)
+                world.proxy("f")(n)
 
 
 def test_an_unknown_name_is_a_name_error():
     with world_of(f=lambda g: g) as world:
         with pytest.raises(NameError):
-            world.stand_in("missing")()
+            world.proxy("missing")()
         with pytest.raises(NameError):
-            world.stand_in("f")(world.stand_in("missing"))
-        assert world.stand_in("f")(1) == 1
+            world.proxy("f")(world.proxy("missing"))
+        assert world.proxy("f")(1) == 1
 
 
 def test_a_check_that_passes_a_module_is_told():
     with world_of(f=lambda g: g) as world, pytest.raises(TypeError, match="a check passes"):
-        world.stand_in("f")(torch.nn.Identity())
+        world.proxy("f")(torch.nn.Identity())
 
 
 def test_what_is_printed_goes_nowhere(capfd):
@@ -138,7 +140,7 @@ def test_what_is_printed_goes_nowhere(capfd):
         return 1
 
     with world_of(f=loud) as world:
-        assert world.stand_in("f")() == 1
+        assert world.proxy("f")() == 1
     assert capfd.readouterr() == ("", "")
 
 
@@ -147,16 +149,16 @@ def test_what_nothing_refers_to_any_more_is_forgotten():
 
     class Direct:
         def __init__(self) -> None:
-            self.link = Link.__new__(Link)
+            self.connection = Connection.__new__(Connection)
 
         def ask(self, request: Any, callbacks: Any) -> Any:
-            from autograder.wire.ambient import Ambient
+            from autograder.rpc.global_state import GlobalState
 
-            calls._ambient = Ambient()
-            return calls.answer([request, Ambient().read()])[0]
+            calls._ambient = GlobalState()
+            return calls.answer([request, GlobalState().read()])[0]
 
-    world = World(Direct(), {})
-    f, make, x = world.stand_in("f"), world.stand_in("make"), torch.ones(2, requires_grad=True)
+    world = RemoteNamespace(Direct(), {})
+    f, make, x = world.proxy("f"), world.proxy("make"), torch.ones(2, requires_grad=True)
     for _ in range(50):
         f(x).sum().backward()
         (g,) = torch.autograd.grad((f(x) ** 2).sum(), x, create_graph=True)
@@ -170,9 +172,9 @@ def test_what_nothing_refers_to_any_more_is_forgotten():
 
 
 def test_a_random_state_is_sent_only_when_it_is_new():
-    from autograder.wire.ambient import Ambient
+    from autograder.rpc.global_state import GlobalState
 
-    ours = Ambient()
+    ours = GlobalState()
     first, second = len(to_bytes(ours.read())), len(to_bytes(ours.read()))
     assert first > 5000 and second < 200
     torch.rand(1)
@@ -181,10 +183,10 @@ def test_a_random_state_is_sent_only_when_it_is_new():
 
 def test_a_handle_of_one_process_means_nothing_in_another():
     with world_of(make=Yes) as world:
-        stale = world.stand_in("make")()
+        stale = world.proxy("make")()
         with student_process({"make": Yes}, []) as channel:
-            world.link = Link(channel)
-            world.stand_in("make")()
+            world.connection = Connection(channel)
+            world.proxy("make")()
             with pytest.raises(Stopped):
                 stale.anything()
 
@@ -193,21 +195,21 @@ def test_a_call_imports_nothing():
     """What it would import, each fork would import anew: it once took two seconds of each answer's time."""
     code = """
 import sys, torch
-from autograder.examiner.remote import World
+from autograder.examiner.remote import RemoteNamespace
 from autograder.student.calls import Calls
-from autograder.wire.ambient import Ambient
+from autograder.rpc.global_state import GlobalState
 
 class Line:
-    calls, ours = Calls({"f": lambda x: x.exp() * 2, "g": lambda: (_ for _ in [1])}), Ambient()
+    calls, ours = Calls({"f": lambda x: x.exp() * 2, "g": lambda: (_ for _ in [1])}), GlobalState()
     def ask(self, request, callbacks):
         return self.calls.answer([request, self.ours.read()])[0]
 
 before = set(sys.modules)
-world, x = World(Line(), {}), torch.ones(2, requires_grad=True)
-f = world.stand_in("f")
+world, x = RemoteNamespace(Line(), {}), torch.ones(2, requires_grad=True)
+f = world.proxy("f")
 (g,) = torch.autograd.grad(f(x), x, torch.ones(2), create_graph=True)
 g.sum().backward()
-list(world.stand_in("g")())
+list(world.proxy("g")())
 print(sorted(set(sys.modules) - before))
 """
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, timeout=120)

@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from autograder.examiner.link import Stopped
+from autograder.examiner.connection import Stopped
 from autograder.examiner.section import run_checks, run_given
 
 BUSY = """

@@ -20,11 +20,11 @@ from typing import Any
 
 from nbgrader.api import Gradebook
 
-from autograder.results.feedback import write_feedback
-from autograder.results.gradebook import read_results
-from autograder.results.schema import SubmissionResult
-from autograder.runner.grade import grade_lab
-from autograder.runner.nbgrader_api import open_course
+from autograder.gradebook.reader import read_results
+from autograder.gradebook.schema import SubmissionResult
+from autograder.grading.many import grade_lab
+from autograder.grading.nbgrader_api import open_course
+from autograder.reports.feedback import write_feedback
 from tests.hostile.attackers import hand_in, names_of, read_attack
 from tests.hostile.edits import LAB, LAB_SOURCE, write
 from tests.hostile.small_class import folder_of, make_course
@@ -34,9 +34,9 @@ HIDDEN_INPUT, HIDDEN_WANT = "48151.625", "96303.25"
 HIDDEN_DIGITS = ("48151", "96303")  # however they are written
 # Checks that work on a result before they compare it, as those of real labs do.
 MORE_CHECKS = """\
-with check("the sum is doubled too"):
+with check("sum", "the sum is doubled too"):
     assert_close(double(torch.ones(4)).sum(), torch.tensor(8.0))
-with check("and each row"):
+with check("rows", "and each row"):
     assert_close(torch.stack(list(double(torch.ones(2, 3)))), torch.full((2, 3), 2.0))
 """
 SUBMISSION_SECONDS = 40
@@ -133,7 +133,7 @@ def _lab_source(canaries: dict[str, str]) -> str:
     source = LAB_SOURCE.replace("    assert_close(double(torch.tensor([3.5])), torch.tensor([7.0]))", hidden)
     source = source.replace("[3.5]", f"[{HIDDEN_INPUT}]").replace("[7.0]", f"[{HIDDEN_WANT}]")
     source = source.replace("3.5 gives 7", "another number is doubled")
-    source = source.replace("### END HIDDEN TESTS\n", f"{MORE_CHECKS}### END HIDDEN TESTS\n", 1)
+    source = source.replace("# ---- lab.py\n", f"{MORE_CHECKS}# ---- lab.py\n", 1)
     return source.replace("    return 2 * x\n", f"    return 2 * x  # {canaries['solution']}\n")
 
 
@@ -208,7 +208,7 @@ def _files_left(drop: Path) -> list[str]:
     left = [str(p) for p in drop.iterdir()]
     for place in filter(_is_listable, SHARED_PLACES):
         left += [f"{place}/{name}" for name in os.listdir(place) if LEFT in name]
-    return left + [str(p) for warm in _warm_processes() for p in (_home(warm) / "tmp").glob("gradlab-*")]
+    return left + [str(p) for fork_server in _fork_servers() for p in (_home(fork_server) / "tmp").glob("gradlab-*")]
 
 
 def _is_listable(place: str) -> bool:
@@ -216,17 +216,17 @@ def _is_listable(place: str) -> bool:
 
 
 def _processes_left() -> list[str]:
-    """Processes with the attacks' mark, and children of the warm process, which has none when nobody is graded."""
+    """Processes with the attacks' mark, and children of the fork server, which has none when nobody is graded."""
     left = []
     for pid in _pids():
         marked = LEFT.encode() in _read(pid, "cmdline")
-        if (marked or _parent(pid) in _warm_processes()) and b"\nState:\tZ" not in _read(pid, "status"):
+        if (marked or _parent(pid) in _fork_servers()) and b"\nState:\tZ" not in _read(pid, "status"):
             left.append(f"process {pid}: {_read(pid, 'cmdline')!r}")
     return left
 
 
-def _warm_processes() -> list[int]:
-    return [p for p in _pids() if _parent(p) == os.getpid() and b"autograder.runner.warm_main" in _read(p, "cmdline")]
+def _fork_servers() -> list[int]:
+    return [p for p in _pids() if _parent(p) == os.getpid() and b"autograder.forkserver.server" in _read(p, "cmdline")]
 
 
 def _home(pid: int) -> Path:

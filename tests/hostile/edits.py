@@ -1,8 +1,4 @@
-"""What the files in damaged/ use to turn the sound submission of a small lab into a damaged one.
-
-Each of them defines damage(folder, notebook), which writes what stands in submitted/STUDENT/LAB; KEPT, the exercises that
-keep their full marks (all of them where it says nothing); and NOTE, a text that must be in the notes ("": no notes).
-"""
+"""A small lab, and what turns the sound submission of it into a damaged or a hostile one."""
 
 from __future__ import annotations
 
@@ -12,6 +8,7 @@ from pathlib import Path
 from typing import Any
 
 LAB = "01_door"
+FILE = f"{LAB}.ipynb"
 DOUBLE, SHIFT, TOTAL = "exercise-double", "exercise-shift", "exercise-total"
 CHECK = "check-double"
 EXERCISES = {"double": 2.0, "shift": 1.0, "total": 1.0}
@@ -27,62 +24,73 @@ from labkit import assert_close, check
 # %% [markdown]
 # # Three small functions
 
-# %% exercise: double
+# %% exercise: double points=2
+# ---- exercises/double.py
+# %% exercise
 def double(x: Tensor) -> Tensor:
     """2 * x, elementwise."""
     ### BEGIN SOLUTION
     return 2 * x
     ### END SOLUTION
 
-
-# %% check: double points=2
-with check("1 and 2 give 2 and 4"):
+# %% checks
+with check("example", "1 and 2 give 2 and 4"):
     assert_close(double(torch.tensor([1.0, 2.0])), torch.tensor([2.0, 4.0]))
-### BEGIN HIDDEN TESTS
-with check("3.5 gives 7", required=True):
-    assert_close(double(torch.tensor([3.5])), torch.tensor([7.0]))
-### END HIDDEN TESTS
 
+# %% hidden checks
+with check("another", "3.5 gives 7", required=True):
+    assert_close(double(torch.tensor([3.5])), torch.tensor([7.0]))
+# ---- lab.py
 # %% given
 STEP = 3.0
 
 # %% [markdown]
 # ## A constant added
 
-# %% exercise: shift
+# %% exercise: shift points=1
+# ---- exercises/shift.py
+# %% exercise
 def shift(x: Tensor) -> Tensor:
     """x + STEP."""
     ### BEGIN SOLUTION
     return x + STEP
     ### END SOLUTION
 
-
-# %% check: shift points=1
-with check("1 gives 4", required=True):
+# %% checks
+with check("example", "1 gives 4", required=True):
     assert_close(shift(torch.tensor([1.0])), torch.tensor([4.0]))
+# ---- lab.py
 
-# %% exercise: total
+# %% exercise: total points=1
+# ---- exercises/total.py
+# %% exercise
 def total(x: Tensor) -> Tensor:
     """The sum of all elements of x."""
     ### BEGIN SOLUTION
     return x.sum()
     ### END SOLUTION
 
-
-# %% check: total points=1
-with check("1, 2 and 3 give 6", required=True):
+# %% checks
+with check("example", "1, 2 and 3 give 6", required=True):
     assert_close(total(torch.tensor([1.0, 2.0, 3.0])), torch.tensor(6.0))
 '''
 
 Notebook = dict[str, Any]
 
 
-def write(folder: Path, notebook: Notebook) -> None:
-    (folder / f"{LAB}.ipynb").write_text(json.dumps(notebook, indent=1))
+def write(folder: Path, notebook: Notebook, name: str = FILE) -> None:
+    (folder / name).write_text(json.dumps(notebook, indent=1))
 
 
 def write_bytes(folder: Path, data: bytes) -> None:
-    (folder / f"{LAB}.ipynb").write_bytes(data)
+    (folder / FILE).write_bytes(data)
+
+
+def courses_notebook(folder: Path) -> Path:
+    """The source of the lab, with solutions, in the course that a submission's folder is in."""
+    source = folder.parent.parent.parent / "source" / LAB / FILE
+    assert source.exists()
+    return source
 
 
 def at(notebook: Notebook, identity: str) -> int:
@@ -93,6 +101,23 @@ def at(notebook: Notebook, identity: str) -> int:
 def cell(notebook: Notebook, identity: str) -> dict[str, Any]:
     found: dict[str, Any] = notebook["cells"][at(notebook, identity)]
     return found
+
+
+def constant(notebook: Notebook) -> dict[str, Any]:
+    """The given cell that sets STEP."""
+    return next(c for c in notebook["cells"] if c["source"].startswith("STEP"))
+
+
+def flags(notebook: Notebook, identity: str) -> dict[str, Any]:
+    """nbgrader's metadata of a cell."""
+    found: dict[str, Any] = cell(notebook, identity)["metadata"]["nbgrader"]
+    return found
+
+
+def untouched(notebook: Notebook, identity: str) -> str:
+    """An exercise as it was handed out."""
+    head = cell(notebook, identity)["source"].split("\n")[:2]
+    return "\n".join([*head, "    # YOUR CODE HERE", "    raise NotImplementedError()"])
 
 
 def pasted(notebook: Notebook, identity: str) -> dict[str, Any]:
@@ -109,6 +134,10 @@ def code(source: str, **fields: Any) -> dict[str, Any]:
         "outputs": [],
         "execution_count": None,
     } | fields
+
+
+def add(notebook: Notebook, source: str, **fields: Any) -> None:
+    notebook["cells"].insert(1, code(source, **fields))
 
 
 def drop(notebook: Notebook, *identities: str) -> None:

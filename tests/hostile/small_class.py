@@ -7,23 +7,23 @@ import shutil
 from pathlib import Path
 from typing import Any
 
-from autograder.build.course import build, read_course, read_labs
+from autograder.authoring.course import build, read_course, read_labs
 from autograder.demo.students import filled, reference
-from autograder.results.gradebook import read_results
-from autograder.results.schema import SubmissionResult
-from autograder.runner.grade import grade_lab
-from autograder.runner.nbgrader_api import open_course
+from autograder.gradebook.reader import read_results
+from autograder.gradebook.schema import SubmissionResult
+from autograder.grading.many import grade_lab
+from autograder.grading.nbgrader_api import open_course
 from tests.conftest import ROOT
+from tests.lab_files import write_files
 
 
 def make_course(root: Path, lab: str, source: str) -> dict[str, Any]:
-    """Build a course of one lab in this folder, and give the sound submission of it."""
+    """Build a course of one lab in this folder, and give the sound submission of it. source: as files_of() takes it."""
     (root / "labs" / lab).mkdir(parents=True)
     (root / "labs" / "course.toml").write_text(
         f'title = "A small course"\n\n[[labs]]\nname = "{lab}"\ntitle = "Small"\nminutes = 5\n'
     )
-    (root / "labs" / lab / "lab.py").write_text(source)
-    (root / "labs" / lab / "answers.py").write_text("")
+    write_files(root / "labs" / lab, source)
     shutil.copy(ROOT / "nbgrader_config.py", root)
     build(read_course(root))
     built = next(read_labs(read_course(root)))

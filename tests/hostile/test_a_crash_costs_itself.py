@@ -6,8 +6,8 @@ from collections.abc import Iterator
 
 import pytest
 
-from autograder.examiner.submission import Step, examine
-from autograder.runner.warm import Warm
+from autograder.examiner.examine import Step, examine
+from autograder.forkserver.client import ForkServer
 from labkit.outcome import Outcome
 
 GIVEN = "import torch\nfrom labkit import assert_close, check\n"
@@ -29,13 +29,13 @@ ENDS = {
 
 
 @pytest.fixture(scope="module")
-def warm() -> Iterator[Warm]:
-    process = Warm()
+def fork_server() -> Iterator[ForkServer]:
+    process = ForkServer()
     yield process
     process.close()
 
 
-def outcomes_of(warm: Warm, before: str, answer: str, after: str) -> list[Outcome]:
+def outcomes_of(fork_server: ForkServer, before: str, answer: str, after: str) -> list[Outcome]:
     steps = [
         Step("setup", "given", GIVEN),
         Step("added-0", "student", before),
@@ -43,17 +43,17 @@ def outcomes_of(warm: Warm, before: str, answer: str, after: str) -> list[Outcom
         Step("added-1", "student", after),
         Step("check-double", "check", CHECKS),
     ]
-    return examine(steps, warm.student)["check-double"].outcomes
+    return examine(steps, fork_server.student)["check-double"].outcomes
 
 
 @pytest.mark.parametrize("name", ENDS)
-def test_an_added_cell_that_ends_the_process_leaves_the_answer_its_points(warm: Warm, name: str) -> None:
+def test_an_added_cell_that_ends_the_process_leaves_the_answer_its_points(fork_server: ForkServer, name: str) -> None:
     for cells in (("", RIGHT, ENDS[name]), (ENDS[name], RIGHT, "")):
-        assert [o.passed for o in outcomes_of(warm, *cells)] == [True, True, True]
+        assert [o.passed for o in outcomes_of(fork_server, *cells)] == [True, True, True]
 
 
-def test_a_check_that_ends_the_process_leaves_the_others_theirs(warm: Warm) -> None:
+def test_a_check_that_ends_the_process_leaves_the_others_theirs(fork_server: ForkServer) -> None:
     answer = "def double(x):\n    import os\n    if x.dim() == 2:\n        os._exit(0)\n    return 2 * x"
-    outcomes = outcomes_of(warm, "", answer, "")
+    outcomes = outcomes_of(fork_server, "", answer, "")
     assert [o.passed for o in outcomes] == [True, False, True]
     assert "the Python process ended" in outcomes[1].seen

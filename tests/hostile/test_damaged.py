@@ -3,18 +3,19 @@
 from __future__ import annotations
 
 import copy
-import importlib
 from dataclasses import dataclass
 from pathlib import Path
-from types import ModuleType
 
 import pytest
 
-from autograder.results.schema import SubmissionResult
+from autograder.gradebook.schema import SubmissionResult
+from tests.hostile.damaged import Case, cells, fields, files, folders
 from tests.hostile.edits import EXERCISES, LAB, LAB_SOURCE, write
 from tests.hostile.small_class import folder_of, grade, make_course
 
-NAMES = sorted(p.stem for p in (Path(__file__).parent / "damaged").glob("*.py") if p.stem != "__init__")
+THEMES = (cells, fields, files, folders)
+CASES = {case.name: case for theme in THEMES for case in vars(theme).values() if isinstance(case, Case)}
+NAMES = sorted(CASES)
 SOUND = ("00_sound", "m_sound", "zz_sound")  # first, among and last: a class is graded in the order of its names
 
 
@@ -32,17 +33,13 @@ def graded(tmp_path_factory: pytest.TempPathFactory) -> Class:
     for name in SOUND:
         write(folder_of(root, name, LAB), sound)
     for name in NAMES:
-        case(name).damage(folder_of(root, name, LAB), copy.deepcopy(sound))
+        CASES[name].damage(folder_of(root, name, LAB), copy.deepcopy(sound))
     return Class(root, *grade(root, LAB))
-
-
-def case(name: str) -> ModuleType:
-    return importlib.import_module(f"tests.hostile.damaged.{name}")
 
 
 def test_there_are_many_kinds_of_damage_and_each_says_why_it_comes_about() -> None:
     assert len(NAMES) >= 30
-    assert all((case(name).__doc__ or "").strip() for name in NAMES)
+    assert all(case.sentence.strip() for case in CASES.values())
 
 
 @pytest.mark.slow
@@ -51,9 +48,9 @@ def test_there_are_many_kinds_of_damage_and_each_says_why_it_comes_about() -> No
 def test_it_ends_with_a_score_and_keeps_the_marks_of_what_is_intact(graded: Class, name: str) -> None:
     """Slow: the first of them grades them all."""
     assert name not in graded.failures, graded.failures[name]
-    kept = set(getattr(case(name), "KEPT", EXERCISES))
-    points = {e.name: e.points for e in graded.results[name].exercises}
-    assert points == {e: worth if e in kept else 0 for e, worth in EXERCISES.items()}, graded.results[name].notes
+    result, kept = graded.results[name], CASES[name].kept
+    points = {e.name: e.points for e in result.exercises}
+    assert points == {e: worth if e in kept else 0 for e, worth in EXERCISES.items()}, result.notes
 
 
 @pytest.mark.slow
@@ -62,7 +59,7 @@ def test_it_ends_with_a_score_and_keeps_the_marks_of_what_is_intact(graded: Clas
 def test_the_notes_tell_what_was_put_right(graded: Class, name: str) -> None:
     """Slow: the first of them grades them all."""
     notes = " ".join(graded.results[name].notes)
-    assert case(name).NOTE in notes if case(name).NOTE else not notes, notes
+    assert CASES[name].note in notes if CASES[name].note else not notes, notes
 
 
 @pytest.mark.slow

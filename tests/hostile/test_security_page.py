@@ -2,15 +2,16 @@
 
 from __future__ import annotations
 
+import json
 import re
 
-from autograder.examiner.clock import Patience
+from autograder.examiner.clock import Timeouts
 from autograder.examiner.outputs import MAX_OF_SUBMISSION
+from autograder.intake import read
+from autograder.rpc.frames import MAX_FRAME, MAX_ITEMS
 from autograder.sandbox import Limits
 from autograder.sandbox.doctor import LEVELS
 from autograder.student import kernel
-from autograder.submission import read
-from autograder.wire.frames import MAX_FRAME, MAX_ITEMS
 from tests.conftest import ROOT
 
 PAGE = (ROOT / "docs" / "security.md").read_text()
@@ -29,11 +30,11 @@ def test_every_test_that_the_table_of_attacks_names_is_there() -> None:
 
 
 def test_the_limits_are_those_of_the_code() -> None:
-    limits, patience = Limits(), Patience()
+    limits, timeouts = Limits(), Timeouts()
     for text in (
-        f"| a cell | {patience.cell:g} s |",
-        f"| a check | {patience.check:g} s ",
-        f"| a submission | {patience.submission:g} s, two thirds of it for its cells |",
+        f"| a cell | {timeouts.cell:g} s |",
+        f"| a check | {timeouts.check:g} s ",
+        f"| a submission | {timeouts.submission:g} s, two thirds of it for its cells |",
         f"| {limits.memory >> 30} GiB |",
         f"| {limits.processes}; {limits.descriptors}; {limits.file_size >> 20} MiB; {limits.disk >> 30} GiB and {limits.files:,} files |",
         f"{kernel.MAX_TEXT:,} characters, {kernel.MAX_LINES:,} lines, {kernel.MAX_ITEMS} pieces, {kernel.MAX_DATA // 10**6} MB",
@@ -47,3 +48,15 @@ def test_the_limits_are_those_of_the_code() -> None:
 def test_every_level_of_isolation_is_explained() -> None:
     for level in LEVELS:
         assert f"\n| `{level}`" in PAGE
+
+
+def test_the_table_of_liars_is_that_of_the_kept_proofs() -> None:
+    """`gradlab prove` writes proof.json; a row whose numbers moved is written anew by hand."""
+    for path in sorted((ROOT / "labs").glob("*/proof.json")):
+        proof = json.loads(path.read_text())["proof"]
+        claimed, lied = sum(proof.get("claimed", {}).values()), sum(proof.get("lied", {}).values())
+        points = f"{lied:g} of {proof['points']:g}"
+        row = re.search(rf"^\| {path.parent.name[:2]} \| (\d+) \| (.+?) \| (.+?) \|$", PAGE, re.MULTILINE)
+        assert row is not None, path.parent.name
+        told = row[3].replace("none written", "0")
+        assert (int(row[1]), row[2], told) == (proof.get("lies", 0), points, f"{claimed:.3g}"), path.parent.name

@@ -17,7 +17,7 @@ from tests.images.engine import build, inspect, run
 
 LAB = "01_tensors"
 OWNER = 4321  # of the folder that is mounted: somebody of whom the image knows nothing
-# What README says to give for full isolation.
+# What docs/containers.md says to give for full isolation.
 FULL = tuple(f"--security-opt={each}" for each in ("seccomp=unconfined", "systempaths=unconfined", "no-new-privileges"))
 FULL += ("--cap-drop=all",)
 NAMESPACES = (
@@ -44,7 +44,7 @@ def as_docker(scratch: Path) -> tuple[str, ...]:
 
 @pytest.fixture(params=["full", "docker"])
 def options(request: pytest.FixtureRequest) -> tuple[str, ...]:
-    """A container as README starts it, and an ordinary one of Docker's."""
+    """A container as docs/containers.md starts it, and an ordinary one of Docker's."""
     return tuple(request.getfixturevalue("as_docker")) if request.param == "docker" else FULL
 
 

@@ -72,7 +72,7 @@ def test_nothing_private_is_in_any_file(packages: str, student: str, scratch: Pa
         assert not found(own, lines | set(MARKERS), scratch)
         marked = {name for names in found(tree, set(MARKERS), scratch).values() for name in names}
         assert not [name for name in marked if "/site-packages/nbgrader/" not in name]
-        assert not [path for name in ("autograder", "answers.py", "lab.py") for path in tree.rglob(name)]
+        assert not [path for name in ("autograder", "exercises", "lab.py") for path in tree.rglob(name)]
         for place in ("home", "srv", "root", "tmp"):
             assert not list((tree / place).rglob("*.ipynb")), place
 

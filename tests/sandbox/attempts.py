@@ -52,7 +52,7 @@ class Outcome:
 
 
 @dataclass(frozen=True)
-class World:
+class RemoteNamespace:
     """What an attempt finds around it."""
 
     parent: int  # a process of the same user, outside the sandbox
@@ -65,7 +65,7 @@ class World:
     address: int  # of bytes in the parent's memory
 
 
-Act = Callable[[World], Any]
+Act = Callable[[RemoteNamespace], Any]
 SECRET = b"a secret of the parent"
 
 
@@ -124,7 +124,7 @@ def attempt(act: Act, *layers: Layer, identity: str = "root", **plan: Any) -> Ou
 
 
 @contextmanager
-def surroundings(outside: Path) -> Iterator[World]:
+def surroundings(outside: Path) -> Iterator[RemoteNamespace]:
     """What there is to attack around a run whose parent is this process; `scratch` is for the run's maker to fill in."""
     secret, path_socket = outside / "secret", outside / "socket"
     secret.write_text("expected = 42")
@@ -146,7 +146,7 @@ def surroundings(outside: Path) -> Iterator[World]:
         for each in (tcp, named, abstract):
             each.listen()
         ports = tcp.getsockname()[1], udp.getsockname()[1]
-        yield World(os.getpid(), outside, secret, *ports, path_socket, name, addressof(memory))
+        yield RemoteNamespace(os.getpid(), outside, secret, *ports, path_socket, name, addressof(memory))
 
 
 def _middle(act: Act, plan: Plan, outside: Path, writing: int) -> None:

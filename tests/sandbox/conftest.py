@@ -24,7 +24,7 @@ MOUNTS = "/proc/self/mountinfo"
 
 @pytest.fixture(scope="session", autouse=True)
 def compiled_filters() -> None:
-    """As a warm process does: a user whom the interpreter is closed to could not import pyseccomp after the fork."""
+    """As a fork server does: a user whom the interpreter is closed to could not import pyseccomp after the fork."""
     try:
         for network in ("local", "pairs", "gloo"):
             seccomp.program(network)

@@ -21,9 +21,9 @@ from autograder.sandbox.entry import enter
 from autograder.sandbox.kill import adopt_orphans, anyone, kill_run
 from autograder.sandbox.memory import Ending, supervise
 from autograder.sandbox.plan import MIB, Layer, Limits, Plan
-from autograder.sandbox.pool import POOL, claimed, from_its_place
 from autograder.sandbox.processes import Run, of_run, of_uid
 from autograder.sandbox.system import PR_SET_DUMPABLE, prctl
+from autograder.sandbox.uids import POOL, claimed, from_its_place
 from tests.sandbox import acts
 from tests.sandbox.attempts import CONTAINER, ROOT, STUDENT, WITH_CONTAINER, become, scratch, wait_at_most
 from tests.sandbox.conftest import Needs

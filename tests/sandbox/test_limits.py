@@ -15,7 +15,7 @@ import pytest
 from autograder.sandbox.limits import mapped
 from autograder.sandbox.plan import MIB, Layer, Limits
 from tests.sandbox import acts
-from tests.sandbox.attempts import CONTAINER, IDENTITIES, ROOT, WITH_CONTAINER, World, assert_stopped, attempt
+from tests.sandbox.attempts import CONTAINER, IDENTITIES, ROOT, WITH_CONTAINER, RemoteNamespace, assert_stopped, attempt
 from tests.sandbox.conftest import Needs
 
 SMALL = Limits(processes=8, file_size=MIB, descriptors=64, cpu_seconds=1, address_space=64 * MIB)
@@ -43,7 +43,7 @@ def test_a_fork_bomb_ends(identity: str, layers: tuple[Layer, ...], needs: Needs
 def test_threads_count_as_processes(needs: Needs) -> None:
     needs(Layer.UID)
 
-    def many_threads(_: World) -> None:
+    def many_threads(_: RemoteNamespace) -> None:
         stop = threading.Event()
         threads = [threading.Thread(target=stop.wait) for _ in range(12)]
         try:
@@ -58,7 +58,7 @@ def test_threads_count_as_processes(needs: Needs) -> None:
 @pytest.mark.parametrize("identity", IDENTITIES)
 @pytest.mark.parametrize("layers", [(Layer.LIMITS,)])
 def test_files_end_at_their_limit(identity: str, layers: tuple[Layer, ...]) -> None:
-    def too_long(world: World) -> None:
+    def too_long(world: RemoteNamespace) -> None:
         acts.fill(world.scratch / "long", 2 * MIB)
 
     assert_stopped(too_long, *layers, identity=identity, by=(errno.EFBIG,), limits=SMALL)
@@ -66,7 +66,7 @@ def test_files_end_at_their_limit(identity: str, layers: tuple[Layer, ...]) -> N
 
 @pytest.mark.parametrize("identity", IDENTITIES)
 def test_memory_files_end_at_the_same_limit(identity: str) -> None:
-    def in_memory(_: World) -> None:
+    def in_memory(_: RemoteNamespace) -> None:
         os.ftruncate(os.memfd_create("big"), 2 * MIB)
 
     assert_stopped(in_memory, Layer.LIMITS, identity=identity, by=(errno.EFBIG,), limits=SMALL)
@@ -74,7 +74,7 @@ def test_memory_files_end_at_the_same_limit(identity: str) -> None:
 
 @pytest.mark.parametrize("identity", IDENTITIES)
 def test_descriptors_end(identity: str) -> None:
-    def many(_: World) -> None:
+    def many(_: RemoteNamespace) -> None:
         for _ in range(100):
             os.open("/dev/null", os.O_RDONLY)
 
@@ -97,7 +97,7 @@ def test_address_space_is_left_alone_where_cuda_needs_it() -> None:
 
 
 def test_processor_time_ends() -> None:
-    def loop(_: World) -> None:
+    def loop(_: RemoteNamespace) -> None:
         while True:
             pass
 
@@ -110,7 +110,7 @@ def test_processor_time_ends() -> None:
 def test_limits_cannot_be_raised(identity: str, needs: Needs) -> None:
     layers = (Layer.LIMITS, Layer.PRIVILEGES) if identity == "root" else (Layer.LIMITS,)
 
-    def raise_them(_: World) -> None:
+    def raise_them(_: RemoteNamespace) -> None:
         hard = resource.getrlimit(resource.RLIMIT_FSIZE)[1]
         resource.setrlimit(resource.RLIMIT_FSIZE, (hard, hard if hard < 0 else hard + 1))
 
@@ -119,7 +119,7 @@ def test_limits_cannot_be_raised(identity: str, needs: Needs) -> None:
 
 @pytest.mark.parametrize("identity", IDENTITIES)
 def test_a_crash_leaves_no_core(identity: str) -> None:
-    def crash(world: World) -> bool:
+    def crash(world: RemoteNamespace) -> bool:
         os.chdir(world.scratch)
         child = os.fork()
         if child == 0:

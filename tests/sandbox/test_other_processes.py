@@ -23,7 +23,7 @@ from tests.sandbox.attempts import (
     USER,
     WITH_CONTAINER,
     Act,
-    World,
+    RemoteNamespace,
     assert_stopped,
     attempt,
     become,
@@ -146,7 +146,7 @@ def test_no_privileges_come_from_setuid_programs() -> None:
     with open(f"{path}-secret", "w") as secret:
         os.chmod(secret.name, 0o600)
 
-    def read_as_root(_: World) -> None:
+    def read_as_root(_: RemoteNamespace) -> None:
         if os.spawnv(os.P_WAIT, path, [path, secret.name]) != 0:
             raise PermissionError(errno.EPERM, "not root")
 
@@ -159,7 +159,7 @@ def test_no_privileges_come_from_setuid_programs() -> None:
 
 @pytest.mark.skipif(not ROOT, reason="an ordinary user has no capabilities")
 def test_no_capability_is_left_of_root() -> None:
-    def give_away(world: World) -> None:
+    def give_away(world: RemoteNamespace) -> None:
         path = world.scratch / "file"
         path.touch()
         os.chown(path, USER, USER)
@@ -172,7 +172,7 @@ def test_no_capability_is_left_of_a_user_namespace(identity: str, needs: Needs) 
     needs(Layer.NETWORK, identity=identity)
     layers = (Layer.NETWORK, Layer.PRIVILEGES)
 
-    def capabilities(_: World) -> list[str]:
+    def capabilities(_: RemoteNamespace) -> list[str]:
         with open("/proc/self/status") as file:
             return [
                 line.split()[1].strip("0") for line in file if line.startswith(("CapPrm", "CapEff", "CapInh", "CapAmb"))

@@ -14,7 +14,7 @@ import pytest
 from autograder.sandbox import seccomp
 from autograder.sandbox.plan import Layer
 from tests.sandbox import acts
-from tests.sandbox.attempts import IDENTITIES, ROOT, World, assert_stopped, attempt
+from tests.sandbox.attempts import IDENTITIES, ROOT, RemoteNamespace, assert_stopped, attempt
 from tests.sandbox.conftest import Needs
 
 # Numbers of x86-64; arguments with which the call, if it came through, would do nothing.
@@ -80,7 +80,7 @@ x86_64 = pytest.mark.skipif(platform.machine() != "x86_64", reason="numbers of x
 def test_each_denied_call_is_refused(identity: str, needs: Needs) -> None:
     needs(Layer.SECCOMP, identity=identity)
 
-    def outcomes(_: World) -> dict[str, int]:
+    def outcomes(_: RemoteNamespace) -> dict[str, int]:
         found = {}
         for name, (number, *arguments) in CALLS.items():
             try:
@@ -123,7 +123,7 @@ def test_the_32_bit_door_is_shut(needs: Needs) -> None:
     """int 0x80 with i386's number of getpid: the filter knows no calls of that kind, and kills."""
     needs(Layer.SECCOMP)
 
-    def knock(_: World) -> bool:
+    def knock(_: RemoteNamespace) -> bool:
         code = mmap.mmap(-1, 4096, prot=mmap.PROT_READ | mmap.PROT_WRITE | mmap.PROT_EXEC)
         code.write(bytes.fromhex("b814000000cd80c3"))
         address = ctypes.addressof(ctypes.c_char.from_buffer(code))
@@ -140,7 +140,7 @@ def test_the_32_bit_door_is_shut(needs: Needs) -> None:
 def test_no_device_nodes(needs: Needs) -> None:
     needs(Layer.SECCOMP)
 
-    def disk(world: World) -> None:
+    def disk(world: RemoteNamespace) -> None:
         os.mknod(world.scratch / "disk", stat.S_IFBLK | 0o600, os.makedev(254, 0))
 
     assert_stopped(disk, Layer.SECCOMP, by=(errno.EPERM,))
@@ -151,7 +151,7 @@ def test_no_device_nodes(needs: Needs) -> None:
 def test_a_new_session_is_pretended_so_that_none_gets_a_processor_share_of_its_own(identity: str, needs: Needs) -> None:
     needs(Layer.SECCOMP, identity=identity)
 
-    def sessions(_: World) -> list[bool]:
+    def sessions(_: RemoteNamespace) -> list[bool]:
         """Of a child, which leads no group: whether it has a session of its own afterwards, and how the call ended."""
         reading, writing = os.pipe()
         if os.fork() == 0:
@@ -171,7 +171,7 @@ def test_threads_processes_and_programs_still_start(identity: str, needs: Needs)
     import subprocess
     import threading
 
-    def start(_: World) -> bytes:
+    def start(_: RemoteNamespace) -> bytes:
         thread = threading.Thread(target=ctypes.get_errno)
         thread.start()
         thread.join()

@@ -43,7 +43,7 @@ def gloo_rank(rank: int) -> None:
     dist.destroy_process_group()
 
 
-def honest(_: attempts.World) -> dict[str, Any]:
+def honest(_: attempts.RemoteNamespace) -> dict[str, Any]:
     torch.set_num_threads(1)
     found: dict[str, Any] = {}
     x = torch.ones(64, 64, requires_grad=True)
@@ -65,7 +65,7 @@ def honest(_: attempts.World) -> dict[str, Any]:
     return found
 
 
-def gloo(_: attempts.World) -> dict[str, Any]:
+def gloo(_: attempts.RemoteNamespace) -> dict[str, Any]:
     children = []
     for rank in range(2):
         child = os.fork()
@@ -80,7 +80,7 @@ def gloo(_: attempts.World) -> dict[str, Any]:
     return {"gloo": [os.waitpid(child, 0)[1] for child in children]}
 
 
-def hostile_acts() -> dict[str, Callable[[attempts.World], Any]]:
+def hostile_acts() -> dict[str, Callable[[attempts.RemoteNamespace], Any]]:
     return {
         **{act.__name__: act for act in vars(acts).values() if is_act(act)},
         "course": lambda _: (REPOSITORY / "labs" / "course.toml").read_text(),
@@ -117,7 +117,7 @@ def is_act(value: object) -> bool:
     return names[1:] == ["return"] and names[0] in ("world", "_")
 
 
-def hostile(world: attempts.World) -> dict[str, str]:
+def hostile(world: attempts.RemoteNamespace) -> dict[str, str]:
     """Name to error, for each attempt; an empty string is an attempt that succeeded."""
     found = {}
     for name, act in hostile_acts().items():
@@ -132,7 +132,7 @@ def hostile(world: attempts.World) -> dict[str, str]:
     return found
 
 
-def run(act: Callable[[attempts.World], Any], plan: Plan, world: attempts.World) -> dict[str, Any]:
+def run(act: Callable[[attempts.RemoteNamespace], Any], plan: Plan, world: attempts.RemoteNamespace) -> dict[str, Any]:
     reading, writing = os.pipe()
     plan = replace(plan, keep=(writing,))
     prepare(plan)
@@ -164,7 +164,7 @@ def run(act: Callable[[attempts.World], Any], plan: Plan, world: attempts.World)
     }
 
 
-def greedy(_: attempts.World) -> dict[str, Any]:
+def greedy(_: attempts.RemoteNamespace) -> dict[str, Any]:
     for _ in range(4):
         if os.fork() == 0:
             kept = torch.ones(100 << 20)  # 400 MiB
@@ -174,7 +174,7 @@ def greedy(_: attempts.World) -> dict[str, Any]:
     return {}
 
 
-def leaving(_: attempts.World) -> dict[str, Any]:
+def leaving(_: attempts.RemoteNamespace) -> dict[str, Any]:
     acts.daemon(1, seconds=10)
     return {}
 

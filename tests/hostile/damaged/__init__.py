@@ -1,1 +1,44 @@
-"""One file for each way in which a submission arrives damaged; edits.py says what such a file defines."""
+"""The ways in which a submission arrives damaged, a function for each.
+
+Its decorator says what is broken and why; `note`, a text that must be in the notes (where it is left out: no notes);
+and `kept`, the exercises that keep their full marks (where it is left out: all). cells.py has what is done to cells in
+an editor, fields.py what else a notebook says, files.py what a file holds, folders.py what lies in its place.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Collection
+from dataclasses import dataclass
+from pathlib import Path
+
+from tests.hostile.edits import EXERCISES, Notebook, write
+
+Damage = Callable[[Path, Notebook], None]
+Edit = Callable[[Notebook], None]
+
+
+@dataclass(frozen=True)
+class Case:
+    name: str
+    sentence: str
+    note: str
+    kept: frozenset[str]
+    damage: Damage
+
+
+def written(sentence: str, *, note: str = "", kept: Collection[str] = EXERCISES) -> Callable[[Damage], Case]:
+    """The function writes what stands in submitted/STUDENT/LAB."""
+    return lambda damage: Case(damage.__name__, sentence, note, frozenset(kept), damage)
+
+
+def edited(sentence: str, *, note: str = "", kept: Collection[str] = EXERCISES) -> Callable[[Edit], Case]:
+    """The function edits the sound notebook, which is then written."""
+
+    def of(edit: Edit) -> Case:
+        def damage(folder: Path, notebook: Notebook) -> None:
+            edit(notebook)
+            write(folder, notebook)
+
+        return Case(edit.__name__, sentence, note, frozenset(kept), damage)
+
+    return of

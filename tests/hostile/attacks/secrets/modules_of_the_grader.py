@@ -16,10 +16,12 @@ for name in list(sys.modules):
     if name.startswith(
         (
             "autograder.examiner",
-            "autograder.build",
-            "autograder.prove",
+            "autograder.authoring",
+            "autograder.proving",
             "autograder.course",
-            "autograder.results",
+            "autograder.gradebook",
+            "autograder.grading",
+            "autograder.reports",
             "nbgrader",
         )
     ):

@@ -1,0 +1,59 @@
+"""Reads the answers of an exercise: right, wrong and lying ones, and mutants that are equivalent to the solution."""
+
+from __future__ import annotations
+
+import ast
+from collections.abc import Sequence
+
+from autograder.authoring.cells import RawCell
+from autograder.course import Answer, Check
+from autograder.errors import SourceError
+
+FORM = "'# %% right \"label\"', '# %% wrong \"label\" fails=id,id raises=Type' or '# %% liar \"label\"'"
+EQUIVALENT = "'# %% equivalent \"the mutant as prove --mutate prints it\"', with the reason in comments below"
+
+
+def read_answers(
+    raw_cells: Sequence[RawCell], exercise: str, checks: Sequence[Check]
+) -> tuple[tuple[Answer, ...], dict[str, str]]:
+    """(answers, mutants that are equivalent to the solution -> why)."""
+    answers = tuple(_answer(raw, exercise, checks) for raw in raw_cells if raw.words != ["equivalent"])
+    return answers, {raw.label: _reason(raw) for raw in raw_cells if raw.words == ["equivalent"]}
+
+
+def _reason(raw: RawCell) -> str:
+    reason = " ".join(line.lstrip("# ") for line in raw.source.splitlines()).strip()
+    if not reason:
+        raise SourceError(raw.path, raw.line, "an equivalent mutant needs its reason", f"write {EQUIVALENT}")
+    return reason
+
+
+def _answer(raw: RawCell, exercise: str, checks: Sequence[Check]) -> Answer:
+    verdict = raw.words[0]
+    if set(raw.options) - {"fails", "raises"} or (verdict != "wrong" and raw.options):
+        raise SourceError(raw.path, raw.line, "cannot read this header", f"write {FORM}")
+    ids = [check.id for check in checks]
+    fails = tuple(filter(None, raw.options.get("fails", "").split(",")))
+    if unknown := [name for name in fails if name not in ids]:
+        raise SourceError(
+            raw.path,
+            raw.line,
+            f"no check {unknown[0]!r} of {exercise}",
+            f"it has {', '.join(ids)}; or gradlab prove --update",
+        )
+    try:
+        ast.parse(raw.source)
+    except SyntaxError as error:
+        line = raw.first_line + (error.lineno or 1) - 1
+        raise SourceError(raw.path, line, f"not valid Python: {error.msg}", "correct this line") from None
+    return Answer(
+        exercise=exercise,
+        right=verdict == "right",
+        label=raw.label,
+        source=raw.source,
+        path=raw.path,
+        line=raw.line,
+        fails=fails,
+        raises=raw.options.get("raises", ""),
+        liar=verdict == "liar",
+    )

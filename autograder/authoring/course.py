@@ -1,0 +1,91 @@
+"""Builds every lab of a course, or says which generated file is stale."""
+
+from __future__ import annotations
+
+import tomllib
+from collections.abc import Iterator
+from pathlib import Path
+
+from pydantic import ValidationError
+
+from autograder.authoring.lab import read_lab
+from autograder.authoring.notebooks import release_notebook, solution_notebook, source_notebook, to_text
+from autograder.course import Course, Lab, LabEntry
+from autograder.errors import GradlabError, SourceError
+
+GENERATED = {"source": source_notebook, "release": release_notebook, "solutions": solution_notebook}
+
+
+def read_course(root: Path) -> Course:
+    """The manifest `labs/course.toml` under `root`."""
+    path = root / "labs" / "course.toml"
+    try:
+        data = tomllib.loads(path.read_text(encoding="utf-8"))
+        labs = tuple(LabEntry(**entry) for entry in data.get("labs", []))
+        course = Course(title=data["title"], root=root, labs=labs)
+    except FileNotFoundError:
+        raise GradlabError(f"{path} is missing: run gradlab in a course's folder, or name it with --course") from None
+    except (tomllib.TOMLDecodeError, ValidationError, KeyError, TypeError, UnicodeDecodeError) as error:
+        raise SourceError(
+            path, 1, f"not a course: {error}", "see labs/course.toml in the README's author part"
+        ) from None
+    names = [entry.name for entry in course.labs]
+    for entry in course.labs:
+        unknown = [need for need in entry.needs if need not in names[: names.index(entry.name)]]
+        if names.count(entry.name) > 1 or unknown:
+            raise SourceError(
+                path, 1, f"lab {entry.name!r} stands twice, or needs a lab that no earlier entry names", "put it right"
+            )
+    return course
+
+
+def read_labs(course: Course, names: tuple[str, ...] = ()) -> Iterator[Lab]:
+    """The labs with these names, or all of them, in the course's order."""
+    known = [entry.name for entry in course.labs]
+    for name in names:
+        if name not in known:
+            raise GradlabError(f"no lab {name!r} in {course.root}/labs/course.toml: it has {', '.join(known)}")
+    for entry in course.labs:
+        if not names or entry.name in names:
+            yield read_lab(course.root / "labs" / entry.name, entry)
+
+
+def generated_files(lab: Lab, root: Path) -> dict[Path, str]:
+    """Every file that is made from this lab, with its text."""
+    return {root / kind / lab.name / f"{lab.name}.ipynb": to_text(make(lab)) for kind, make in GENERATED.items()}
+
+
+def build(course: Course) -> list[Path]:
+    """Write what differs, remove notebooks of labs that are gone. The files that changed."""
+    changed = []
+    wanted = _all_files(course)
+    for path, text in wanted.items():
+        if not path.exists() or path.read_text(encoding="utf-8") != text:
+            path.parent.mkdir(parents=True, exist_ok=True)
+            path.write_text(text, encoding="utf-8")
+            changed.append(path)
+    for path in _strays(course, wanted):
+        path.unlink()
+        if not any(path.parent.iterdir()):
+            path.parent.rmdir()
+        changed.append(path)
+    return changed
+
+
+def stale(course: Course) -> list[Path]:
+    """Generated files that differ from what the sources give, are missing, or belong to no lab."""
+    wanted = _all_files(course)
+    differing = [p for p, text in wanted.items() if not p.exists() or p.read_text(encoding="utf-8") != text]
+    return sorted(differing + _strays(course, wanted))
+
+
+def _all_files(course: Course) -> dict[Path, str]:
+    files: dict[Path, str] = {}
+    for lab in read_labs(course):
+        files |= generated_files(lab, course.root)
+    return files
+
+
+def _strays(course: Course, wanted: dict[Path, str]) -> list[Path]:
+    there = [p for kind in GENERATED for p in sorted((course.root / kind).glob("*/*.ipynb"))]
+    return [p for p in there if p not in wanted]

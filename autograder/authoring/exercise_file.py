@@ -1,0 +1,70 @@
+"""Reads the file of an exercise: what it is given, stub and solution, checks, and the answers that prove these."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from pathlib import Path
+
+from autograder.authoring.cells import RawCell, read_cells
+from autograder.authoring.regions import MARKER
+from autograder.errors import SourceError
+
+ANSWERS = ("right", "wrong", "liar", "equivalent")
+ORDER = ("given", "exercise", "checks", "hidden checks", "answers")
+FORM = (
+    "write its cells in this order: '# %% given' (helpers, if any), '# %% exercise', '# %% checks', "
+    "'# %% hidden checks', and answers: '# %% right \"label\"', '# %% wrong \"label\" fails=id,id', "
+    "'# %% liar \"label\"', '# %% equivalent \"mutant\"'"
+)
+
+
+@dataclass(frozen=True)
+class ExerciseFile:
+    """The cells of the file, by what they are for. hidden: None where there are no hidden checks."""
+
+    given: list[RawCell]
+    exercise: RawCell
+    checks: RawCell
+    hidden: RawCell | None
+    answers: list[RawCell]
+
+
+def read_exercise_file(text: str, path: Path) -> ExerciseFile:
+    """Raises SourceError where a cell is missing, of no known kind, or in the wrong place."""
+    parts: dict[str, list[RawCell]] = {part: [] for part in ORDER}
+    last = ORDER[0]
+    for raw in read_cells(text, path):
+        part = _part(raw)
+        if ORDER.index(part) < ORDER.index(last):
+            raise SourceError(path, raw.line, f"{part} below {last}", FORM)
+        if part in ORDER[1:4] and parts[part]:
+            raise SourceError(path, raw.line, f"a second cell of the kind '{part}'", "join the two")
+        _refuse_markers_of_checks(raw, part)
+        parts[part].append(raw)
+        last = part
+    for part in ("exercise", "checks"):
+        if not parts[part]:
+            raise SourceError(path, 1, f"this file has no cell '# %% {part}'", FORM)
+    return ExerciseFile(
+        given=parts["given"],
+        exercise=parts["exercise"][0],
+        checks=parts["checks"][0],
+        hidden=parts["hidden checks"][0] if parts["hidden checks"] else None,
+        answers=parts["answers"],
+    )
+
+
+def _refuse_markers_of_checks(raw: RawCell, part: str) -> None:
+    for line, text in zip(raw.lines, raw.source.split("\n"), strict=True):
+        if part in ("checks", "hidden checks") and MARKER.match(text):
+            raise SourceError(raw.path, line, "a marker among checks", "write hidden checks below '# %% hidden checks'")
+
+
+def _part(raw: RawCell) -> str:
+    words = " ".join(raw.words)
+    if not raw.markdown:
+        if words in ANSWERS and raw.label:
+            return "answers"
+        if words in ORDER[:4] and not raw.label and not raw.options:
+            return words
+    raise SourceError(raw.path, raw.line, "this header says no kind of cell of an exercise", FORM)

@@ -1,0 +1,274 @@
+"""Reads a lab into the model: lab.py, the lesson from top to bottom, and the files of its exercises."""
+
+from __future__ import annotations
+
+import ast
+import re
+import unicodedata
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from pathlib import Path
+
+from autograder.authoring import quiz
+from autograder.authoring.answers import read_answers
+from autograder.authoring.cells import RawCell, read_cells
+from autograder.authoring.checks import read_checks
+from autograder.authoring.exercise_file import read_exercise_file
+from autograder.authoring.hints import line_of_lost_hint, read_hints
+from autograder.authoring.predict import read_prediction
+from autograder.authoring.regions import with_hidden
+from autograder.authoring.rules import refuse_bad_cells, refuse_bad_lab, refuse_unparsable
+from autograder.course import Answer, Cell, Exercise, Kind, Lab, LabEntry
+from autograder.errors import SourceError
+from autograder.metadata import NAMED, cell_name
+from labkit.hint import folded
+
+NAME = re.compile(r"[A-Za-z_]\w{0,59}$")
+QUIZ = "quiz"
+POINTS = ("exercise", "question", QUIZ)  # kinds that have points
+HEADERS = (
+    "'# %% [markdown]', '# %% given', '# %% example', '# %% scratch', '# %% exercise: NAME points=N', "
+    "'# %% quiz: NAME points=N', '# %% predict: NAME' or '# %% question: NAME [markdown] points=N'"
+)
+LESSON = "lab.py"
+Sources = Mapping[str, str]  # a file's path in the lab's folder, with /, -> its text
+
+
+def read_lab(folder: Path, entry: LabEntry) -> Lab:
+    """The lab in this folder, checked against every rule of the format. Raises SourceError."""
+    sources: dict[str, str] = {}
+    for path in (folder / LESSON, *sorted((folder / "exercises").glob("*.py"))):
+        try:
+            sources[path.relative_to(folder).as_posix()] = path.read_text(encoding="utf-8")
+        except (OSError, UnicodeDecodeError) as error:
+            raise SourceError(path, 1, f"cannot read this file: {error}", "write it as UTF-8 text") from None
+    return read_lab_sources(sources, folder, entry)
+
+
+def read_lab_sources(sources: Sources, folder: Path, entry: LabEntry) -> Lab:
+    """As read_lab(), of files that are not read here. folder: where they would stand."""
+    lab = _Reading(sources, folder)
+    for raw in read_cells(sources[LESSON], folder / LESSON):
+        lab.read(raw)
+    for file in sources.keys() - lab.used - {LESSON}:
+        name = Path(file).stem
+        raise SourceError(
+            folder / file,
+            1,
+            f"lab.py does not say where {name!r} stands",
+            f"write '# %% exercise: {name} points=N' there",
+        )
+    exercises = [_exercise(written, lab.cells) for written in lab.written]
+    refuse_bad_lab(lab.cells, exercises)
+    return Lab(
+        name=entry.name,
+        title=entry.title,
+        minutes=entry.minutes,
+        path=folder,
+        cells=tuple(lab.cells),
+        exercises=tuple(exercises),
+    )
+
+
+@dataclass(frozen=True)
+class _Written:
+    """An exercise whose cells are read. answers: its raw cells; made: those that the builder made."""
+
+    cell: Cell
+    check: Cell
+    answers: list[RawCell] = field(default_factory=list)
+    made: tuple[Answer, ...] = ()
+
+
+@dataclass
+class _Reading:
+    """The cells of a lab as they are read. used: files of exercises that lab.py names."""
+
+    sources: Sources
+    folder: Path
+    cells: list[Cell] = field(default_factory=list)
+    written: list[_Written] = field(default_factory=list)
+    used: set[str] = field(default_factory=set)
+
+    def read(self, raw: RawCell) -> None:
+        """One cell of lab.py: itself, or the cells of the exercise or quiz that it names."""
+        kind, name = _kind(raw)
+        points = _points(raw, kind)
+        if kind == Kind.EXERCISE:
+            self.read_exercise(raw, name, points)
+        elif kind == QUIZ:
+            self.read_quiz(raw, name, points)
+        elif kind == Kind.PREDICT:
+            source, answer = read_prediction(raw)
+            self.add(raw, Kind.PREDICT, source, raw.lines, name, answer=answer)
+        else:
+            self.add_given(raw, Kind(kind), name, points)
+
+    def read_exercise(self, raw: RawCell, name: str, points: float) -> None:
+        if raw.source.strip():
+            raise SourceError(
+                raw.path, raw.first_line, "code below an exercise's line", f"move it to exercises/{name}.py"
+            )
+        file = f"exercises/{name}.py"
+        if file not in self.sources:
+            raise SourceError(
+                raw.path,
+                raw.line,
+                f"there is no {file}",
+                "write the exercise there, or gradlab new makes a lab to begin with",
+            )
+        self.used.add(file)
+        parts = read_exercise_file(self.sources[file], self.folder / file)
+        for given in parts.given:
+            self.add_given(given, Kind.GIVEN)
+        cell = self.add(parts.exercise, Kind.EXERCISE, parts.exercise.source, parts.exercise.lines, name)
+        source, lines = parts.checks.source, parts.checks.lines
+        if hidden := parts.hidden:
+            source = with_hidden(source, hidden.source)
+            lines = (*lines, hidden.line, *hidden.lines, hidden.lines[-1])
+        check = self.add(parts.checks, Kind.CHECK, source, lines, name, points)
+        self.written.append(_Written(cell, check, answers=parts.answers))
+
+    def read_quiz(self, raw: RawCell, name: str, points: float) -> None:
+        read = quiz.read_quiz(raw, name)
+        self.add(raw, Kind.PROSE, text := quiz.prose(read), _all_at(raw.line, text))
+        self.add(raw, Kind.SCRATCH, "# A place to try statements.", (raw.line,))
+        source = quiz.stub_and_solution(read)
+        cell = self.add(raw, Kind.EXERCISE, source, _all_at(raw.line, source), name)
+        source = with_hidden(quiz.visible_checks(read), quiz.hidden_checks(read))
+        check = self.add(raw, Kind.CHECK, source, _all_at(raw.line, source), name, points)
+        self.written.append(_Written(cell, check, made=quiz.answers(read, raw)))
+
+    def add_given(self, raw: RawCell, kind: Kind, name: str = "", points: float = 0.0) -> None:
+        if kind is Kind.GIVEN and (hints := read_hints(raw.source)):
+            # As code, the hints could be read before they are wanted, and would need a run.
+            self.add(raw, Kind.PROSE, text := folded(hints), _all_at(raw.line, text))
+            return
+        if line := line_of_lost_hint(raw.source) if kind is not Kind.PROSE else 0:
+            raise SourceError(
+                raw.path, raw.line + line, "this hint would not be folded", "give it a given cell of its own"
+            )
+        self.add(raw, kind, raw.source, raw.lines, name, points)
+
+    def add(
+        self,
+        raw: RawCell,
+        kind: Kind,
+        source: str,
+        lines: tuple[int, ...],
+        name: str = "",
+        points: float = 0.0,
+        answer: tuple[str, ...] = (),
+    ) -> Cell:
+        cell_id = cell_name(kind, name) if kind in NAMED else _next_id(source, kind, self.cells)
+        if earlier := next((c for c in self.cells if c.id == cell_id), None):
+            raise SourceError(
+                raw.path, raw.line, f"{kind} {name!r} stands already at line {earlier.line}", "give each its own name"
+            )
+        cell = Cell(
+            kind=kind,
+            id=cell_id,
+            source=source,
+            path=raw.path,
+            line=raw.line,
+            lines=lines,
+            name=name,
+            points=points,
+            answer=answer,
+        )
+        refuse_bad_cells(cell)
+        self.cells.append(cell)
+        return cell
+
+
+def _all_at(line: int, source: str) -> tuple[int, ...]:
+    """Lines of a source that the builder made from one header."""
+    return (line,) * (source.count("\n") + 1)
+
+
+def _kind(raw: RawCell) -> tuple[str, str]:
+    """(kind or QUIZ, name) of a header in lab.py."""
+    if not raw.words and raw.markdown and not raw.label:
+        return Kind.PROSE, ""
+    word = raw.words[0] if raw.words else ""
+    kind = word.removesuffix(":")
+    named = kind in (*NAMED, QUIZ)
+    known = kind in {k.value for k in Kind} - {Kind.PROSE, Kind.CHECK} | {QUIZ}
+    if not known or raw.label or named != word.endswith(":") or len(raw.words) != 1 + named:
+        raise SourceError(raw.path, raw.line, "this header says no kind of cell", f"write one of {HEADERS}")
+    if raw.markdown != (kind == Kind.QUESTION):
+        raise SourceError(raw.path, raw.line, f"wrong type of cell for a {kind}", f"write one of {HEADERS}")
+    name = raw.words[1] if named else ""
+    if named and not NAME.match(name):
+        raise SourceError(raw.path, raw.line, f"{name!r} cannot be a name", "use a Python name of at most 60 letters")
+    return kind, name
+
+
+def _points(raw: RawCell, kind: str) -> float:
+    for option in raw.options:
+        if option != "points" or kind not in POINTS:
+            if (option, kind) != ("answer", Kind.PREDICT):
+                raise SourceError(
+                    raw.path, raw.line, f"a {kind} cell has no option {option!r}", f"write one of {HEADERS}"
+                )
+    if kind not in POINTS:
+        return 0.0
+    if "points" not in raw.options:
+        raise SourceError(raw.path, raw.line, "this cell has no points", "add points=3 to its header")
+    try:
+        points = float(raw.options["points"])
+    except ValueError:
+        points = 0.0
+    if not 0 < points <= 1000:
+        raise SourceError(raw.path, raw.line, "points must be a number above 0", "write points=3")
+    return points
+
+
+def _next_id(source: str, kind: Kind, before: list[Cell]) -> str:
+    """The section's title and a number: it stays the same while the cells of other sections change."""
+    heading = _slug(source) if kind is Kind.PROSE else ""
+    section = heading or next((c.id.rsplit("-", 1)[0] for c in reversed(before) if c.kind not in NAMED), "start")
+    number = 1
+    taken = {c.id for c in before}
+    while f"{section}-{number}" in taken:
+        number += 1
+    return f"{section}-{number}"
+
+
+def _slug(markdown: str) -> str:
+    first = markdown.lstrip().split("\n", 1)[0]
+    if not first.startswith("#"):
+        return ""
+    plain = unicodedata.normalize("NFKD", first).encode("ascii", "ignore").decode()
+    return re.sub(r"[^a-z0-9]+", "-", plain.lower()).strip("-")[:40].rstrip("-")
+
+
+def _exercise(written: _Written, cells: list[Cell]) -> Exercise:
+    cell, check = written.cell, written.check
+    refuse_unparsable(cell)
+    refuse_unparsable(check)
+    checks = read_checks(check)
+    answers, equivalent = read_answers(written.answers, cell.name, checks)
+    return Exercise(
+        name=cell.name,
+        cell_id=cell.id,
+        check_id=check.id,
+        points=check.points,
+        checks=checks,
+        parameters=_parameters(cell),
+        answers=answers + written.made,
+        equivalent=equivalent,
+    )
+
+
+def _parameters(cell: Cell) -> tuple[str, ...]:
+    for node in ast.parse(cell.source).body:
+        if isinstance(node, ast.ClassDef) and node.name == cell.name:
+            return ()
+        if isinstance(node, ast.FunctionDef) and node.name == cell.name:
+            a = node.args
+            every = [*a.posonlyargs, *a.args, *filter(None, [a.vararg]), *a.kwonlyargs, *filter(None, [a.kwarg])]
+            return tuple(arg.arg for arg in every)
+    raise SourceError(
+        cell.path, cell.line, f"the exercise does not define {cell.name!r}", f"write 'def {cell.name}(...)' or a class"
+    )

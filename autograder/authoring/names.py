@@ -1,0 +1,86 @@
+"""Which names a cell binds and reads, and the rules about them that keep a lab sound."""
+
+from __future__ import annotations
+
+import ast
+import symtable
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from pyflakes import checker, messages
+
+from autograder.course import Cell
+from autograder.errors import SourceError
+
+NOTEBOOK_NAMES = ("display", "get_ipython")
+# Functions and methods that draw from the global random state unless they are given a generator.
+RANDOM = frozenset(
+    "rand randn randint randperm rand_like randn_like randint_like normal bernoulli multinomial poisson "
+    "normal_ uniform_ random_ bernoulli_ exponential_ cauchy_ log_normal_ geometric_ dropout "
+    "xavier_uniform_ xavier_normal_ kaiming_uniform_ kaiming_normal_ trunc_normal_ orthogonal_ "
+    "Linear Conv1d Conv2d Conv3d Embedding LSTM GRU RNN MultiheadAttention TransformerEncoderLayer".split()
+)
+SEEDS = frozenset({"manual_seed", "default_rng", "fork_rng"})
+
+
+@dataclass(frozen=True)
+class Names:
+    """binds: names that running the cell sets. reads: names that it, or a function in it, takes from outside."""
+
+    binds: frozenset[str]
+    reads: frozenset[str]
+
+
+def names_of(source: str) -> Names:
+    top = symtable.symtable(source, "<cell>", "exec")
+    binds = {s.get_name() for s in top.get_symbols() if s.is_assigned() or s.is_imported() or s.is_namespace()}
+    reads = {s.get_name() for s in top.get_symbols() if s.is_referenced()}
+    waiting = list(top.get_children())
+    while waiting:
+        scope = waiting.pop()
+        waiting += scope.get_children()
+        for symbol in scope.get_symbols():
+            if symbol.is_global() and symbol.is_referenced():
+                reads.add(symbol.get_name())
+            if symbol.is_declared_global() and symbol.is_assigned():
+                binds.add(symbol.get_name())
+    return Names(frozenset(binds), frozenset(reads - binds))
+
+
+def refuse_undefined(cells: Sequence[Cell]) -> None:
+    """Raise where a name is used before it is defined. cells: the code cells of a lab, in order, each valid Python."""
+    text = "\n".join(cell.source for cell in cells)
+    places = [(cell, number) for cell in cells for number in range(1, cell.source.count("\n") + 2)]
+    found = checker.Checker(ast.parse(text), builtins=NOTEBOOK_NAMES).messages
+    for message in sorted(found, key=lambda m: m.lineno):
+        if isinstance(message, messages.UndefinedName | messages.UndefinedLocal):
+            cell, number = places[message.lineno - 1]
+            raise SourceError(
+                cell.path,
+                cell.line_of(number),
+                f"the name {message.message_args[0]!r} is not defined",
+                "define or import it in a cell above",
+            )
+
+
+def refuse_unseeded(cell: Cell) -> None:
+    """Raise where a call draws from the global random state and nothing in the cell seeded it."""
+    calls = [node for node in ast.walk(ast.parse(cell.source)) if isinstance(node, ast.Call)]
+    seeded_from = min((c.lineno for c in calls if _called(c) in SEEDS), default=None)
+    for call in sorted(calls, key=lambda c: c.lineno):
+        if _called(call) not in RANDOM or any(k.arg in ("generator", "rng") for k in call.keywords):
+            continue
+        if not isinstance(call.func, ast.Attribute) or (seeded_from is not None and seeded_from <= call.lineno):
+            continue
+        raise SourceError(
+            cell.path,
+            cell.line_of(call.lineno),
+            f"{_called(call)} draws random numbers that no seed fixes",
+            "pass generator=torch.Generator().manual_seed(0), or call torch.manual_seed(0) first in this cell",
+        )
+
+
+def _called(call: ast.Call) -> str:
+    if isinstance(call.func, ast.Attribute):
+        return call.func.attr
+    return call.func.id if isinstance(call.func, ast.Name) else ""

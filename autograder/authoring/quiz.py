@@ -1,0 +1,221 @@
+"""A quiz, `# %% quiz: NAME points=N`: questions with true and false statements, each with its reason.
+
+The builder makes everything else from it: what a student reads, the cell for the letters, checks, and the answers that
+prove these. A question is a line that begins with **its title**, then statements `- [x] true` and `- [ ] false`, under
+each its reason in lines that begin with `> `, and at the end `Hint: ...`. Above the first stands the introduction.
+"""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+
+from autograder.authoring.cells import RawCell
+from autograder.course import Answer
+from autograder.errors import SourceError
+
+TITLE = re.compile(r"\*\*(?P<title>[^*]+)\*\*(?P<rest>.*)$")
+STATEMENT = re.compile(r"- \[(?P<mark>[x ])\] (?P<text>.+)$")
+REASON = re.compile(r"  > ?(?P<text>.*)$")
+HINT = "Hint: "
+LETTERS = "abcde"
+FORM = "'**Title**', then '- [x] true' and '- [ ] false' with '  > why' under each, then 'Hint: ...'"
+LETTERS_OF = 'the letters of all true statements, such as {"q1": "abc", "q2": "e", ...}'
+FORM_WEIGHT, QUESTION_WEIGHT = 3, 4  # of the checks
+
+
+@dataclass
+class Statement:
+    """text: in the lines of the source."""
+
+    text: list[str]
+    true: bool
+    reason: list[str] = field(default_factory=list)
+
+
+@dataclass
+class Question:
+    """title: of a line of its own. rest: what stands behind it and below, above the statements."""
+
+    title: str
+    rest: list[str]
+    line: int
+    statements: list[Statement] = field(default_factory=list)
+    hint: str = ""
+
+    def lettered(self) -> list[tuple[str, Statement]]:
+        return list(zip(LETTERS, self.statements, strict=False))
+
+    @property
+    def letters(self) -> str:
+        """Of the true statements."""
+        return "".join(letter for letter, statement in self.lettered() if statement.true)
+
+
+@dataclass
+class Quiz:
+    """introduction: Markdown."""
+
+    name: str
+    introduction: str
+    questions: list[Question]
+
+    @property
+    def key(self) -> dict[str, str]:
+        return {f"q{number}": question.letters for number, question in enumerate(self.questions, start=1)}
+
+
+def read_quiz(raw: RawCell, name: str) -> Quiz:
+    """Raises SourceError where a question has no statement, no true one, no hint, or a statement no reason."""
+    quiz = Quiz(name, "", [])
+    introduction: list[str] = []
+    for number, line in zip(raw.lines, raw.source.split("\n"), strict=True):
+        if not line.startswith("#"):
+            raise SourceError(raw.path, number, "a line of a quiz that is no comment", f"write {FORM}")
+        text = line.removeprefix("#").removeprefix(" ").rstrip()
+        last = quiz.questions[-1] if quiz.questions else None
+        if title := TITLE.match(text):
+            quiz.questions.append(Question(title["title"], [title["rest"]], number))
+        elif last is None:
+            introduction.append(text)
+        elif found := STATEMENT.match(text):
+            last.statements.append(Statement([found["text"]], found["mark"] == "x"))
+        elif text.startswith(HINT):
+            last.hint = text.removeprefix(HINT)
+        elif last.hint:
+            last.hint += f" {text}".rstrip()
+        elif not last.statements:
+            last.rest.append(text)
+        elif reason := REASON.match(text):
+            last.statements[-1].reason.append(reason["text"])
+        elif text:
+            last.statements[-1].text.append(text)
+    quiz.introduction = "\n".join(introduction).strip("\n")
+    _refuse_unfinished(quiz, raw)
+    return quiz
+
+
+def _refuse_unfinished(quiz: Quiz, raw: RawCell) -> None:
+    if len(quiz.questions) < 2:
+        raise SourceError(
+            raw.path, raw.line, "a quiz needs two questions: one right answer can be a guess", f"write {FORM}"
+        )
+    for question in quiz.questions:
+        faults = {
+            f"fewer than 2 or more than {len(LETTERS)} statements": not 2 <= len(question.statements) <= len(LETTERS),
+            "no true statement": not question.letters,
+            "a statement without its reason": not all(statement.reason for statement in question.statements),
+            "no hint": not question.hint,
+        }
+        if fault := next((fault for fault, there in faults.items() if there), ""):
+            raise SourceError(raw.path, question.line, f"{question.title!r} has {fault}", f"write {FORM}")
+
+
+def prose(quiz: Quiz) -> str:
+    """What a student reads: the introduction, and the questions with a letter for each statement."""
+    parts = [quiz.introduction]
+    for number, question in enumerate(quiz.questions, start=1):
+        title, *below = f"**q{number}. {question.title}**{question.rest[0]}", *question.rest[1:]
+        statements = [f"- {letter}. " + "\n".join(statement.text) for letter, statement in question.lettered()]
+        parts.append("\n".join([title, *below, *statements]))
+    return "\n\n".join(parts)
+
+
+def stub_and_solution(quiz: Quiz) -> str:
+    """The cell for the letters. Its solution says of each statement why it is true or false."""
+    reasons = []
+    for number, question in enumerate(quiz.questions, start=1):
+        for letter, statement in question.lettered():
+            word = "true" if statement.true else "false"
+            reasons.append(f"    # q{number} {letter}, {word}: {' '.join(statement.reason)}")
+    return "\n".join(
+        [
+            f"def {quiz.name}() -> dict[str, str]:",
+            f'    """For each of q1 to q{len(quiz.questions)}, {LETTERS_OF}."""',
+            "    ### BEGIN SOLUTION",
+            *reasons,
+            f"    return {json.dumps(quiz.key)}",
+            "    ### END SOLUTION",
+        ]
+    )
+
+
+def visible_checks(quiz: Quiz) -> str:
+    return f"""with check(
+    "form",
+    "q1 to q{len(quiz.questions)} each have letters from a to e",
+    weight={FORM_WEIGHT},
+    required=True,
+    guard=True,
+    hint="Which key or letter is missing?",
+):
+    assert_answered({quiz.name}(), questions={len(quiz.questions)})"""
+
+
+def hidden_checks(quiz: Quiz) -> str:
+    checks = [
+        f"""with check(
+    "two_right",
+    "at least two questions are right",
+    weight={FORM_WEIGHT},
+    required=True,
+    guard=True,
+    hint="One right answer can be a guess. Which of the sections would you read again?",
+):
+    assert_some_right({quiz.name}(), {json.dumps(quiz.key)})"""
+    ]
+    for number, question in enumerate(quiz.questions, start=1):
+        label = json.dumps(f"q{number}: {_lower(question.title)}", ensure_ascii=False)
+        hint = json.dumps(question.hint, ensure_ascii=False)
+        checks.append(
+            f'with check("q{number}", {label}, weight={QUESTION_WEIGHT}, hint={hint}):\n'
+            f'    assert_letters({quiz.name}(), "q{number}", "{question.letters}")'
+        )
+    return "\n".join(checks)
+
+
+def _lower(title: str) -> str:
+    plain = title.replace("`", "")
+    return plain if plain[1:2].isupper() else plain[:1].lower() + plain[1:]
+
+
+def answers(quiz: Quiz, raw: RawCell) -> tuple[Answer, ...]:
+    """The standard ones: the key in two other forms; no letters; a guess; and each question wrong in one letter."""
+    key = quiz.key
+    capitals = {question: ", ".join(reversed(letters.upper())) for question, letters in key.items()}
+    keywords = ", ".join(f"{question}={letters!r}" for question, letters in key.items())
+    guess = dict.fromkeys(key, key["q1"])
+    everything = ("form", "two_right", *key)
+    made: list[tuple[str, str, tuple[str, ...]]] = [
+        ("capitals, in another order, with commas", json.dumps(capitals), ()),
+        ("keywords of dict", f"dict({keywords})", ()),
+        ("no letters at all", json.dumps(dict.fromkeys(key, "?")), everything),
+        ("one string for all questions", repr(" ".join(key.values())), everything),
+        ("the same guess for each question", json.dumps(guess), _failing(quiz, guess)),
+    ]
+    for name, question in zip(key, quiz.questions, strict=True):
+        # Another letter than the only true one: no letters at all would fail by their form.
+        letter, statement = next(pair for pair in reversed(question.lettered()) if pair[0] != question.letters)
+        wrong = key | {name: question.letters.replace(letter, "") if statement.true else question.letters + letter}
+        label = f"{name} {letter}: {'not ' if statement.true else ''}true"
+        made.append((label, json.dumps(wrong), _failing(quiz, wrong)))
+    return tuple(
+        Answer(
+            exercise=quiz.name,
+            right=not fails,
+            label=label,
+            source=f"def {quiz.name}():\n    return {letters}",
+            path=raw.path,
+            line=raw.line,
+            fails=fails,
+        )
+        for label, letters, fails in made
+    )
+
+
+def _failing(quiz: Quiz, letters: Mapping[str, str]) -> tuple[str, ...]:
+    """The checks that fail for these letters, each of which has the right form."""
+    wrong = tuple(question for question, right in quiz.key.items() if letters[question] != right)
+    return wrong if len(quiz.key) - len(wrong) >= 2 else ("two_right", *wrong)

@@ -1,0 +1,94 @@
+"""The marked regions of a cell: solutions, and hidden tests. The markers are nbgrader's."""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass
+
+from autograder.course import Cell
+from autograder.errors import SourceError
+
+SOLUTION = "SOLUTION"
+HIDDEN = "HIDDEN TESTS"
+MARKER = re.compile(r"^\s*### (?P<edge>BEGIN|END) (?P<what>SOLUTION|HIDDEN TESTS)$")
+# nbgrader acts on any line that contains one of these, wherever it stands.
+LOOKS_LIKE_MARKER = re.compile(r"(BEGIN|END) (SOLUTION|HIDDEN TESTS|MARK SCHEME)|AUTOTEST|HASHED")
+
+
+@dataclass(frozen=True)
+class Region:
+    """Lines of a cell, from the one of its BEGIN marker to the one of its END marker, counted from 0."""
+
+    what: str
+    begin: int
+    end: int
+
+    def __contains__(self, line: int) -> bool:
+        return self.begin <= line <= self.end
+
+
+def find_regions(cell: Cell) -> list[Region]:
+    """The regions of a cell."""
+    regions: list[Region] = []
+    open_at: tuple[str, int] | None = None
+    for number, text in enumerate(cell.source.split("\n")):
+        path, line = cell.path, cell.line_of(number + 1)
+        marker = MARKER.match(text)
+        if marker is None:
+            if LOOKS_LIKE_MARKER.search(text):
+                raise SourceError(
+                    path,
+                    line,
+                    f"nbgrader would take this line for a marker: {text.strip()!r}",
+                    "write a marker alone on its line, as '### BEGIN SOLUTION', and these words nowhere else",
+                )
+            continue
+        edge, what = marker["edge"], marker["what"]
+        if edge == "BEGIN":
+            if open_at:
+                raise SourceError(
+                    path, line, f"a region of {what} begins inside another", f"close it first: '### END {open_at[0]}'"
+                )
+            open_at = (what, number)
+        elif open_at is None or open_at[0] != what:
+            raise SourceError(path, line, f"'### END {what}' closes nothing", f"write '### BEGIN {what}' above it")
+        else:
+            regions.append(Region(what, open_at[1], number))
+            open_at = None
+    if open_at:
+        raise SourceError(
+            cell.path,
+            cell.line_of(open_at[1] + 1),
+            f"the region of {open_at[0]} is not closed",
+            f"add '### END {open_at[0]}'",
+        )
+    return regions
+
+
+def without_hidden(cell: Cell) -> str:
+    """The cell's source with its hidden tests cut out, markers included."""
+    regions = [region for region in find_regions(cell) if region.what == HIDDEN]
+    lines = cell.source.split("\n")
+    return "\n".join(text for number, text in enumerate(lines) if not any(number in region for region in regions))
+
+
+def with_hidden(visible: str, hidden: str) -> str:
+    """A check cell's source from its two parts."""
+    return f"{visible}\n### BEGIN {HIDDEN}\n{hidden}\n### END {HIDDEN}"
+
+
+def without_markers(source: str) -> str:
+    """The source with every region's content kept and its markers cut out."""
+    return "\n".join(t for t in source.split("\n") if not MARKER.match(t))
+
+
+def stubbed(cell: Cell, stub: str = "raise NotImplementedError()") -> str:
+    """The cell's source with each solution region replaced by `stub`, and as many lines as before."""
+    lines = cell.source.split("\n")
+    for region in find_regions(cell):
+        if region.what == SOLUTION:
+            indent = re.match(r"\s*", lines[region.begin])
+            lines[region.begin] = (indent.group() if indent else "") + stub
+            for n in range(region.begin + 1, region.end + 1):
+                lines[n] = ""
+    return "\n".join(lines)

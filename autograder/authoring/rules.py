@@ -1,0 +1,148 @@
+"""The rules that keep a lab sound: each refusal names the file, the line and the fix."""
+
+from __future__ import annotations
+
+import ast
+from collections.abc import Sequence
+
+from autograder.authoring.checks import is_check, refuse_much_observed
+from autograder.authoring.names import Names, names_of, refuse_undefined, refuse_unseeded
+from autograder.authoring.regions import HIDDEN, SOLUTION, Region, find_regions, stubbed
+from autograder.authoring.trust import refuse_trust
+from autograder.course import Cell, Exercise, Kind
+from autograder.errors import SourceError
+
+CODE = (Kind.GIVEN, Kind.EXAMPLE, Kind.SCRATCH, Kind.EXERCISE, Kind.CHECK)
+WRITTEN = (Kind.EXERCISE, Kind.QUESTION)
+
+
+def refuse_bad_cells(cell: Cell) -> None:
+    """What a cell must hold or must not, whatever stands around it."""
+    regions = find_regions(cell)
+    for region in regions:
+        line = cell.line_of(region.begin + 1)
+        if region.what == SOLUTION and not _is_indented_like_its_code(cell.source, region):
+            problem = "this marker is not indented like the code below it"
+            fix = "indent '### BEGIN SOLUTION' like the solution: the stub takes its place"
+            raise SourceError(cell.path, line, problem, fix)
+        if region.what == SOLUTION and cell.kind not in WRITTEN:
+            problem = f"a region of {SOLUTION} outside an exercise or a question"
+            raise SourceError(cell.path, line, problem, "move it into one")
+        if region.what == HIDDEN and cell.kind is not Kind.CHECK:
+            problem, fix = f"a region of {HIDDEN}", "write hidden checks below '# %% hidden checks'"
+            raise SourceError(cell.path, line, problem, fix)
+    if cell.kind in WRITTEN and not regions:
+        raise SourceError(
+            cell.path,
+            cell.line,
+            f"{cell.kind} {cell.name!r} has no solution",
+            "put it between ### BEGIN and END SOLUTION",
+        )
+
+
+def refuse_bad_lab(cells: Sequence[Cell], exercises: Sequence[Exercise]) -> None:
+    """What holds between the cells of a lab."""
+    code = [cell for cell in cells if cell.kind in CODE]
+    for cell in code:
+        refuse_unparsable(cell)
+    refuse_undefined(code)
+    names = {cell.id: names_of(cell.source) for cell in code}
+    _refuse_undefined_for_students(code, names)
+    _refuse_reading_examples(code, names)
+    _refuse_shared_names(code, names)
+    for cell in code:
+        if cell.kind in (Kind.GIVEN, Kind.CHECK):
+            refuse_unseeded(cell)
+        if cell.kind is Kind.CHECK:
+            _refuse_use_outside_checks(cell, {exercise.name for exercise in exercises})
+    refuse_much_observed(exercises, sum(cell.points for cell in cells), cells)
+    refuse_trust(cells, exercises)
+
+
+def refuse_unparsable(cell: Cell, source: str = "", what: str = "this cell") -> None:
+    """source: what to look at in place of the cell's own."""
+    try:
+        ast.parse(source or cell.source)
+    except (SyntaxError, ValueError) as error:
+        line = cell.line_of(getattr(error, "lineno", None) or 1)
+        problem = f"{what} is not valid Python by itself: {error.args[0]}"
+        raise SourceError(cell.path, line, problem, "a cell holds whole statements") from None
+
+
+def _is_indented_like_its_code(source: str, region: Region) -> bool:
+    lines = source.split("\n")
+    inside = [line for line in lines[region.begin + 1 : region.end] if line.strip()]
+    return not inside or _indent(inside[0]) == _indent(lines[region.begin])
+
+
+def _indent(line: str) -> int:
+    return len(line) - len(line.lstrip())
+
+
+def _refuse_undefined_for_students(code: Sequence[Cell], names: dict[str, Names]) -> None:
+    """A student's notebook has stubs for solutions: what only a solution defines must not be needed elsewhere."""
+    for cell in code:
+        if cell.kind is not Kind.EXERCISE:
+            continue
+        stub = stubbed(cell)
+        refuse_unparsable(cell, stub, "with its solution cut out, this cell")
+        lost = names[cell.id].binds - names_of(stub).binds
+        for other in code:
+            elsewhere = {name for c in code if c is not cell for name in names[c.id].binds}
+            if other is not cell and (missing := (lost & names[other.id].reads) - elsewhere):
+                raise SourceError(
+                    other.path,
+                    other.line,
+                    f"this cell needs {min(missing)!r}, which only the solution of {cell.name} defines",
+                    "define it outside the solution, where the student's notebook keeps it",
+                )
+
+
+def _refuse_reading_examples(code: Sequence[Cell], names: dict[str, Names]) -> None:
+    """An example only shows: no exercise, check or given cell reads what it binds, unless another bound it since."""
+    others = {name for cell in code if cell.kind is not Kind.EXAMPLE for name in names[cell.id].binds}
+    examples = [cell for cell in code if cell.kind is Kind.EXAMPLE]
+    # Name -> the example that bound it last. A function may read one that is bound below it.
+    bound = {name: cell for cell in examples for name in names[cell.id].binds - others}
+    for cell in code:
+        read = names[cell.id].reads
+        if cell.kind in (Kind.GIVEN, Kind.EXERCISE, Kind.CHECK) and (shown := read & bound.keys()):
+            name = min(shown)
+            raise SourceError(
+                cell.path,
+                cell.line,
+                f"this cell reads {name!r}, which the example at {bound[name].path.name}:{bound[name].line} binds",
+                "make that a given cell: '# %% given'",
+            )
+        for name in names[cell.id].binds:
+            if cell.kind is Kind.EXAMPLE:
+                bound[name] = cell
+            elif name in bound:
+                del bound[name]
+
+
+def _refuse_use_outside_checks(cell: Cell, exercises: set[str]) -> None:
+    for statement in ast.parse(cell.source).body:
+        for node in ast.walk(statement) if not is_check(statement) else ():
+            if isinstance(node, ast.Name) and node.id in exercises:
+                raise SourceError(
+                    cell.path,
+                    cell.line_of(node.lineno),
+                    f"{node.id!r} is used outside a check: if it fails, the cell stops there",
+                    "move this line into the `with check(...)` that needs it",
+                )
+
+
+def _refuse_shared_names(code: Sequence[Cell], names: dict[str, Names]) -> None:
+    for check in code:
+        if check.kind is not Kind.CHECK:
+            continue
+        for other in code:
+            shared = names[check.id].binds & names[other.id].reads if other is not check else frozenset()
+            if shared:
+                raise SourceError(
+                    check.path,
+                    check.line,
+                    f"this check cell sets {min(shared)!r}, which the cell at {other.path.name}:{other.line} reads",
+                    "use another name in the check cell: a check must leave no trace",
+                )

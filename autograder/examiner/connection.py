@@ -1,0 +1,166 @@
+"""The examiner's end of the connection to a student process. What comes over it is checked, and believed in nothing."""
+
+from __future__ import annotations
+
+import socket
+from typing import Any, Protocol
+
+from autograder.examiner.effort import Effort
+from autograder.rpc.frames import (
+    CALLBACK,
+    ConnectionClosed,
+    Plain,
+    ProtocolError,
+    ProtocolTimeout,
+    from_bytes,
+    receive,
+    receive_bytes,
+    send,
+)
+from autograder.rpc.global_state import GlobalState
+
+PING_SECONDS = 2.0
+ENDED = "the Python process ended during this check"
+TIMED_OUT = "the time limit of {:g} s for a check was reached"
+STARVED = "the machine was too busy for this check"
+MAX_BYTES = 512 * 2**20  # of all that comes in one check
+NO_ANSWER = "the Python process sent what is no answer"
+
+
+class Stopped(Exception):
+    """The student process could not answer: it ran out of time, died, or sent what is no message."""
+
+    @property
+    def reason(self) -> str:
+        """What a check's outcome says of it."""
+        return str(self)
+
+
+class Serves(Protocol):
+    """What answers the student process while it serves a call: the functions that a check passed to it."""
+
+    def serve(self, request: Plain) -> Plain: ...
+    def forget(self, nodes: Plain) -> None: ...
+
+
+class Asking(Protocol):
+    """What takes requests to a student process, and serves it meanwhile."""
+
+    def ask(self, request: Plain, callbacks: Serves) -> Plain: ...
+
+
+class Connection:
+    """Requests and replies over one socket. `effort`: what the process may still take; None for ever.
+
+    `most`: bytes that may still come. Both are set anew for each check.
+    """
+
+    def __init__(self, channel: socket.socket) -> None:
+        self.channel = channel
+        self.effort: Effort | None = None
+        self.most = MAX_BYTES
+        self.broken = ""
+        self.global_state = GlobalState()
+
+    def ask(self, request: Plain, callbacks: Serves) -> Plain:
+        """The reply to a request; the global state goes along both ways. Until it comes, callbacks are served.
+
+        Raises Stopped, and goes on raising it: after a lost reply nothing can be matched.
+        """
+        if self.broken:
+            raise Stopped(self.broken)
+        try:
+            self._send([request, self.global_state.read()])
+            while _is_use(came := self._receive()):
+                answer = callbacks.serve(came[1])
+                if self.effort is not None and self.effort.is_over():
+                    raise ProtocolTimeout("no reply in time, for all its questions")
+                self._send(answer)
+            reply, state, dropped = expect(came, 3)
+            callbacks.forget(dropped)
+            self.global_state.apply(state)
+            return reply
+        except Stopped as stopped:  # of a callback: the student process waits for it
+            self.broken = str(stopped)
+        except ProtocolTimeout:
+            self.broken = _why_late(self.effort)
+        except ConnectionClosed:
+            self.broken = ENDED
+        except ProtocolError:
+            self.broken = NO_ANSWER
+        raise Stopped(self.broken)
+
+    def begin(self) -> bool:
+        """Begin anew, as on a new connection. Whether somebody is at the other end who answers at once."""
+        self.global_state = GlobalState()
+        try:
+            self.channel.settimeout(PING_SECONDS)
+            send(self.channel, "begin")
+            receive(self.channel, PING_SECONDS)
+        except ProtocolError:
+            return False
+        return True
+
+    def close(self) -> None:
+        """Hang up: the process at the other end then ends."""
+        self.channel.close()
+
+    def _send(self, message: Plain) -> None:
+        self.channel.settimeout(None if self.effort is None else self.effort.wall())
+        send(self.channel, message)
+
+    def _receive(self) -> Plain:
+        if self.effort is not None:
+            self.effort.wait(self.channel)
+        data = receive_bytes(self.channel, None if self.effort is None else self.effort.wall(), self.most)
+        self.most = max(self.most - len(data), 0)
+        return from_bytes(data)
+
+
+def _why_late(effort: Effort | None) -> str:
+    if effort is not None and effort.was_starved():
+        return STARVED
+    return TIMED_OUT.format(effort.seconds if effort else 0)
+
+
+def _is_use(came: Plain) -> bool:
+    return isinstance(came, list) and len(came) == 2 and came[0] == CALLBACK
+
+
+def expect(reply: Plain, length: int) -> list[Any]:
+    """The reply as a list of this length. Raises ProtocolError."""
+    if not isinstance(reply, list) or len(reply) != length:
+        raise ProtocolError("a list of another length")
+    return reply
+
+
+def number(value: Any, below: int = 2**62) -> int:
+    """The value as a number from 0 to below - 1. Raises ProtocolError."""
+    if type(value) is not int or not 0 <= value < below:
+        raise ProtocolError("a number out of range")
+    return value
+
+
+def numbers(values: Any, below: int) -> list[int]:
+    """The values as different numbers from 0 to below - 1. Raises ProtocolError."""
+    if not isinstance(values, list) or len({number(v, below) for v in values}) != len(values):
+        raise ProtocolError("a number given twice")
+    return values
+
+
+class Dropped:
+    """Numbers of nodes and handles that nothing here refers to any more: the student process can forget them."""
+
+    def __init__(self) -> None:
+        self.nodes: list[int] = []
+        self.handles: list[int] = []
+
+    def take(self) -> Plain:
+        taken = [self.nodes, self.handles]
+        self.nodes, self.handles = [], []
+        return taken
+
+
+def no_answer() -> Stopped:
+    """Without what came: students read this."""
+    return Stopped(NO_ANSWER)

@@ -1,0 +1,1 @@
+"""The fork server from which student processes are forked, and its supervision."""

@@ -1,0 +1,177 @@
+"""A fork server, as the grader holds it: started before anything secret is read, and given nothing of it."""
+
+from __future__ import annotations
+
+import copy
+import os
+import signal
+import socket
+import time
+from collections.abc import Iterable
+from dataclasses import astuple
+from pathlib import Path
+from typing import Any
+
+import labkit
+from autograder.errors import GradlabError
+from autograder.examiner.effort import Used
+from autograder.examiner.process import StudentProcess
+from autograder.forkserver.starting import Started, start
+from autograder.rpc.frames import ProtocolError, receive, send
+from autograder.sandbox import Limits, runtime_paths
+
+START_SECONDS = 120.0  # a cold import of torch on a busy machine
+
+
+class ForkServer:
+    """Starts student processes, and answers for them.
+
+    `lost`: it does not answer any more; what follows needs another one.
+
+    isolation: a level of `gradlab doctor`. secret: folders that must not exist for a student process.
+    jobs: how many clients it will have, see start_fork_servers(). device: "cpu", or "cuda" for submissions that may use
+    it. compiled: what torch.compile finds compiled, see compiled_for(). started: a process that waits for this.
+    Raises GradlabError where this machine isolates less than that, or a secret folder lies in what Python needs.
+    """
+
+    def __init__(
+        self,
+        isolation: str = "full",
+        limits: Limits | None = None,
+        secret: Iterable[Path] = (),
+        jobs: int = 1,
+        device: str = "cpu",
+        compiled: Path | None = None,
+        started: Started | None = None,
+    ) -> None:
+        self.limits, self.device = limits or Limits(), device
+        readable = [Path(labkit.__file__).parent, *([compiled] if compiled else [])]
+        refuse_readable(secret, (*runtime_paths(), *readable))
+        self.lost = False
+        self.started = started or start(jobs)
+        self.orders, *self.spare = self.started.orders
+        try:
+            settings = [isolation, list(astuple(self.limits)), [str(path) for path in readable], device]
+            refusal, self.layers = self._ask([*settings, str(compiled or "")])
+            if refusal:
+                raise GradlabError(refusal)
+        except BaseException:
+            self.close()
+            raise
+
+    def student(self) -> StudentProcess:
+        """A new student process, in its sandbox."""
+        ours, theirs = socket.socketpair()
+        try:
+            self._send(["start"])
+            socket.send_fds(self.orders, [b"s"], [theirs.fileno()])
+            pid, trouble = self._receive()
+        finally:
+            theirs.close()
+        if not pid:
+            raise GradlabError(f"no student process could be started: {trouble}")
+        try:
+            receive(ours, START_SECONDS)
+        except ProtocolError:
+            time.sleep(0.1)  # its socket closes a moment before it has ended
+            why = self.why(pid) or "it ended without a word"
+            self.stop(pid)
+            raise GradlabError(f"a student process could not enter its sandbox ({why}): run gradlab doctor") from None
+        self.adopt(pid, "")
+        return StudentProcess(ours, pid, self, forks=self.device == "cpu")
+
+    def adopt(self, pid: int, group: str) -> None:
+        """Let those of its processes that belong to no group yet be this one."""
+        self._ask(["adopt", pid, group])
+
+    def kill_group(self, pid: int, group: str) -> None:
+        """Kill the group, and every process that belongs to none."""
+        self._ask(["kill_group", pid, group])
+
+    def why(self, pid: int) -> str:
+        """The limit that it or a fork of it hit since the last call, or how it ended; else empty."""
+        limit, status = self._ask(["status", pid])
+        if limit:
+            most = self.limits.memory if limit == "memory" else self.limits.gpu_memory
+            return f"the {limit} limit of {most / 2**30:.3g} GiB was reached"
+        if status is None:
+            return ""
+        if not os.WIFSIGNALED(status):
+            return f"the Python process ended by itself, with exit status {os.waitstatus_to_exitcode(status)}"
+        if os.WTERMSIG(status) == signal.SIGXCPU:
+            return f"the limit of {self.limits.cpu_seconds} s of processor time was reached"
+        number = os.WTERMSIG(status)
+        name = signal.Signals(number).name if number in set(signal.Signals) else f"signal {number}"
+        return f"the Python process was ended by {name}"
+
+    def used(self, pid: int) -> list[Used]:
+        """Processor time of each of its processes."""
+        return [Used(*row) for row in self._ask(["used", pid])]
+
+    def stop(self, pid: int) -> int:
+        """End it with everything that it started and wrote. The most memory in bytes that it was seen to hold."""
+        return int(self._ask(["stop", pid]))
+
+    def hang_up(self) -> None:
+        """End the process that serves this client, and every student process of it."""
+        self.lost = True
+        self.orders.close()
+
+    def close(self) -> None:
+        """Hang up, and wait for the end of the fork server, which every client must have hung up on."""
+        self.lost = True
+        self.started.close()
+
+    def _ask(self, order: list[Any]) -> Any:
+        self._send(order)
+        return self._receive()
+
+    def _send(self, order: list[Any]) -> None:
+        try:
+            send(self.orders, order)
+        except ProtocolError as error:
+            raise self._lost(error) from None
+
+    def _receive(self) -> Any:
+        try:
+            return receive(self.orders, START_SECONDS)
+        except ProtocolError as error:
+            raise self._lost(error) from None
+
+    def _lost(self, error: ProtocolError) -> GradlabError:
+        self.lost = True
+        return GradlabError(f"the fork server is lost ({error}; exit status {self.started.process.poll()})")
+
+
+def start_fork_servers(
+    jobs: int,
+    isolation: str = "full",
+    limits: Limits | None = None,
+    secret: Iterable[Path] = (),
+    device: str = "cpu",
+    compiled: Path | None = None,
+    started: Started | None = None,
+) -> list[ForkServer]:
+    """One for each of the jobs, for the price of one start: the others are forks of the first, which ends them.
+
+    Raises GradlabError as ForkServer does.
+    """
+    first = ForkServer(isolation, limits, secret, jobs, device, compiled, started)
+    found = [first]
+    for orders in first.spare[: jobs - 1]:
+        found.append(copy.copy(first))
+        found[-1].orders, found[-1].spare = orders, []
+    for orders in first.spare[jobs - 1 :]:
+        orders.close()  # of a process that was started for more
+    return found
+
+
+def refuse_readable(secret: Iterable[Path], readable: Iterable[Path]) -> None:
+    """Raise GradlabError where one of the secret folders lies in one that every student process can read."""
+    for path in readable:
+        for folder in secret:
+            if folder.resolve().is_relative_to(path.resolve()):
+                raise GradlabError(
+                    f"{folder} lies in {path}, which submissions can read because Python or labkit is there.\n"
+                    "    fix: keep the course in a folder of its own"
+                )

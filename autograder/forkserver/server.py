@@ -1,0 +1,151 @@
+"""The fork server: has imported what labs import, holds no secret, and forks a sandboxed student process for each
+submission, which it watches from outside.
+
+Run as `python -P -m autograder.forkserver.server DESCRIPTOR...`, with a socket for each client: the second one and
+those after it are served by forks of the first process. It runs no parallel operation and no CUDA call before a fork.
+"""
+
+from __future__ import annotations
+
+import gc
+import importlib
+import os
+import select
+import shutil
+import socket
+import sys
+import time
+from collections.abc import Callable, Sequence
+from pathlib import Path
+from typing import Any
+
+from autograder.errors import GradlabError
+from autograder.forkserver.huge_pages import gather
+from autograder.forkserver.supervisor import Runs
+from autograder.rpc.frames import ConnectionClosed, receive, send
+from autograder.sandbox import Limits, adopt_orphans, available, network_for, require, runtime_paths
+
+POLL_SECONDS = 0.05
+# Imported at their first use, which would be in every student process anew; matplotlib looks for fonts then.
+FIRST_USED = (
+    "functorch.compile",
+    "ipywidgets",
+    "labkit",
+    "matplotlib.pyplot",
+    "sklearn.datasets",
+    "torchviz",
+    "torch._dynamo.backends.debugging",
+    "torch.distributed",
+    "torch.distributed.tensor.experimental",
+    "torch.export",
+    "torch.fx.experimental.proxy_tensor",
+    "torch.nn.attention.flex_attention",
+    "torch.utils.checkpoint",
+)
+
+
+def main(descriptors: Sequence[int]) -> None:
+    """Take [isolation, limits, readable paths, device, compiled] and answer [error, layers]; import, which is done
+    already where these came late; then take orders until the client hangs up.
+    """
+    home = os.getcwd()
+    clients = [socket.socket(fileno=descriptor) for descriptor in descriptors]
+    found = available()  # before torch is there: the forks that try the layers are cheap then
+    told, _, _ = select.select(clients[:1], [], [], 0)
+    serve = None if told else _import_what_labs_import()
+    try:
+        level, limits, readable, device, compiled = receive(clients[0])
+    except ConnectionClosed:
+        return  # nothing was to be graded
+    try:
+        layers = require(level, found)
+    except GradlabError as error:
+        send(clients[0], [str(error), []])
+        return
+    send(clients[0], ["", sorted(layers)])
+    serve = serve or _import_what_labs_import()
+    if compiled:
+        importlib.import_module("torch._inductor.compile_fx")
+    make_forks_cheap()
+    orders = _fork_for_each(clients)
+    adopt_orphans()
+    paths = (*runtime_paths(), *map(Path, readable))
+    runs = Runs(layers, Limits(*limits), paths, network_for(layers), device, lambda control: serve(control, compiled))
+    try:
+        _serve(orders, runs)
+    except ConnectionClosed:
+        return
+    finally:
+        runs.stop_all()
+        if orders is clients[0]:
+            shutil.rmtree(home, ignore_errors=True)
+
+
+def _fork_for_each(clients: Sequence[socket.socket]) -> socket.socket:
+    """The one socket of them that this process is to serve, in this process and in its new forks."""
+    mine = clients[0]
+    for client in clients[1:]:
+        if os.fork() == 0:
+            mine = client
+            break
+    for client in clients:
+        if client is not mine:
+            client.close()
+    return mine
+
+
+def _serve(orders: socket.socket, runs: Runs) -> None:
+    looked = time.monotonic()
+    while True:
+        ready, _, _ = select.select([orders], [], [], POLL_SECONDS if runs.running else None)
+        if ready:
+            send(orders, _carry_out(receive(orders), orders, runs))
+        if time.monotonic() - looked > POLL_SECONDS:
+            runs.poll()
+            looked = time.monotonic()
+
+
+def _import_what_labs_import() -> Callable[[int, str], None]:
+    """Import torch and the rest, and give what a student process does once it is in its sandbox, with its socket and a
+    cache of torch.compile, or nothing.
+    """
+    import torch
+
+    from autograder.student.figures import draw_once
+    from autograder.student.kernel import Kernel
+    from autograder.student.main import start
+
+    torch.set_num_threads(1)
+    for name in FIRST_USED:
+        importlib.import_module(name)
+    kernel = Kernel()
+    draw_once()
+    return lambda control, compiled: start(control, kernel, compiled)
+
+
+def make_forks_cheap() -> None:
+    """A fork copies page tables; and a page, when one of the two writes to it, as a garbage collection does."""
+    gc.collect()
+    gc.freeze()
+    gather()
+
+
+def _carry_out(order: Any, orders: socket.socket, runs: Runs) -> Any:
+    """The answer to ["start"], with which a socket comes, or to [what, pid, ...]."""
+    what, *arguments = order
+    if what == "start":
+        _, (control, *_), _, _ = socket.recv_fds(orders, 1, 1)
+        return runs.start(control)
+    orders_about: dict[str, Any] = {
+        "adopt": runs.adopt,
+        "kill_group": runs.kill_group,
+        "status": runs.status,
+        "used": runs.used,
+        "stop": runs.stop,
+    }
+    return orders_about[what](*arguments)
+
+
+if __name__ == "__main__":
+    main([int(argument) for argument in sys.argv[1:]])
+    os._exit(0)  # an interpreter with torch takes most of a second to end in order

@@ -1,0 +1,221 @@
+"""The runs of a fork server: each in its sandbox, watched from outside, and gone without a trace when stopped."""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import time
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from math import inf
+from pathlib import Path
+
+from autograder.errors import GradlabError
+from autograder.sandbox import Layer, Limits, Plan, Run, Watch, claimed, held, kill_run, launch, scratch, watch
+from autograder.sandbox.gpu import memory_on_gpus
+from autograder.sandbox.kill import kill
+from autograder.sandbox.memory import private_memory
+from autograder.sandbox.plan import Network
+from autograder.sandbox.processes import of_run, seconds_of
+
+STRIKE_SECONDS = 2.0  # after which the end of a process has another reason than that limit
+GPU_SECONDS = 1.0  # between two looks at the memory of GPUs, each of which starts a program
+
+
+@dataclass
+class Running:
+    """A run. groups: its processes; those of "" are the run's own, those of another name are forks for one check cell.
+
+    known: the processes of all groups. strike: when it hit a limit, by time.monotonic, and which one.
+    """
+
+    run: Run
+    watch: Watch
+    cleanup: contextlib.ExitStack
+    known: set[int] = field(default_factory=set)
+    groups: dict[str, set[int]] = field(default_factory=dict)
+    strike: float = -inf
+    struck: str = ""
+    status: int | None = None  # as os.waitpid gives it, where the run has ended
+
+
+class Runs:
+    """Starts runs of one kind, and answers for them by the pid that start() gave."""
+
+    def __init__(
+        self,
+        layers: frozenset[Layer],
+        limits: Limits,
+        readable: tuple[Path, ...],
+        network: Network,
+        device: str,
+        act: Callable[[int], None],
+    ) -> None:
+        self.layers, self.limits, self.readable, self.network, self.act = layers, limits, readable, network, act
+        self.devices = nodes_of(device)
+        self.environment = {"GRADLAB_DEVICE": device, "GRADLAB_GPU_MEMORY": str(limits.gpu_memory)}
+        self.on_gpu = memory_on_gpus if self.devices else dict
+        self.looked_on_gpu = 0.0
+        self.running: dict[int, Running] = {}
+
+    def start(self, control: int) -> list[int | str]:
+        """[pid, ""] of a new run that does act(control), or [0, why there is none]. `control` is closed here."""
+        cleanup = contextlib.ExitStack()
+        try:
+            uid = cleanup.enter_context(claimed()) if Layer.UID in self.layers else None
+            path = cleanup.enter_context(scratch(uid))
+            plan = Plan(
+                path,
+                self.layers,
+                readable=self.readable,
+                devices=self.devices,
+                environment=self.environment,
+                uid=uid,
+                limits=self.limits,
+                network=self.network,
+                keep=(control,),
+            )
+            run = launch(plan, lambda: self.act(control))
+        except (OSError, GradlabError) as error:
+            cleanup.close()
+            return [0, str(error)]
+        finally:
+            os.close(control)
+        self.running[run.pid] = Running(run, watch(run, self.limits.memory), cleanup)
+        return [run.pid, ""]
+
+    def poll(self) -> None:
+        """Look at every run: whether it ended, and whether it holds more memory than it may."""
+        for running in self.running.values():
+            self._look_at(running)
+        if self.running and time.monotonic() - self.looked_on_gpu > GPU_SECONDS:
+            self._look_on_gpu()
+
+    def adopt(self, pid: int, group: str) -> None:
+        """Let the processes that belong to no group yet be this one."""
+        running = self.running[pid]
+        running.groups[group] = running.groups.get(group, set()) | _unknown(running)
+        running.known |= running.groups[group]
+
+    def kill_group(self, pid: int, group: str) -> None:
+        """Kill the group, and all that belong to none: what its processes started."""
+        running = self.running[pid]
+        running.known -= running.groups.pop(group, set())
+        if running.status is None:
+            self._kill_unknown(running)
+
+    def status(self, pid: int) -> list[str | int | None]:
+        """[limit that was hit since the last call or "", wait status or None while the run lives]."""
+        running = self.running[pid]
+        self._look_at(running)
+        struck = time.monotonic() - running.strike < STRIKE_SECONDS
+        running.strike = -inf
+        return [running.struck if struck else "", running.status]
+
+    def used(self, pid: int) -> list[list[float]]:
+        """[pid, seconds that it ran, seconds that it waited for a processor] of each process of the run."""
+        return [[found, *seconds_of(found)] for found in of_run(self.running[pid].run)]
+
+    def stop(self, pid: int) -> int:
+        """End the run with all its processes and files, and give the most memory in bytes that a look at it found."""
+        running = self.running[pid]
+        try:
+            if running.status is None:
+                if running.run.uid is not None:
+                    kill(pid)  # most runs leave nobody else: killing as their user needs a fork
+                else:
+                    kill_run(running.run)
+                self._wait_for(running)
+            _kill_the_rest(running.run)
+        finally:
+            del self.running[pid]
+            running.cleanup.close()
+        return running.watch.peak
+
+    def stop_all(self) -> None:
+        for pid in list(self.running):
+            self.stop(pid)
+
+    def _look_at(self, running: Running) -> None:
+        if running.status is not None:
+            return
+        self._reap()
+        if running.status is not None:
+            _kill_the_rest(running.run)
+        elif held(running.watch) > self.limits.memory:
+            running.strike, running.struck = time.monotonic(), "memory"
+            self._make_it_hold_less(running)
+
+    def _look_on_gpu(self) -> None:
+        """End every run whose processes hold too much there. None of them is a fork for a check, to go alone."""
+        held = self.on_gpu()
+        for running in self.running.values():
+            if running.status is None and held:
+                total = sum(held.get(pid, 0) for pid in of_run(running.run))
+                if total > self.limits.gpu_memory:
+                    running.strike, running.struck = time.monotonic(), "GPU memory"
+                    kill_run(running.run)
+                    self._wait_for(running)
+        self.looked_on_gpu = time.monotonic()
+
+    def _make_it_hold_less(self, running: Running) -> None:
+        """Kill what is not known of a run that holds too much, then the check's fork that holds most, or the run."""
+        self._kill_unknown(running)
+        while held(running.watch) > self.limits.memory:
+            largest = max(_own(running), key=lambda pid: private_memory(pid, running.watch.started))
+            if not any(largest in pids for group, pids in running.groups.items() if group):
+                kill_run(running.run)
+                self._wait_for(running)
+                return
+            self._kill({largest}, lambda: set(of_run(running.run)))
+
+    def _kill_unknown(self, running: Running) -> None:
+        while unknown := _unknown(running):
+            self._kill(unknown, lambda: _unknown(running))
+
+    def _kill(self, victims: set[int], living: Callable[[], set[int]]) -> None:
+        """Kill these processes, and wait until they are gone."""
+        for pid in victims:
+            kill(pid)
+        while victims & living():
+            time.sleep(0.001)
+            self._reap()
+
+    def _reap(self) -> None:
+        """Wait for every child that has ended: runs, and what they orphaned, which counts against their limit."""
+        with contextlib.suppress(ChildProcessError):
+            while (ended := os.waitpid(-1, os.WNOHANG))[0]:
+                self._note(*ended)
+
+    def _wait_for(self, running: Running) -> None:
+        while running.status is None:
+            self._note(*os.waitpid(-1, 0))
+
+    def _note(self, pid: int, status: int) -> None:
+        if pid in self.running:
+            self.running[pid].status = status
+
+
+def nodes_of(device: str) -> tuple[Path, ...]:
+    """The files in /dev through which a process reaches this device."""
+    return tuple(sorted(Path("/dev").glob("nvidia*"))) if device.startswith("cuda") else ()
+
+
+def _own(running: Running) -> list[int]:
+    """The run's living processes, without a keeper, which is ours. Its first process where there is no other."""
+    found = of_run(running.run)
+    return [pid for pid in found if running.run.uid is not None or pid != running.run.pid] or [running.run.pid]
+
+
+def _kill_the_rest(run: Run) -> None:
+    """Of a run whose first process has ended. Without a uid its keeper, or its namespace, took the rest along."""
+    if run.uid is not None:
+        kill_run(run)
+
+
+def _unknown(running: Running) -> set[int]:
+    """The run's living processes that belong to no group."""
+    ignored = running.watch.ignored | running.known
+    found = set(of_run(running.run, ignored))
+    running.watch.ignored |= ignored - running.known
+    return found - running.known

@@ -1,0 +1,1 @@
+"""Result documents and nbgrader's gradebook: written by one process, and read."""

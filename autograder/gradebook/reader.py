@@ -1,0 +1,91 @@
+"""Reads results: points and penalties from nbgrader's gradebook, checks and notes from the result documents."""
+
+from __future__ import annotations
+
+import re
+from pathlib import Path
+from typing import Any
+
+import nbformat
+from nbgrader.api import MissingEntry
+
+from autograder.course import Kind
+from autograder.errors import GradlabError
+from autograder.gradebook.schema import ExerciseResult, SubmissionResult
+from autograder.gradebook.store import load_result
+from autograder.gradebook.writer import opened
+from autograder.metadata import cell_name, name_of, parts_of
+from labkit.outcome import Outcome
+
+
+def read_results(db_url: str, course: Path, lab: str) -> list[SubmissionResult]:
+    """The results of every graded submission of a lab, by student. Raises GradlabError where the lab is unknown."""
+    with opened(db_url) as gradebook:
+        try:
+            submissions = gradebook.assignment_submissions(lab)
+            gradebook.find_assignment(lab)
+        except MissingEntry:
+            raise GradlabError(f"the gradebook knows no lab {lab!r}: run gradlab grade {lab} first") from None
+        return sorted((_result(s, course, lab) for s in submissions), key=lambda r: _natural(r.student))
+
+
+def _natural(name: str) -> list[tuple[int, str]]:
+    """A key that puts wrong_2 before wrong_10."""
+    return [(int(part), "") if part.isdigit() else (-1, part) for part in re.split(r"(\d+)", name)]
+
+
+def read_result(db_url: str, course: Path, lab: str, student: str) -> SubmissionResult:
+    """The result of one graded submission. Raises GradlabError where there is none."""
+    with opened(db_url) as gradebook:
+        try:
+            return _result(gradebook.find_submission(lab, student), course, lab)
+        except MissingEntry:
+            raise GradlabError(f"the gradebook knows no submission of {lab} by {student}: grade it first") from None
+
+
+def _result(submission: Any, course: Path, lab: str) -> SubmissionResult:
+    student = submission.student_id
+    penalty = submission.late_submission_penalty or 0.0
+    document = load_result(course, lab, student)
+    checks = {cell.id: cell.checks for cell in document.cells} if document else {}
+    grades = [grade for submitted in submission.notebooks for grade in submitted.grades]
+    comments = {c.name: c.comment or "" for submitted in submission.notebooks for c in submitted.comments}
+    exercises = [_exercise(g, checks.get(g.name, ()), comments.get(g.name, "")) for g in grades]
+    notebook = read_notebook(course / "autograded" / student / lab / f"{lab}.ipynb")
+    order = [name_of(c) for c in notebook.cells] if notebook else []
+    exercises.sort(key=lambda e: order.index(_cell_id(e)) if _cell_id(e) in order else len(order))
+    return SubmissionResult(
+        student=student,
+        lab=lab,
+        points=round(max(submission.score - penalty, 0), 4),
+        worth=submission.max_score,
+        penalty=round(penalty, 4),
+        needs_manual_grade=submission.needs_manual_grade,
+        exercises=tuple(exercises),
+        notes=document.notes if document else (),
+        changed=document.changed if document else (),
+    )
+
+
+def _exercise(grade: Any, checks: tuple[Outcome, ...], comment: str) -> ExerciseResult:
+    kind, name = parts_of(grade.name)
+    points = grade.manual_score if grade.manual_score is not None else grade.auto_score
+    return ExerciseResult(
+        name=name,
+        points=None
+        if points is None or (kind is Kind.QUESTION and grade.needs_manual_grade)
+        else points + (grade.extra_credit or 0),
+        worth=grade.max_score,
+        by_hand=kind is Kind.QUESTION,
+        comment=comment,
+        checks=checks,
+    )
+
+
+def _cell_id(exercise: ExerciseResult) -> str:
+    return cell_name(Kind.QUESTION if exercise.by_hand else Kind.CHECK, exercise.name)
+
+
+def read_notebook(path: Path) -> Any:
+    """The notebook in this file, or None where there is none."""
+    return nbformat.read(path, as_version=4) if path.exists() else None

@@ -1,0 +1,37 @@
+"""The result of one submission with penalties, marks by hand and comments, as feedback, reports and exports read it."""
+
+from __future__ import annotations
+
+from autograder.course import Model
+from labkit.outcome import Outcome
+
+
+class ExerciseResult(Model):
+    """One graded cell. `points` is None where somebody has yet to grade it by hand. `comment` is that person's."""
+
+    name: str
+    points: float | None
+    worth: float
+    by_hand: bool = False
+    comment: str = ""
+    checks: tuple[Outcome, ...] = ()
+
+
+class SubmissionResult(Model):
+    """One submission. `penalty` is nbgrader's for lateness, already taken from `points`.
+
+    changed: the course's names that it had bound anew, for the instructor.
+    """
+
+    student: str
+    lab: str
+    points: float
+    worth: float
+    penalty: float = 0.0
+    needs_manual_grade: bool = False
+    exercises: tuple[ExerciseResult, ...] = ()
+    notes: tuple[str, ...] = ()
+    changed: tuple[str, ...] = ()
+
+    def points_of(self, name: str) -> float | None:
+        return next((e.points for e in self.exercises if e.name == name), None)

@@ -1,0 +1,1 @@
+"""Grades submissions: one, a class, on a cluster."""

@@ -1,0 +1,186 @@
+"""Grades one submission that came through the intake: a notebook in, a result document out."""
+
+from __future__ import annotations
+
+import functools
+import os
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
+from typing import Any
+
+import nbformat
+from nbconvert.preprocessors import ClearMetadataPreprocessor
+from nbformat import NotebookNode
+from nbgrader.preprocessors import IgnorePattern, LimitOutput
+from nbgrader.utils import compute_checksum, is_grade
+from traitlets.config import Config
+
+from autograder.course import Kind
+from autograder.digest import digest
+from autograder.examiner.clock import Timeouts
+from autograder.examiner.examine import Seen, Step, examine
+from autograder.forkserver.client import ForkServer
+from autograder.gradebook.writer import Marks, marks_of
+from autograder.grading.notebook_text import notebook_text
+from autograder.grading.task import Task, code_digest, key_of, versions
+from autograder.intake.read import Refused, read_notebook
+from autograder.intake.repair import blank, repair
+from autograder.intake.submitted_cells import as_released, is_answer
+from autograder.metadata import exercise_of, facts_of, kind_of, name_of
+from autograder.result import GradedCell, Result, Versions
+from autograder.sandbox.gpu import gpus
+from labkit.outcome import earned
+from labkit.verdict import Verdict
+
+STEPS: dict[Kind | None, str] = {Kind.CHECK: "check", Kind.GIVEN: "given", Kind.EXAMPLE: "example"}
+PREPROCESSORS = (IgnorePattern, ClearMetadataPreprocessor, LimitOutput)  # nbgrader's, after it has run the cells
+
+
+@dataclass(frozen=True)
+class Graded:
+    """A submission's result, its marks, and its notebook with the outputs of every cell, as nbgrader keeps it."""
+
+    result: Result
+    marks: Marks
+    notebook: str
+
+
+def grade_task(task: Task, fork_server: ForkServer) -> Graded:
+    """Grade one submission. The same task, layers and versions give the same bytes.
+
+    Raises GradlabError where no student process can be started: the machine's trouble, not the submission's.
+    """
+    course = _course(task.course)
+    try:
+        if task.notebook is None:
+            raise Refused(task.refusal)
+        repaired = repair(read_notebook(task.notebook, task.notes), course)
+    except Refused as refused:
+        repaired = blank(course, str(refused))
+    notebook, settings = repaired.notebook, task.settings
+    _add_checksums(notebook, _checksums(task.course))
+    result = grade_notebook(
+        notebook, task.lab, task.student, repaired.notes, fork_server, settings.timeouts, task.kept, settings.device
+    )
+    notebook = limit_outputs(notebook, settings.preprocessors)
+    result = result.model_copy(update={"key": key_of(task, fork_server.layers)})
+    return Graded(result, marks_of(result, notebook), notebook_text(notebook))
+
+
+@functools.lru_cache(maxsize=4)
+def _course(source: bytes) -> NotebookNode:
+    """A lab's source notebook, which nobody changes."""
+    course: NotebookNode = nbformat.reads(source.decode(), as_version=4)
+    return course
+
+
+def grade_notebook(
+    notebook: NotebookNode,
+    lab: str,
+    student: str,
+    notes: Sequence[str],
+    fork_server: ForkServer,
+    timeouts: Timeouts,
+    kept: Sequence[GradedCell] = (),
+    device: str = "cpu",
+) -> Result:
+    """The result of a repaired notebook, whose code cells get their outputs here.
+
+    notes: what was repaired. kept: cells of an earlier result: what they say counts where their keys are still the
+    same, and is not examined again. Raises GradlabError where no student process can be started.
+    """
+    os.environ["GRADLAB_DEVICE"] = device  # for labkit.device() in checks; the student process has the same
+    code = [cell for cell in notebook.cells if cell.cell_type == "code"]
+    steps = steps_of(notebook)
+    keys = _keys(notebook, steps, fork_server.layers, device)
+    known = {cell.id: cell for cell in kept if cell.key and cell.key == keys.get(cell.id)}
+    seen = examine([step for step in steps if step.id not in known], fork_server.student, timeouts)
+    graded = []
+    for number, cell in enumerate(code, start=1):
+        name = name_of(cell)
+        cell.execution_count = number
+        if is_grade(cell):
+            graded.append(known.get(name) or _graded(cell, seen[name], keys[name]))
+            cell.outputs = [_verdict(graded[-1], number)]
+        else:
+            cell.outputs = [nbformat.from_dict(output) for output in seen[name].outputs]
+            for output in cell.outputs:
+                if output.output_type == "execute_result":
+                    output.execution_count = number
+    return Result(
+        lab=lab,
+        student=student,
+        device=device,
+        versions=_versions_on(device),
+        isolation=tuple(fork_server.layers),
+        notes=(*notes, *_limits(seen)),
+        changed=tuple(name for came in seen.values() for name in came.changed),
+        cells=tuple(graded),
+    )
+
+
+@functools.cache
+def _versions_on(device: str) -> Versions:
+    """What submissions are graded with there. The driver is asked once: that starts a program."""
+    return versions() if device == "cpu" else versions().model_copy(update={"gpu": ", ".join(gpus())})
+
+
+def limit_outputs(notebook: NotebookNode, settings: Mapping[str, Any]) -> NotebookNode:
+    """What nbgrader does with the outputs of cells after it has run them, by its settings."""
+    for kind in PREPROCESSORS:
+        notebook, _ = kind(config=Config(settings))(notebook, {})  # does nothing where it is not enabled
+    return notebook
+
+
+def _add_checksums(notebook: NotebookNode, checksums: Mapping[str, str]) -> None:
+    """As nbgrader keeps them: by these it knows an answer that is as it was handed out."""
+    for cell in notebook.cells:
+        if "nbgrader" in cell.metadata and (known := checksums.get(name_of(cell))) is not None:
+            cell.metadata.nbgrader["checksum"] = known
+
+
+@functools.lru_cache(maxsize=4)
+def _checksums(source: bytes) -> dict[str, str]:
+    """Of the cells of a lab's source notebook as they are handed out, by their names."""
+    own = [cell for cell in _course(source).cells if "nbgrader" in cell.metadata]
+    return {name_of(cell): compute_checksum(as_released(cell) if is_answer(cell) else cell) for cell in own}
+
+
+def _keys(notebook: NotebookNode, steps: Sequence[Step], layers: Sequence[str], device: str) -> dict[str, str]:
+    """For each check cell, by its id, of all that its outcomes depend on."""
+    ran = [part for step in steps if step.kind != "check" for part in (step.id, step.source)]
+    same = digest(*ran, *sorted(layers), device, versions().model_dump_json(), code_digest())
+    points = {name_of(cell): cell.metadata.nbgrader.points for cell in notebook.cells if is_grade(cell)}
+    return {step.id: digest(same, step.source, str(points[step.id])) for step in steps if step.kind == "check"}
+
+
+def steps_of(notebook: NotebookNode) -> list[Step]:
+    """The code cells, as the examiner takes them."""
+    code = [cell for cell in notebook.cells if cell.cell_type == "code"]
+    return [_step(cell, number) for number, cell in enumerate(code, start=1)]
+
+
+def _step(cell: NotebookNode, number: int) -> Step:
+    kind = STEPS.get(kind_of(cell), "student")
+    return Step(name_of(cell), kind, cell.source, number, exercise_of(cell))
+
+
+def _graded(cell: NotebookNode, came: Seen, key: str) -> GradedCell:
+    facts = facts_of(cell)
+    assert facts is not None
+    hidden = {check.id for check in facts.checks if check.hidden}
+    outcomes = [replace(outcome, hidden=outcome.id in hidden) for outcome in came.outcomes]
+    points = earned(came.outcomes, facts.points)
+    return GradedCell(id=name_of(cell), key=key, points=points, worth=facts.points, checks=tuple(outcomes))
+
+
+def _verdict(graded: GradedCell, number: int) -> NotebookNode:
+    verdict = Verdict(list(graded.checks), graded.worth, graded.worth, True, graded.points)
+    data = NotebookNode(verdict._repr_mimebundle_())
+    return NotebookNode(output_type="execute_result", metadata=NotebookNode(), data=data, execution_count=number)
+
+
+def _limits(seen: dict[str, Seen]) -> list[str]:
+    return [
+        f"{cell}: {came.stopped}. The cells after it ran without it." for cell, came in seen.items() if came.stopped
+    ]

@@ -1,0 +1,93 @@
+"""What it takes to grade one submission, as bytes: no shared file system is assumed between who asks and who grades."""
+
+from __future__ import annotations
+
+import functools
+import json
+import platform
+from collections.abc import Sequence
+from dataclasses import asdict, dataclass, field
+from importlib.metadata import version
+from pathlib import Path
+from typing import Any
+
+import autograder
+import labkit
+from autograder.digest import digest, digest_of_files
+from autograder.examiner.clock import Timeouts
+from autograder.result import GradedCell, Versions
+from autograder.sandbox import Limits
+
+
+@dataclass(frozen=True)
+class Settings:
+    """How submissions are graded. preprocessors: nbgrader's settings for what it does with outputs, by class name."""
+
+    isolation: str = "full"
+    limits: Limits = field(default_factory=Limits)
+    timeouts: Timeouts = field(default_factory=Timeouts)
+    device: str = "cpu"
+    preprocessors: dict[str, Any] = field(default_factory=dict)
+
+
+def settings_of(
+    isolation: str = "full",
+    memory_gib: float = Limits.memory / 2**30,
+    cell_seconds: float = Timeouts.cell,
+    check_seconds: float = Timeouts.check,
+    submission_seconds: float = Timeouts.submission,
+    device: str = "cpu",
+    gpu_memory_gib: float = Limits.gpu_memory / 2**30,
+    **preprocessors: Any,
+) -> Settings:
+    """From the settings of c.Examine in nbgrader_config.py, which have these names."""
+    memory, processor = int(memory_gib * 2**30), max(Limits.cpu_seconds, int(submission_seconds))
+    space = 2 * memory if device == "cpu" else None  # CUDA maps more than there is memory
+    on_gpu = int(gpu_memory_gib * 2**30)
+    limits = Limits(memory=memory, address_space=space, cpu_seconds=processor, gpu_memory=on_gpu)
+    timeouts = Timeouts(cell_seconds, check_seconds, submission_seconds)
+    return Settings(isolation, limits, timeouts, device, preprocessors)
+
+
+@dataclass(frozen=True)
+class Task:
+    """One submission. notebook: the file as it was handed in; None where the intake refused it for `refusal`.
+
+    notes: what the student should know of the folder it lay in. files: a digest of what else lay there. course: the
+    lab's source notebook. kept: cells of an earlier result, which count where their keys are still the same.
+    """
+
+    lab: str
+    student: str
+    notebook: bytes | None
+    refusal: str
+    notes: tuple[str, ...]
+    files: str
+    course: bytes
+    settings: Settings
+    kept: tuple[GradedCell, ...] = ()
+
+
+@functools.cache
+def versions() -> Versions:
+    """What this process grades with."""
+    import torch
+
+    return Versions(gradlab=version("gradlab"), python=platform.python_version(), torch=torch.__version__)
+
+
+@functools.cache
+def code_digest() -> str:
+    """Of all code of this project: what has a part in a result is nowhere listed, so nothing can be left out."""
+    return digest_of_files(*(Path(str(package.__file__)).parent for package in (labkit, autograder)))
+
+
+def key_of(task: Task, layers: Sequence[str]) -> str:
+    """Of everything that the result of a task depends on: equal keys, equal results.
+
+    layers: those between the submission and the grader.
+    """
+    settings = json.dumps(asdict(task.settings), sort_keys=True, default=str)
+    parts: list[str | bytes] = [task.lab, task.student, task.notebook or b"", task.refusal, task.files, task.course]
+    parts += [*task.notes, settings, *sorted(layers), versions().model_dump_json(), code_digest()]
+    return digest(*parts)

@@ -1,0 +1,93 @@
+"""What every process that grades does, in a pool and on a cluster: it answers tasks and keeps a fork server."""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import traceback
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from multiprocessing.connection import Connection
+from pathlib import Path
+
+from autograder.errors import GradlabError
+from autograder.forkserver.client import ForkServer
+from autograder.grading.compile_cache import compiled_for
+from autograder.grading.one import Graded, grade_task
+from autograder.grading.task import Task, code_digest, versions
+from autograder.sandbox import Limits
+
+TRIES = 2
+STUCK_SECONDS = 120.0  # beyond the time of a submission: the examiner's own work is bounded, and takes far less
+UNGRADABLE = "Grading it ended the grader twice. Please tell your instructor."
+
+Purpose = tuple[str, Limits, str, Path | None]
+ForkServers = dict[Purpose, ForkServer]  # by what a fork server is for, see purpose()
+
+
+@dataclass(frozen=True)
+class Failure:
+    """Why a submission could not be graded: trouble of the machine or an error of the course."""
+
+    reason: str
+
+
+def answer_tasks(connection: Connection, secret: Sequence[Path], fork_servers: ForkServers) -> None:
+    """Answer tasks until the other side is gone, and end this process.
+
+    secret: folders that must not exist for student processes. fork_servers: what is there already; others are started.
+    """
+    with contextlib.suppress(EOFError, OSError):
+        while True:
+            connection.send(_outcome(connection.recv(), secret, fork_servers))
+    for fork_server in fork_servers.values():
+        fork_server.hang_up()
+    os._exit(0)  # an interpreter with torch takes most of a second to end in order
+
+
+def purpose(task: Task) -> Purpose:
+    """What a fork server for this task is started with."""
+    settings = task.settings
+    return settings.isolation, settings.limits, settings.device, compiled_for(task.course)
+
+
+def next_try(task: Task, tries: int, ended: object) -> Task | Failure:
+    """For the submission of a grader that ended, the tries-th one: once more, then as an empty one, then no more."""
+    if tries > TRIES:
+        return Failure(f"its grader ended {tries} times, at last by {ended}")
+    return replace(task, notebook=None, refusal=UNGRADABLE) if tries == TRIES else task
+
+
+def kind(layers: Sequence[str]) -> dict[str, str]:
+    """What results depend on beside their task: where two machines give the same, they grade alike."""
+    found = versions()
+    return {
+        "Gradlab": found.gradlab,
+        "Gradlab's code": code_digest()[:12],
+        "Python": found.python,
+        "torch": found.torch,
+        "the sandbox": ", ".join(sorted(layers)),
+    }
+
+
+def _outcome(task: Task, secret: Sequence[Path], fork_servers: ForkServers) -> Graded | Failure:
+    try:
+        fork_server = _fork_server(task, secret, fork_servers)
+        try:
+            return grade_task(task, fork_server)
+        except GradlabError:
+            if not fork_server.lost:
+                raise
+            return grade_task(task, _fork_server(task, secret, fork_servers))
+    except GradlabError as error:
+        return Failure(str(error))
+    except Exception:
+        return Failure(traceback.format_exc())
+
+
+def _fork_server(task: Task, secret: Sequence[Path], fork_servers: ForkServers) -> ForkServer:
+    key = purpose(task)
+    if key not in fork_servers or fork_servers[key].lost:
+        isolation, limits, device, compiled = key
+        fork_servers[key] = ForkServer(isolation, limits, secret, device=device, compiled=compiled)
+    return fork_servers[key]

@@ -1,0 +1,120 @@
+"""The folder of a submission: which file in it is the notebook, and what in it is no file to be copied."""
+
+from __future__ import annotations
+
+import os
+import stat
+from pathlib import Path
+
+from nbgrader.utils import parse_utc
+
+NOT_FOLLOWED = ".not-followed"  # an empty file of this ending stands where a link or a pipe was
+NOT_A_FOLDER = ".not-a-folder"
+UNREADABLE = ".unreadable"
+MAX_NAMES = 10  # that a note tells
+
+
+def settle(folder: Path, lab: str) -> None:
+    """Make the folder one that nbgrader can copy: LAB.ipynb is there, and links and pipes, which it follows, are not.
+
+    The only other notebook takes the place of a missing one, or else an empty file, which the intake refuses.
+    """
+    wanted = folder / f"{lab}.ipynb"
+    if folder.is_symlink():
+        target = os.readlink(folder)
+        folder.unlink()
+        folder.mkdir()
+        wanted.symlink_to(target)  # still a link, and refused as one
+    elif not folder.is_dir():
+        content = folder.with_name(f"{lab}{NOT_A_FOLDER}")
+        os.replace(folder, content)
+        folder.mkdir()
+        os.replace(content, wanted)
+    for place, folders, _ in os.walk(folder, topdown=False):
+        for name in folders:
+            if name != _readable(name) and not os.path.islink(os.path.join(place, name)):
+                os.replace(os.path.join(place, name), _free(Path(place, _readable(name))))
+    for path in _everything(folder):
+        if path != wanted and not _is_plain(path):
+            path.unlink()
+            _put_aside(path, NOT_FOLLOWED)
+        elif path.name != _readable(path.name):
+            os.replace(path, _free(path.with_name(_readable(path.name))))
+    _keep_a_sound_timestamp(folder / "timestamp.txt")
+    if not os.path.lexists(wanted):
+        others = _notebooks(folder)
+        wanted.write_bytes(others[0].read_bytes() if len(others) == 1 else b"")
+
+
+def settle_names(submitted: Path) -> None:
+    """Give each student's folder whose name no database takes one that it does: a submission must have its score."""
+    for folder in submitted.iterdir() if submitted.is_dir() else ():
+        if folder.name != _readable(folder.name):
+            os.replace(folder, _free(folder.with_name(_readable(folder.name))))
+
+
+def notes_on(path: Path, content: bytes) -> list[str]:
+    """What a student should know of the files beside this notebook, whose bytes are `content`."""
+    others = [p for p in _notebooks(path.parent) if p != path]
+    same = [p for p in others if content and p.stat().st_size == len(content) and p.read_bytes() == content]
+    rest = [p for p in others if p not in same]
+    aside = [p.with_suffix("") for p in _everything(path.parent) if p.suffix == NOT_FOLLOWED]
+    notes = []
+    if same:
+        notes.append(f"Your notebook was found as {_names(same, path)}, and graded as {path.name}.")
+    if rest:
+        notes.append(f"Other notebooks in your folder were not graded: {_names(rest, path)}.")
+    if aside:
+        notes.append(f"Links and pipes in your folder were taken out: {_names(aside, path)}.")
+    if path.with_name(f"timestamp.txt{UNREADABLE}").exists():
+        notes.append("The time of your submission cannot be read, so nothing was taken off for lateness.")
+    return notes
+
+
+def _names(paths: list[Path], notebook: Path) -> str:
+    names = [_readable(str(p.relative_to(notebook.parent)))[:100] for p in paths[:MAX_NAMES]]
+    return ", ".join(names) + (" and more" if len(paths) > MAX_NAMES else "")
+
+
+def _everything(folder: Path) -> list[Path]:
+    """All that is in the folder and below, but for folders; links are not followed."""
+    found = []
+    for place, folders, files in os.walk(folder):
+        links = [name for name in folders if os.path.islink(os.path.join(place, name))]
+        found += [Path(place, name) for name in sorted([*files, *links])]
+        folders[:] = sorted(name for name in folders if name != ".ipynb_checkpoints" and name not in links)
+    return found
+
+
+def _notebooks(folder: Path) -> list[Path]:
+    return [p for p in _everything(folder) if p.suffix == ".ipynb" and _is_plain(p) and p.stat().st_size]
+
+
+def _is_plain(path: Path) -> bool:
+    return stat.S_ISREG(path.lstat().st_mode)
+
+
+def _readable(name: str) -> str:
+    """The name without bytes that are no UTF-8, which no database takes, and without line breaks."""
+    return "".join(c if c.isprintable() else "?" for c in name.encode("utf-8", "replace").decode())
+
+
+def _free(path: Path) -> Path:
+    """This path, or one like it that nothing has yet."""
+    while os.path.lexists(path):
+        path = path.with_name(f"_{path.name}")
+    return path
+
+
+def _put_aside(path: Path, ending: str) -> None:
+    path.with_name(_readable(path.name) + ending).touch()
+
+
+def _keep_a_sound_timestamp(path: Path) -> None:
+    """nbgrader stops at a time that it cannot read."""
+    if not path.exists():
+        return
+    try:
+        parse_utc(path.read_text().strip() or None)
+    except (ValueError, OverflowError, TypeError, OSError):
+        os.replace(path, path.with_name(path.name + UNREADABLE))

@@ -1,0 +1,160 @@
+"""Reads a submitted file. What comes in is data: nothing in it is run, and nothing in it is believed."""
+
+from __future__ import annotations
+
+import os
+import stat
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any
+
+import nbformat
+from nbformat import NotebookNode
+
+from autograder.intake.decode import AGAIN, Refused, decode
+from autograder.intake.files import notes_on
+from autograder.intake.submitted_cells import new_cell, new_notebook
+
+__all__ = ["MAX_BYTES", "MAX_CELLS", "MAX_SOURCE", "Refused", "read_submission"]
+
+MAX_BYTES = 100_000_000
+MAX_CELLS = 2_000
+MAX_SOURCE = 200_000  # characters of one cell
+MAX_SOURCES = 2_000_000  # of all cells together
+MAX_PICTURES = 8_000_000  # characters of one cell's attachments, in base64
+KINDS = ("code", "markdown", "raw")
+SETTINGS = ("grade", "locked", "points", "solution", "task")  # nbgrader's, which a student must not change
+
+
+def read_submission(path: Path) -> NotebookNode:
+    """The notebook in this file: cells of code, markdown or raw text, without outputs and metadata of their own.
+
+    Each cell's metadata says what it claims to be (grade_id, id) and which settings it brought; the notebook's holds
+    `notes`. Raises Refused where the file is a link, too large, not JSON, or not a notebook.
+    """
+    return read_notebook(*read_file(path))
+
+
+def read_file(path: Path) -> tuple[bytes, list[str]]:
+    """The bytes of this file, and what a student should know of the files beside it. Raises Refused as above."""
+    content = _content(path)
+    return content, notes_on(path, content)
+
+
+def read_notebook(content: bytes, notes_on_folder: Sequence[str] = ()) -> NotebookNode:
+    """The notebook in these bytes, as read_submission gives it. Raises Refused."""
+    data, notes = decode(content)
+    cells, left_out = [], []
+    for number, cell in enumerate(_cells(data), start=1):
+        try:
+            cells.append(_clean(cell))
+        except (ValueError, TypeError, AttributeError, KeyError):
+            left_out.append(str(number))
+    if left_out and not cells:
+        raise Refused(f"The file is a damaged notebook: none of its cells can be read. {AGAIN}")
+    if sum(len(cell.source) for cell in cells) > MAX_SOURCES:
+        raise Refused(f"The cells hold more than {MAX_SOURCES:,} characters. Remove what is not yours, and save again.")
+    if left_out:
+        shown = ", ".join(left_out[:20]) + (" and more" if len(left_out) > 20 else "")
+        notes.append(f"Cells that are damaged or too long were left out, by their number: {shown}.")
+    if any(cell.metadata["claims"]["mended"] for cell in cells):
+        notes.append("Characters that are no text were replaced by question marks.")
+    language = _language(data)
+    if language not in ("", "python"):
+        notes.append(f"The notebook was saved with a kernel for {language}. It was graded with Python.")
+    return new_notebook(cells, NotebookNode(notes=[*notes, *notes_on_folder]))
+
+
+def _content(path: Path) -> bytes:
+    """The bytes of a plain file that is not too large; a link is not followed, and a pipe not waited for."""
+    no_file = Refused("The file is a link or no plain file. Hand in the notebook itself.")
+    if path.parent.is_symlink():
+        raise no_file
+    try:
+        descriptor = os.open(path, os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK)
+    except OSError:
+        raise no_file from None
+    status = os.fstat(descriptor)
+    if not stat.S_ISREG(status.st_mode):
+        os.close(descriptor)
+        raise no_file
+    with os.fdopen(descriptor, "rb") as file:
+        if status.st_size == 0:
+            names = "".join(f" {note}" for note in notes_on(path, b""))
+            raise Refused(f"No notebook named {path.name} was handed in. Hand it in again under this name.{names}")
+        if status.st_size > MAX_BYTES:
+            raise Refused(
+                f"The file is over {MAX_BYTES // 1_000_000} MB. Clear the outputs (Edit, Clear Outputs of All Cells), "
+                "save, and hand it in again."
+            )
+        return file.read(MAX_BYTES)
+
+
+def _cells(data: Any) -> list[Any]:
+    version = data.get("nbformat") if isinstance(data, dict) else None
+    if type(version) is not int or version not in (2, 3, 4):
+        raise Refused(f"The file is JSON, but no notebook of format 2, 3 or 4. {AGAIN}")
+    try:
+        # Cells of format 4 are taken one by one, so that a damaged one does not cost the others.
+        cells = data["cells"] if version == 4 else nbformat.convert(nbformat.from_dict(data), 4).cells
+    except Exception:
+        raise Refused(f"The file is a damaged notebook: it has no cells that can be read. {AGAIN}") from None
+    if not isinstance(cells, list):
+        raise Refused(f"The file is a damaged notebook: it has no list of cells. {AGAIN}")
+    if len(cells) > MAX_CELLS:
+        raise Refused(
+            f"The notebook has more than {MAX_CELLS:,} cells. Remove those that are not yours, and save again."
+        )
+    return cells
+
+
+def _clean(cell: Any) -> NotebookNode:
+    """A cell with its type, its text, and what it claims to be. Raises where it has none of them."""
+    kind, source = cell["cell_type"], cell["source"]
+    written = "".join(source) if isinstance(source, list) else source
+    if kind not in KINDS or not isinstance(written, str) or len(written) > MAX_SOURCE:
+        raise ValueError(kind)
+    text = written.encode("utf-8", "replace").decode().replace("\0", "?")
+    metadata = _dict(cell.get("metadata"))
+    flags = _dict(metadata.get("nbgrader"))
+    clean = new_cell(kind, text.replace("\r\n", "\n").replace("\r", "\n"))
+    clean.metadata["claims"] = {
+        "grade_id": _name(flags.get("grade_id")),
+        "id": _name(cell.get("id")),
+        "settings": {name: flags[name] for name in SETTINGS if isinstance(flags.get(name), bool | int | float)},
+        "tags": bool(metadata.get("tags")),
+        "mended": text != written,
+    }
+    if kind == "markdown" and (pictures := _pictures(cell.get("attachments"))):
+        clean.attachments = pictures
+    return clean
+
+
+def _dict(value: Any) -> dict[str, Any]:
+    return value if isinstance(value, dict) else {}
+
+
+def _name(value: Any) -> str:
+    return value[:200].encode("utf-8", "replace").decode() if isinstance(value, str) else ""
+
+
+def _pictures(attachments: Any) -> dict[str, dict[str, str]]:
+    """Pictures that were pasted into an answer in words."""
+    found: dict[str, dict[str, str]] = {}
+    left = MAX_PICTURES
+    for name, versions in _dict(attachments).items():
+        for mime, data in _dict(versions).items():
+            if mime in ("image/png", "image/jpeg", "image/gif") and isinstance(data, str) and data.isascii():
+                left -= len(data)
+                if left >= 0 and _name(name) == name:
+                    found.setdefault(name, {})[mime] = data
+    return found
+
+
+def _language(data: Any) -> str:
+    metadata = _dict(data.get("metadata"))
+    for key, field in (("kernelspec", "language"), ("language_info", "name")):
+        language = _dict(metadata.get(key)).get(field)
+        if isinstance(language, str) and language:
+            return _name(language)[:40].lower()
+    return ""

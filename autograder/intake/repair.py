@@ -1,0 +1,155 @@
+"""Rebuilds a submission on the course's own notebook: the student's answers, and everything else from the course.
+
+Course code comes back as the course wrote it, whatever a submission did to it; deleted cells come back; of copies one
+is kept; cells that the student added stay after the cell they followed. Every repair is put into words.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+
+from nbformat import NotebookNode
+
+from autograder.intake.decode import AGAIN, Refused
+from autograder.intake.match import match
+from autograder.intake.notes import NOTES_ID, Found, notes_of, with_notes
+from autograder.intake.submitted_cells import (
+    SubmittedCell,
+    as_released,
+    copied,
+    is_answer,
+    is_prose,
+    new_cell,
+    new_notebook,
+    released_source,
+)
+from autograder.metadata import exercises_of, is_named, name_of, refuse_unbuilt
+
+__all__ = ["NOTES_ID", "Repaired", "blank", "notes_of", "repair"]
+
+MARKERS = ("### BEGIN SOLUTION", "### BEGIN HIDDEN TESTS")
+
+
+@dataclass
+class Repaired:
+    """The notebook to grade, and what was put right in it."""
+
+    notebook: NotebookNode
+    notes: list[str] = field(default_factory=list)
+
+
+def repair(submitted: NotebookNode, course: NotebookNode) -> Repaired:
+    """submitted: as read_submission gives it. course: the lab's source notebook, with its hidden tests.
+
+    Raises Refused where the submission is the notebook of another lab, GradlabError where the course's was not built.
+    """
+    refuse_unbuilt(course)
+    own = {name_of(cell): cell for cell in course.cells}
+    found = Found(whole=list(submitted.metadata.get("notes", [])))
+    pieces = match(submitted, own, found)
+    _refuse_another_lab(submitted, pieces)
+    answers, added = _sort(pieces, own, found)
+    cells = [_plain(piece) for piece in added.get("", [])]
+    present = {piece.identity for piece in pieces}
+    for identity, cell in own.items():
+        if identity in answers:
+            cells.append(_answered(cell, answers[identity]))
+        elif not is_answer(cell):
+            cells.append(copied(cell))
+            if identity not in present:
+                found.deleted.append(identity)
+        elif not is_prose(cell):
+            cells.append(as_released(cell))
+            found.missing.append(identity)
+        cells += [_plain(piece) for piece in added.get(identity, [])]
+    _number(cells, {cell.id for cell in course.cells})
+    _look_at_the_whole(submitted, answers, own, found)
+    notebook = new_notebook(cells, copied(course.metadata))
+    notes = found.notes()
+    return Repaired(with_notes(notebook, notes), notes)
+
+
+def blank(course: NotebookNode, reason: str) -> Repaired:
+    """The empty notebook, in place of a submission that could not be read."""
+    notes = [f"Your file could not be graded, so it counts as empty. {reason}"]
+    cells = [as_released(c) if is_answer(c) else copied(c) for c in course.cells]
+    notebook = new_notebook(cells, copied(course.metadata))
+    return Repaired(with_notes(notebook, notes), notes)
+
+
+def _refuse_another_lab(submitted: NotebookNode, pieces: list[SubmittedCell]) -> None:
+    if any(is_named(piece.identity) for piece in pieces):
+        return
+    claims = [cell.metadata["claims"]["grade_id"] for cell in submitted.cells]
+    foreign = [claim for claim in claims if is_named(claim)]
+    if foreign:
+        raise Refused(f"It is the notebook of another lab: it holds {', '.join(foreign[:3])}. Hand in this lab's.")
+
+
+def _sort(
+    pieces: list[SubmittedCell], own: dict[str, NotebookNode], found: Found
+) -> tuple[dict[str, SubmittedCell], dict[str, list[SubmittedCell]]]:
+    """(identity -> the student's version of the cell, identity -> the cells that the student added after it)."""
+    versions: dict[str, list[SubmittedCell]] = {}
+    added: dict[str, list[SubmittedCell]] = {}
+    place = ""
+    for piece in pieces:
+        if not piece.identity:
+            added.setdefault(place, []).append(piece)
+            continue
+        place = piece.identity
+        if piece.own:
+            versions.setdefault(place, []).append(piece)
+    answers = {}
+    for identity, all_versions in versions.items():
+        answers[identity], later = _distinct(all_versions, own[identity])
+        added.setdefault(identity, [])[:0] = later
+        if not is_prose(own[identity]):
+            found.repeated += [identity] * bool(later)
+            found.copies += [identity] * (len(all_versions) > 1 + len(later))
+            found.kinds += [identity] * (answers[identity].kind != own[identity].cell_type)
+    return answers, added
+
+
+def _distinct(versions: list[SubmittedCell], cell: NotebookNode) -> tuple[SubmittedCell, list[SubmittedCell]]:
+    """(the first version, the later ones) of a cell, leaving out copies and untouched stubs."""
+    stub = released_source(cell).strip()
+    texts = {piece.text.strip(): piece for piece in reversed(versions) if piece.text.strip() != stub}
+    written = [piece for piece in versions if any(piece is kept for kept in texts.values())]
+    return (written[0], written[1:]) if written else (versions[0], [])
+
+
+def _look_at_the_whole(
+    submitted: NotebookNode, answers: dict[str, SubmittedCell], own: dict[str, NotebookNode], found: Found
+) -> None:
+    if any(marker in cell.source for cell in submitted.cells for marker in MARKERS):
+        found.whole.append("The notebook holds marks of the instructor's version (### BEGIN SOLUTION or HIDDEN TESTS).")
+    exercises = exercises_of(own.values())
+    if exercises and all(
+        identity in answers and answers[identity].text.strip() == released_source(own[identity]).strip()
+        for identity in exercises
+    ):
+        found.whole.append(f"Every exercise is as it was handed out. Was your work saved? If not: {AGAIN}")
+
+
+def _number(cells: list[NotebookNode], taken: set[str]) -> None:
+    """Give added cells ids that are the same in every run, and no course cell's."""
+    free = (name for number in range(len(cells) + len(taken)) if (name := f"added-{number}") not in taken)
+    for cell in cells:
+        if cell.id not in taken:
+            cell.id = next(free)
+
+
+def _answered(cell: NotebookNode, answer: SubmittedCell) -> NotebookNode:
+    answered: NotebookNode = copied(cell)
+    answered.source = answer.text
+    if answer.pictures and cell.cell_type == "markdown":
+        answered.attachments = answer.pictures
+    return answered
+
+
+def _plain(piece: SubmittedCell) -> NotebookNode:
+    cell = new_cell(piece.kind, piece.text)
+    if piece.pictures:
+        cell.attachments = piece.pictures
+    return cell

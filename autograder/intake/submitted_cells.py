@@ -1,0 +1,148 @@
+"""A submitted cell while it is matched with the course's: its text, what it claims to be, the names it defines."""
+
+from __future__ import annotations
+
+import ast
+import functools
+import uuid
+from dataclasses import dataclass, field
+from typing import Any
+
+from nbformat import NotebookNode
+from nbgrader.preprocessors import ClearHiddenTests, ClearSolutions
+from nbgrader.utils import is_solution
+
+from autograder.course import Kind
+from autograder.metadata import kind_of
+
+MAX_PARSED = 50_000  # characters of a cell; the parser needs some hundred times that in bytes
+
+
+@dataclass(eq=False)
+class SubmittedCell:
+    """identity: of the course's cell that this is, or empty where the student added it."""
+
+    text: str
+    kind: str
+    grade_id: str = ""
+    id: str = ""
+    settings: dict[str, Any] = field(default_factory=dict)
+    tags: bool = False
+    pictures: dict[str, Any] = field(default_factory=dict)
+    identity: str = ""
+    own: bool = True  # the student's work: an answer, or a cell that the student added
+
+    _defines: tuple[str, set[str]] | None = None
+
+    @property
+    def defines(self) -> set[str]:
+        """The names that its text defines, at its top level."""
+        if self._defines is None or self._defines[0] is not self.text:
+            self._defines = self.text, defined(self.text)
+        return self._defines[1]
+
+
+def piece_of(cell: NotebookNode) -> SubmittedCell:
+    """cell: as read_submission gives it."""
+    claims = cell.metadata["claims"]
+    return SubmittedCell(
+        cell.source,
+        cell.cell_type,
+        claims["grade_id"],
+        claims["id"],
+        claims["settings"],
+        claims["tags"],
+        cell.get("attachments", {}),
+    )
+
+
+def parsed(text: str) -> list[ast.stmt] | None:
+    """Its top-level statements, or None where it is no whole Python."""
+    try:
+        return ast.parse(text).body if len(text) <= MAX_PARSED else None
+    except (SyntaxError, ValueError, RecursionError, MemoryError):
+        return None
+
+
+def defined(text: str) -> set[str]:
+    return {name for statement in parsed(text) or [] for name in _names(statement)}
+
+
+def _names(statement: ast.stmt) -> set[str]:
+    if isinstance(statement, ast.FunctionDef | ast.AsyncFunctionDef | ast.ClassDef):
+        return {statement.name}
+    targets = statement.targets if isinstance(statement, ast.Assign) else []
+    return {target.id for target in targets if isinstance(target, ast.Name)}
+
+
+def part_defining(text: str, name: str, names: set[str]) -> str:
+    """The lines up to the last definition of this name, from behind the one before of any of the other names."""
+    start, end = 0, 0
+    for statement in parsed(text) or []:
+        if name in _names(statement):
+            end = statement.end_lineno or 0
+        elif _names(statement) & names:
+            start = start if end else statement.end_lineno or 0
+    return "\n".join(text.split("\n")[start:end]).strip("\n")
+
+
+def is_answer(cell: NotebookNode) -> bool:
+    """Whether the student may change this cell of the course: exercises, questions, scratch cells and prose."""
+    return kind_of(cell) not in (Kind.GIVEN, Kind.EXAMPLE, Kind.CHECK)
+
+
+def is_prose(cell: NotebookNode) -> bool:
+    """Whether the cell is text or code that nobody grades, and that need not be there."""
+    return kind_of(cell) in (Kind.PROSE, Kind.SCRATCH, Kind.PREDICT)
+
+
+def as_released(cell: NotebookNode) -> NotebookNode:
+    """The cell as a student receives it: a stub in place of the solution."""
+    stub: NotebookNode = copied(cell)
+    stub.source = released_source(cell)
+    return stub
+
+
+def released_source(cell: NotebookNode) -> str:
+    return str(cell.source) if is_prose(cell) else _stub(cell.source, cell.cell_type, is_solution(cell))
+
+
+def new_cell(kind: str, text: str) -> NotebookNode:
+    """A cell as nbformat makes it, without its look at the schema; the id is one that no notebook has yet."""
+    cell = NotebookNode(id=uuid.uuid4().hex[:8], cell_type=kind, source=text, metadata=NotebookNode())
+    if kind == "code":
+        cell.update(execution_count=None, outputs=[])
+    return cell
+
+
+def new_notebook(cells: list[NotebookNode], metadata: NotebookNode) -> NotebookNode:
+    return NotebookNode(nbformat=4, nbformat_minor=5, metadata=metadata, cells=cells)
+
+
+def copied(value: Any) -> Any:
+    """A copy of a cell, or of what it holds, in a tenth of the time of a deep one: JSON has no circles."""
+    if isinstance(value, dict):
+        node = NotebookNode()
+        dict.update(node, {name: copied(each) for name, each in value.items()})
+        return node
+    return [copied(each) for each in value] if isinstance(value, list) else value
+
+
+@functools.lru_cache(maxsize=1024)
+def _stub(source: str, kind: str, solution: bool) -> str:
+    flags = NotebookNode(grade=False, grade_id="", locked=False, schema_version=3, solution=solution, task=False)
+    cell = NotebookNode(cell_type=kind, source=source, metadata=NotebookNode(nbgrader=flags))
+    return str(ClearSolutions().preprocess_cell(cell, {"language": "python"}, 0)[0].source)
+
+
+@functools.lru_cache(maxsize=1024)
+def _without_hidden_tests(source: str) -> str:
+    cell = NotebookNode(cell_type="code", source=source, metadata=NotebookNode(nbgrader=NotebookNode(grade=True)))
+    return str(ClearHiddenTests().preprocess_cell(cell, {}, 0)[0].source)
+
+
+def texts(cell: NotebookNode) -> list[str]:
+    """The texts of a course's cell that are not a change: as the student received it, and as the instructor has it."""
+    if is_answer(cell):
+        return [released_source(cell).strip()]
+    return list(dict.fromkeys([cell.source.strip(), _without_hidden_tests(cell.source).strip()]))

@@ -1,0 +1,128 @@
+"""Wrong answers that gradlab makes itself, for every exercise.
+
+Each is the reference with its result spoiled in one way. A spoiler that changes nothing (casting a result that is no
+tensor, say) proves nothing and is not counted. Of a class, its methods are spoiled.
+"""
+
+from __future__ import annotations
+
+import copy
+import functools
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+import torch
+from torch import Tensor
+from torch.utils._pytree import tree_flatten, tree_map, tree_unflatten
+
+from autograder.proving.noted import Noted
+from autograder.proving.objects import Change, SaysTrue, is_object, repeats, says_true, with_methods
+from autograder.proving.ruined import RUINS, ruined_result
+
+HARD_CODED = "the results of the visible checks, hard-coded"
+METHODS: dict[str, Change] = {
+    "an object whose methods all say True": says_true,
+    "an object whose methods repeat what they said first": repeats,
+}
+
+Function = Callable[..., Any]
+# From a function and a call's arguments to a result, and whether it is another than the function's.
+Spoiler = Callable[[Function, tuple[Any, ...], dict[str, Any]], tuple[Any, bool]]
+
+
+class Spoiled:
+    """A function in place of the reference."""
+
+    def __init__(self, reference: Function, spoil: Spoiler) -> None:
+        self.reference, self.spoil, self._notes = reference, spoil, Noted()
+
+    def __call__(self, *args: Any, **kwargs: Any) -> Any:
+        result, changed = self.spoil(self.reference, args, kwargs)
+        if changed:
+            self._notes.write("changed")
+        return result
+
+    @property
+    def applied(self) -> bool:
+        """Whether it ever did something else than the reference."""
+        return bool(self._notes.lines())
+
+
+class HardCoded:
+    """What a student could write who only wants the visible checks to pass: their results, by order of the calls."""
+
+    def __init__(self, reference: Function, visible_calls: int) -> None:
+        self.reference, self.visible_calls = reference, visible_calls
+        self.seen: list[Any] = []
+        self.applied = visible_calls > 0
+
+    def __call__(self, *args: Any, **kwargs: Any) -> Any:
+        if len(self.seen) < self.visible_calls:
+            result = self.reference(*args, **kwargs)
+            self.seen.append(_copy(result))
+            return result
+        return _copy(self.seen[0])
+
+
+def spoilers() -> dict[str, Spoiler]:
+    """Description -> spoiler: calls a function its own way, and says whether the result is another one."""
+    return {
+        "the argument handed back": _hand_back,
+        "zeros": functools.partial(_mapped, _zero),
+        "None": lambda *_: (None, True),
+        "an object that says True to everything": lambda *_: (SaysTrue(), True),
+        "the result detached": functools.partial(_mapped, _detached),
+        "the result cast to float64": functools.partial(_mapped, _double),
+        "the result with one dimension more": functools.partial(_mapped, _unsqueezed),
+        **{label: _with_methods(change) for label, change in METHODS.items()},
+        **{f"its {how}, then the reference": functools.partial(ruined_result, how) for how in RUINS},
+    }
+
+
+def _hand_back(function: Function, args: tuple[Any, ...], kwargs: dict[str, Any]) -> tuple[Any, bool]:
+    """The function is not called: what it would have done to its arguments does not happen either."""
+    values = [*args, *kwargs.values()]
+    return (values[0], True) if values else (function(), False)
+
+
+def _mapped(
+    change: Callable[[Any], Any], function: Function, args: tuple[Any, ...], kwargs: dict[str, Any]
+) -> tuple[Any, bool]:
+    result = function(*args, **kwargs)
+    leaves, structure = tree_flatten(result)
+    changed = [change(leaf) for leaf in leaves]
+    other = any(new is not old for new, old in zip(changed, leaves, strict=True))
+    return (tree_unflatten(changed, structure), True) if other else (result, False)
+
+
+def _zero(value: Any) -> Any:
+    if isinstance(value, Tensor):
+        return torch.zeros_like(value)
+    if isinstance(value, np.ndarray):
+        return np.zeros_like(value)
+    return type(value)() if isinstance(value, bool | int | float | str) else value
+
+
+def _detached(value: Any) -> Any:
+    return value.detach() if isinstance(value, Tensor) and value.requires_grad else value
+
+
+def _double(value: Any) -> Any:
+    if isinstance(value, Tensor) and value.dtype.is_floating_point and value.dtype != torch.float64:
+        return value.double()
+    if isinstance(value, np.ndarray) and value.dtype.kind == "f" and value.dtype != np.float64:
+        return value.astype(np.float64)
+    return value
+
+
+def _unsqueezed(value: Any) -> Any:
+    return value[None] if isinstance(value, Tensor | np.ndarray) else value
+
+
+def _with_methods(change: Change) -> Spoiler:
+    return functools.partial(_mapped, lambda value: with_methods(change, value) if is_object(value) else value)
+
+
+def _copy(value: Any) -> Any:
+    return tree_map(lambda v: v.detach().clone() if isinstance(v, Tensor) else copy.deepcopy(v), value)

@@ -1,0 +1,128 @@
+"""Proves one lab: tries every answer, written and generated, and gathers what is wrong with its checks."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+
+import torch
+
+from autograder.course import Exercise, Lab
+from autograder.proving.judge import (
+    judge_answer,
+    judge_blank,
+    judge_coverage,
+    judge_generated,
+    judge_liars,
+    judge_lie,
+    judge_reference,
+)
+from autograder.proving.mutate import mutants
+from autograder.proving.trial import Bench, Trial, benches, notebook_points
+from autograder.proving.update import FailingChecks, can_update
+
+
+@dataclass
+class Proof:
+    """What was tried, and every problem found. `survivors` are mutants with full marks: (exercise, description).
+
+    points: of the lab. kept: it was proved before.
+    lied, claimed: points by exercise of liars that gradlab made, and of those that a person wrote.
+    outdated: problem that update_lists() can put right -> file, line, and the checks that the answer there failed.
+    """
+
+    lab: str
+    points: float = 0.0
+    right: int = 0
+    wrong: int = 0
+    generated: int = 0
+    lies: int = 0
+    lied: dict[str, float] = field(default_factory=dict)  # points of the best lie, without observed checks
+    claimed: dict[str, float] = field(default_factory=dict)  # points of the best lying answer
+    mutants: int = 0
+    survivors: list[tuple[str, str]] = field(default_factory=list)
+    outdated: dict[str, FailingChecks] = field(default_factory=dict)
+    problems: list[str] = field(default_factory=list)
+    kept: bool = False
+
+
+def prove_lab(lab: Lab, mutate: bool = False, only: str = "") -> Proof:
+    """Try everything in forks: of this process, which runs given cells, and of a student process. Uses one thread.
+
+    only: the name of one exercise; the others are left out.
+    """
+    torch.set_num_threads(1)
+    proof = Proof(lab.name, lab.points)
+    blank: dict[str, Trial] = {}
+    for bench in benches(lab):
+        exercise = bench.exercise
+        if only and exercise.name != only:
+            continue
+        own = [a for a in exercise.answers if not a.liar]
+        reference = bench.try_source(lab.cell(exercise.cell_id).source)
+        if problems := list(judge_reference(lab, exercise, reference)):
+            proof.problems += problems
+            continue
+        trials = [bench.try_source(a.source) for a in own]
+        for answer, trial in zip(own, trials, strict=True):
+            found = list(judge_answer(answer, exercise, trial))
+            proof.problems += found
+            if not answer.right and trial.failed and set(trial.failed) != set(answer.fails) and can_update(answer):
+                proof.outdated[found[0]] = FailingChecks(answer.path, answer.line, trial.failed)
+        generated = bench.try_generated()
+        for label, trial in generated.items():
+            proof.problems += judge_generated(lab, exercise, label, trial)
+        blank[exercise.name] = bench.try_blank()
+        _lies(lab, exercise, bench, proof)
+        proof.problems += judge_coverage(lab, exercise, own, trials, bench.constant_parameters())
+        proof.right += sum(a.right for a in own)
+        proof.wrong += sum(not a.right for a in own)
+        proof.generated += len(generated)
+        if mutate:
+            _mutate(lab, exercise, bench, proof)
+    whole = notebook_points(lab, {})  # behind the benches, which name a cell that raises
+    for name, trial in blank.items():
+        proof.problems += judge_blank(lab, lab.exercise(name), whole[name], trial)
+    proof.problems += judge_liars(lab, proof.claimed)
+    return proof
+
+
+def _lies(lab: Lab, exercise: Exercise, bench: Bench, proof: Proof) -> None:
+    tried = bench.try_lies()
+    for label, trial in tried.items():
+        proof.problems += judge_lie(lab, exercise, label, trial)
+    proof.lies += len(tried)
+    proof.lied[exercise.name] = max((t.points_beside_observed(exercise.points) for t in tried.values()), default=0.0)
+    claims = [(answer, bench.try_liar(answer.source)) for answer in exercise.answers if answer.liar]
+    for answer, trial in claims:
+        if trial.failure:
+            proof.problems.append(
+                f'{answer.path}:{answer.line}: liar of {exercise.name} "{answer.label}": it cannot be tried: '
+                f"{trial.failure}\n    fix: correct the answer"
+            )
+    proof.claimed[exercise.name] = max((trial.points for _, trial in claims), default=0.0)
+
+
+def _mutate(lab: Lab, exercise: Exercise, bench: Bench, proof: Proof) -> None:
+    cell = lab.cell(exercise.cell_id)
+    made = mutants(cell.source)
+    near = bench.try_near_misses()
+    proof.mutants += len(made) + len(near)
+    alive = [d for d, source in made.items() if _earns_all(bench.try_source(source))]
+    alive += [d for d, trial in near.items() if _earns_all(trial)]
+    for description in alive:
+        if description in exercise.equivalent:
+            proof.survivors.append((exercise.name, description))
+        else:
+            proof.problems.append(
+                f"{cell.path}:{cell.line}: a mutant of {exercise.name} gets full marks: {description}\n    fix: add a "
+                f'check that it fails, or below the answers why it is equivalent: # %% equivalent "{description}"'
+            )
+    for description in exercise.equivalent.keys() - set(alive):
+        proof.problems.append(
+            f"{cell.path}:{cell.line}: {exercise.name} has no surviving mutant {description!r}\n"
+            "    fix: take its reason out"
+        )
+
+
+def _earns_all(trial: Trial) -> bool:
+    return not trial.failure and not trial.failed

@@ -1,0 +1,131 @@
+"""Liars that gradlab makes itself: student processes whose probes and given functions claim what is not so.
+
+A liar of this kind has solved nothing: the exercise is empty, and what the checks look with says something of its own.
+Where it needs an answer to begin with, it has the reference, and spoils what the reference gets to see.
+"""
+
+from __future__ import annotations
+
+import functools
+import inspect
+import math
+from collections.abc import Callable, Sequence
+from typing import Any
+
+import torch
+
+from autograder.proving.noted import Noted
+from autograder.proving.objects import SaysTrue
+from autograder.proving.ruined import RUINS, ruin
+from labkit.probes import PROBES
+
+Function = Callable[..., Any]
+Namespace = dict[str, Any]
+IN_ITS_PLACE = "a given function in the exercise's place"
+
+
+def _values(args: Sequence[Any]) -> list[Any]:
+    """The arguments that are no functions."""
+    return [value for value in args if not callable(value)]
+
+
+# What a probe says, from what it was asked.
+CLAIMS: dict[str, Callable[[Sequence[Any]], Any]] = {
+    "nothing": lambda args: None,
+    "an empty list": lambda args: [],
+    "an empty dict": lambda args: {},
+    "its arguments": lambda args: _values(args),
+    "its first argument": lambda args: next(iter(_values(args)), None),
+    "NaN": lambda args: math.nan,
+    "zero": lambda args: 0,
+    "True": lambda args: True,
+    "an object that says True to everything": lambda args: SaysTrue(),
+}
+REPEATS = "its first answer, again and again"
+
+
+def lies() -> dict[str, bool]:
+    """How the probes lie -> whether the reference stands in the notebook, instead of the empty exercise."""
+    claims = {f"each probe says: {claim}": False for claim in CLAIMS}
+    return claims | {f"each probe says: {REPEATS}": True} | {f"each probe finds its {ruin}": True for ruin in RUINS}
+
+
+class Lied:
+    """The note of a lie. `applied`: whether anything was asked of what lies, so that it made a difference."""
+
+    def __init__(self, applied: bool = False) -> None:
+        self._notes, self._always = Noted(), applied
+
+    def note(self) -> None:
+        self._notes.write("lied")
+
+    @property
+    def applied(self) -> bool:
+        return self._always or bool(self._notes.lines())
+
+
+def lie(namespace: Namespace, exercise: str, how: str, *args: Any) -> Lied:
+    """Let the process of this namespace lie. Returns the note of it.
+
+    how: one of lies(), with the names of the given probes, or IN_ITS_PLACE, with the name of a given function.
+    """
+    if how == IN_ITS_PLACE:
+        namespace[exercise] = namespace[args[0]]
+        return Lied(applied=True)
+    lied = Lied()
+    inside = [0]  # probes that are running
+    for name in args[0]:
+        namespace[name] = _lying(namespace[name], how, lied, inside)
+    for name, probe in PROBES.items():
+        PROBES[name] = _lying(probe, how, lied, inside)
+    namespace[exercise] = _within(namespace[exercise], inside)  # what a check learns without a probe is no lie's merit
+    return lied
+
+
+def _lying(honest: Function, how: str, lied: Lied, inside: list[int]) -> Function:
+    what = how.removeprefix("each probe says: ")
+    if what in CLAIMS:
+
+        def claim(*args: Any, **kwargs: Any) -> Any:
+            lied.note()
+            return CLAIMS[what]([*args, *kwargs.values()])
+
+        return claim
+    said: list[Any] = []
+
+    @functools.wraps(honest)
+    def probe(*args: Any, **kwargs: Any) -> Any:
+        if what == REPEATS and said:
+            lied.note()
+            return said[0]
+        if what != REPEATS:
+            if not ruin(how.removeprefix("each probe finds its "), args, kwargs):
+                return None
+            lied.note()
+        inside[0] += 1
+        try:
+            said.append(honest(*args, **kwargs))
+        finally:
+            inside[0] -= 1
+        return said[-1]
+
+    return probe
+
+
+def _within(exercise: Any, inside: list[int]) -> Any:
+    """The exercise, for the probes only: it does nothing where a check uses it directly."""
+
+    def guarded(function: Function) -> Function:
+        @functools.wraps(function)
+        def only_for_probes(*args: Any, **kwargs: Any) -> Any:
+            return function(*args, **kwargs) if inside[0] else None
+
+        return only_for_probes
+
+    if not inspect.isclass(exercise):
+        return guarded(exercise)
+    methods = {name: guarded(getattr(exercise, name)) for name in ("__init__", "__call__") if hasattr(exercise, name)}
+    if issubclass(exercise, torch.autograd.Function):
+        methods = {"apply": staticmethod(guarded(exercise.apply))}
+    kind: Any = type(exercise)
+    return kind(exercise.__name__, (exercise,), {**methods, "__module__": exercise.__module__})

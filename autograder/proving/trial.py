@@ -1,0 +1,260 @@
+"""Tries answers on a lab: the lab runs once, and each answer is tried in forks at its exercise."""
+
+from __future__ import annotations
+
+import ast
+import contextlib
+import io
+import random
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
+from typing import Any
+
+import numpy as np
+import torch
+
+from autograder.authoring.checks import is_check
+from autograder.authoring.regions import HIDDEN, find_regions, stubbed
+from autograder.authoring.trust import is_probe
+from autograder.course import Cell, Exercise, Kind, Lab
+from autograder.errors import SourceError
+from autograder.examiner.cells import new_namespace, run_cell
+from autograder.examiner.section import run_checks, run_given
+from autograder.proving.attempt import Attempt, Result, fresh_lines, in_one_process, through_the_examiner
+from autograder.proving.forks import ForkFailed, in_fork
+from autograder.proving.generated import HARD_CODED, spoilers
+from autograder.proving.liars import IN_ITS_PLACE, lies
+from autograder.proving.near import near_misses
+from autograder.proving.replaced import WATCHED
+from autograder.proving.student import CellRaised, Root, Student
+from labkit.outcome import Outcome, earned
+
+COURSE = (Kind.GIVEN, Kind.EXAMPLE, Kind.SCRATCH, Kind.EXERCISE)  # what a student's notebook runs besides checks
+
+
+@dataclass(frozen=True)
+class Trial:
+    """What one answer earned. `applied` is False where a generated answer was the reference after all."""
+
+    outcomes: tuple[Outcome, ...] = ()
+    points: float = 0.0
+    failure: str = ""  # the process died, or a cell of the course raised
+    applied: bool = True
+
+    @property
+    def failed(self) -> tuple[str, ...]:
+        return tuple(o.id for o in self.outcomes if not o.passed)
+
+    def points_beside_observed(self, points: float) -> float:
+        """What it would have earned of so many points if each observed check had failed."""
+        return earned([replace(o, passed=o.passed and not o.observed) for o in self.outcomes], points)
+
+
+class Bench:
+    """A lab that has run up to one of its exercises; answers to that exercise are tried in forks from here.
+
+    student: the student process, also at the exercise; None where answers and checks run in one process.
+    """
+
+    def __init__(self, lab: Lab, exercise: Exercise, namespace: dict[str, Any], student: Student | None) -> None:
+        self.lab, self.exercise, self.namespace, self.student = lab, exercise, namespace, student
+        self.defined = _exercises(lab, [c.id for c in lab.cells].index(exercise.cell_id) + 1)
+        self.check_cell = lab.cell(exercise.check_id)
+
+    def try_source(self, source: str) -> Trial:
+        """Try a solution of the exercise given as the source of its cell."""
+        return self._try(source)
+
+    def try_blank(self) -> Trial:
+        return self._try(self._blank)
+
+    def try_generated(self) -> dict[str, Trial]:
+        """Description -> trial of each wrong answer that gradlab makes from the reference."""
+        trials = {label: self._try(self._reference, (label,)) for label in spoilers()}
+        if self.exercise.parameters:
+            trials[HARD_CODED] = self._try(self._reference, (HARD_CODED, self._visible_calls()))
+        return {label: trial for label, trial in trials.items() if trial.applied or trial.failure}
+
+    def try_near_misses(self) -> dict[str, Trial]:
+        """Description -> trial of each near miss of the reference that did something else than it."""
+        trials = {label: self._try(self._reference, (label,)) for label in near_misses()}
+        return {label: trial for label, trial in trials.items() if trial.applied}
+
+    def try_liar(self, source: str) -> Trial:
+        """Try a lying answer: its source runs in the exercise's place, and once more behind the given probes."""
+        return self._attempt(Attempt(self.exercise.name, source, self.check_cell.source, last=source))
+
+    def try_lies(self) -> dict[str, Trial]:
+        """Description -> trial of each liar that gradlab makes itself. None where no probe is asked."""
+        probes, functions = self._given()
+        trials = {}
+        if uses_probes(self.check_cell.source, probes):
+            for how, solved in lies().items():
+                trials[how] = self._lie(self._reference if solved else self._blank, (how, probes))
+        parameters = _required(ast.parse(self._reference), self.exercise.name)
+        for name, count in functions.items():
+            if count == parameters:
+                trials[f"{name} in the exercise's place"] = self._lie(self._blank, (IN_ITS_PLACE, name))
+        return {label: trial for label, trial in trials.items() if trial.applied}
+
+    def _lie(self, source: str, lie: tuple[Any, ...]) -> Trial:
+        checks = self.check_cell.source
+        return self._attempt(Attempt(self.exercise.name, source, checks, note="applied", lie=lie))
+
+    def _given(self) -> tuple[list[str], dict[str, int]]:
+        """The given probes, and each given function with the number of arguments that it must get."""
+        probes: list[str] = []
+        functions: dict[str, int] = {}
+        ids = [c.id for c in self.lab.cells]
+        for cell in self.lab.cells[: ids.index(self.exercise.check_id)]:
+            for node in ast.parse(cell.source).body if cell.kind is Kind.GIVEN else ():
+                if isinstance(node, ast.FunctionDef):
+                    probes += [node.name] if is_probe(node) else []
+                    functions |= {} if is_probe(node) else {node.name: _count_required(node)}
+        return probes, functions
+
+    def constant_parameters(self) -> list[str]:
+        """Parameters that have the same value in every call of the hidden checks. An object counts by what it holds."""
+        if not any(c.hidden for c in self.exercise.checks):
+            return []
+        constant: list[str] = self._watch(hidden=True, note="constant")
+        return constant
+
+    def _visible_calls(self) -> int:
+        calls: int = self._watch(hidden=False, note="calls")
+        return calls
+
+    def _watch(self, hidden: bool, note: str) -> Any:
+        checks = _part(self.check_cell, hidden)
+        how = (WATCHED, list(self.exercise.parameters))
+        return self._run(Attempt(self.exercise.name, self._reference, checks, how, note))["note"]
+
+    def _try(self, source: str, replace: tuple[Any, ...] = ()) -> Trial:
+        note = "applied" if replace else ""
+        return self._attempt(Attempt(self.exercise.name, source, self.check_cell.source, replace, note))
+
+    def _attempt(self, attempt: Attempt) -> Trial:
+        try:
+            result = self._run(attempt)
+        except ForkFailed as failure:
+            return Trial(failure=str(failure))
+        outcomes = tuple(Outcome(**o) for o in result["outcomes"])
+        return Trial(outcomes, earned(outcomes, self.exercise.points), applied=result["note"] is not False)
+
+    def _run(self, attempt: Attempt) -> Result:
+        if self.student is None:
+            return in_one_process(attempt, self.namespace)
+        return through_the_examiner(attempt, self.student, self.namespace, self.defined)
+
+    @property
+    def _reference(self) -> str:
+        return self.lab.cell(self.exercise.cell_id).source
+
+    @property
+    def _blank(self) -> str:
+        return stubbed(self.lab.cell(self.exercise.cell_id))
+
+
+def benches(lab: Lab, examined: bool = True) -> Iterator[Bench]:
+    """A Bench for each exercise in turn, good until the next one is asked for.
+
+    The lab's own cells run with the reference solutions: given ones in this process, and all in a student process.
+    With examined=False all run in this process, and answers and checks in one process too.
+    """
+    _seed()
+    namespace = new_namespace()
+    student = Root() if examined else None
+    by_cell = {e.cell_id: e for e in lab.exercises}
+    for number, cell in enumerate(lab.cells):
+        if cell.id in by_cell:
+            yield Bench(lab, by_cell[cell.id], namespace, student)
+        if cell.kind in COURSE:
+            try:
+                _run(cell, namespace, _exercises(lab, number), student)
+            except Exception as error:
+                seen = str(error) if isinstance(error, ForkFailed) else f"{type(error).__name__}: {error}"
+                problem = f"with the reference solutions, this cell raises {seen}"
+                raise SourceError(cell.path, cell.line, problem, "correct this cell") from error
+
+
+def _run(cell: Cell, namespace: dict[str, Any], defined: list[str], student: Student | None) -> None:
+    if student is None:
+        with contextlib.redirect_stdout(io.StringIO()), contextlib.redirect_stderr(io.StringIO()):
+            run_cell(cell.source, namespace, f"<{cell.id}>")
+    else:
+        student.run(cell.source)
+        _run_given(cell, namespace, defined, student)
+
+
+def notebook_points(lab: Lab, solutions: Mapping[str, str]) -> dict[str, float]:
+    """Exercise -> points of a whole notebook with these exercises written (name -> source), the others left empty.
+
+    Given cells may fail in it, as one that shows the student's own result does before it is written.
+    """
+
+    def work() -> dict[str, float]:
+        _seed()
+        namespace, student, points = new_namespace(), Root(), {}
+        for number, cell in enumerate(lab.cells):
+            defined = _exercises(lab, number)
+            if cell.kind is Kind.CHECK:
+                with fresh_lines(student) as connection:
+                    outcomes = run_checks(cell.source, f"<{cell.id}>", namespace, defined, connection)
+                points[cell.name] = earned(outcomes, lab.exercise(cell.name).points)
+            elif cell.kind in COURSE:
+                with contextlib.suppress(CellRaised):
+                    student.run(solutions.get(cell.name, stubbed(cell)))
+                with contextlib.suppress(Exception):
+                    _run_given(cell, namespace, defined, student)
+        student.close()
+        return points
+
+    points: dict[str, float] = in_fork(work)
+    return points
+
+
+def _run_given(cell: Cell, namespace: dict[str, Any], defined: list[str], student: Student) -> None:
+    if cell.kind is Kind.GIVEN:
+        with fresh_lines(student) as connection:
+            run_given(cell.source, f"<{cell.id}>", namespace, defined, connection)
+
+
+def _exercises(lab: Lab, end: int) -> list[str]:
+    """The exercises of the cells before this one."""
+    before = {c.id for c in lab.cells[:end]}
+    return [e.name for e in lab.exercises if e.cell_id in before]
+
+
+def _seed() -> None:
+    """As the examiner does before the first cell."""
+    for seed in (torch.manual_seed, random.seed, np.random.seed):
+        seed(0)
+
+
+def _part(cell: Cell, hidden: bool) -> str:
+    """The check cell with only its hidden, or only its visible checks, and all of its other statements."""
+    regions = [region for region in find_regions(cell) if region.what == HIDDEN]
+    tree = ast.parse(cell.source)
+    tree.body = [
+        node
+        for node in tree.body
+        if not is_check(node) or any(node.lineno - 1 in region for region in regions) == hidden
+    ]
+    return ast.unparse(tree)
+
+
+def uses_probes(source: str, given: Sequence[str]) -> bool:
+    """Whether a check cell asks a probe: one of these, or one of labkit's."""
+    nodes = list(ast.walk(ast.parse(source)))
+    labkits = any(isinstance(node, ast.Attribute) and ast.unparse(node.value) == "probes" for node in nodes)
+    return labkits or any(isinstance(node, ast.Name) and node.id in given for node in nodes)
+
+
+def _required(tree: ast.Module, name: str) -> int | None:
+    found = [node for node in tree.body if isinstance(node, ast.FunctionDef) and node.name == name]
+    return _count_required(found[0]) if found else None
+
+
+def _count_required(function: ast.FunctionDef) -> int:
+    """Arguments by position that have no default."""
+    return len(function.args.posonlyargs) + len(function.args.args) - len(function.args.defaults)

@@ -1,0 +1,1 @@
+"""What people read: feedback pages, reports, exports."""

@@ -1,0 +1,58 @@
+"""A NumPy array as geometry over a block, and back. Nothing that arrives is believed: every number is checked."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from autograder.rpc.blocks import Block, bounded_size
+from autograder.rpc.frames import Plain, ProtocolError
+from autograder.rpc.values import numpy_dtype
+
+Array = np.ndarray[Any, Any]
+
+
+def array_geometry(a: Array, offset: int) -> list[Plain]:
+    """[dtype, offset in bytes, shape, strides in bytes, writeable, owns its memory]."""
+    return [a.dtype.str, offset, list(a.shape), list(a.strides), bool(a.flags.writeable), bool(a.flags.owndata)]
+
+
+def rebuild_array(block: Block, dtype: Any, offset: Any, shape: Any, strides: Any, writeable: Any, owns: Any) -> Array:
+    """The array that array_geometry() described."""
+    kind = numpy_dtype(dtype)
+    _check(block, kind, offset, shape, strides)
+    a = _own(block, kind, tuple(shape), list(strides)) if owns else None
+    if a is None:
+        a = _over(block, kind, offset, tuple(shape), tuple(strides))
+    a.flags.writeable = bool(writeable)
+    return a
+
+
+def _check(block: Block, dtype: np.dtype[Any], offset: Any, shape: Any, strides: Any) -> None:
+    """Refuse what reaches beyond the block. NumPy's own look at this overflows with huge strides."""
+    numbers = [offset, *shape, *strides]
+    if any(type(n) is not int or abs(n) >= 2**40 for n in numbers) or not len(shape) == len(strides) <= 32:
+        raise ProtocolError("malformed geometry of an array")
+    if min(shape, default=0) < 0:
+        raise ProtocolError("a negative size")
+    bounded_size([max(n, 1) for n in shape], dtype.itemsize)
+    steps = [(n - 1) * s for n, s in zip(shape, strides, strict=True)]
+    low, high = offset + sum(s for s in steps if s < 0), offset + sum(s for s in steps if s > 0) + dtype.itemsize
+    if 0 not in shape and (low < 0 or high > block.nbytes):
+        raise ProtocolError("an array that reaches beyond its block")
+
+
+def _own(block: Block, dtype: np.dtype[Any], shape: tuple[int, ...], strides: list[int]) -> Array | None:
+    """An array that owns its memory, as the sender's did; None where something else lives there, or it has gaps."""
+    for order in ("C", "F"):
+        a: Array = np.empty(shape, dtype, order=order)  # type: ignore[call-overload]
+        if list(a.strides) == strides and (a.nbytes == 0 or block.move_into(a)):
+            return a
+    return None
+
+
+def _over(block: Block, dtype: np.dtype[Any], offset: int, shape: tuple[int, ...], strides: tuple[int, ...]) -> Array:
+    if 0 in shape:
+        return np.ndarray(shape, dtype, bytearray(dtype.itemsize), 0, strides)
+    return np.ndarray(shape, dtype, block.as_array(), offset, strides)

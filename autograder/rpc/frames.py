@@ -1,0 +1,117 @@
+"""Frames: a length, then msgpack. Whatever a sender does, a receiver gets a plain value or a ProtocolError."""
+
+from __future__ import annotations
+
+import select
+import socket
+import struct
+import time
+from typing import Any
+
+import msgpack
+
+MAX_FRAME = 256 * 2**20  # bytes
+MAX_LIST = 2**17  # items of one list; a tensor is one item, whatever its size
+MAX_ITEMS = 2**20  # items of all lists of a message together: one byte of msgpack can become 64 bytes of Python
+MAX_DEPTH = 200
+HEADER = struct.Struct(">Q")
+CALLBACK = "callback"  # the first item of a frame that uses an object of the other side's, and of such an object
+Plain = Any  # None, bool, int, float, str, bytes, and lists of these
+
+
+class ProtocolError(Exception):
+    """What came, or should go, over the protocol is not one of its values."""
+
+
+class ConnectionClosed(ProtocolError):
+    """The other side is gone."""
+
+
+class ProtocolTimeout(ProtocolError):
+    """The other side did not answer in time."""
+
+
+def to_bytes(value: Plain) -> bytes:
+    """Raises ProtocolError where the value is too large, or no value of the protocol."""
+    try:
+        data: bytes = msgpack.packb(value, use_bin_type=True)
+    except Exception as error:
+        raise ProtocolError(f"no message: {type(error).__name__}") from None
+    if len(data) > MAX_FRAME:
+        raise ProtocolError(f"a message of {len(data)} bytes: at most {MAX_FRAME} are allowed")
+    return data
+
+
+def from_bytes(data: bytes | bytearray) -> Plain:
+    """Raises ProtocolError where these bytes are no message."""
+    count = 0
+
+    def counted(items: list[Plain]) -> list[Plain]:
+        nonlocal count
+        count += len(items) + 1
+        if count > MAX_ITEMS:
+            raise ProtocolError("too many items")
+        return items
+
+    try:
+        return msgpack.unpackb(
+            data,
+            raw=False,
+            use_list=True,
+            list_hook=counted,
+            max_array_len=MAX_LIST,
+            max_map_len=0,
+            max_ext_len=0,
+        )
+    except Exception as error:  # msgpack raises many types, RecursionError among them
+        raise ProtocolError(f"not a message: {type(error).__name__}") from None
+
+
+def send(channel: socket.socket, value: Plain) -> None:
+    """Send one frame. Raises ConnectionClosed where nobody reads it any more."""
+    data = to_bytes(value)
+    try:
+        if len(data) < 2**16:
+            channel.sendall(HEADER.pack(len(data)) + data)
+        else:
+            channel.sendall(HEADER.pack(len(data)))
+            channel.sendall(data)
+    except TimeoutError:
+        raise ProtocolTimeout("the other side does not read") from None
+    except OSError:
+        raise ConnectionClosed("the other side is gone") from None
+
+
+def receive(channel: socket.socket, seconds: float | None = None, most: int = MAX_FRAME) -> Plain:
+    """Receive one frame. Raises ProtocolTimeout after `seconds`, ConnectionClosed at the end, and ProtocolError.
+
+    most: bytes that are allowed. Memory grows with the bytes that really came, not with the length that was announced.
+    """
+    return from_bytes(receive_bytes(channel, seconds, most))
+
+
+def receive_bytes(channel: socket.socket, seconds: float | None = None, most: int = MAX_FRAME) -> bytearray:
+    """As receive(), but the frame as it came."""
+    deadline = None if seconds is None else time.monotonic() + seconds
+    (length,) = HEADER.unpack(_exactly(channel, HEADER.size, deadline))
+    if length > min(most, MAX_FRAME):
+        raise ProtocolError(f"a message of {length} bytes was announced: at most {most} are allowed")
+    return _exactly(channel, length, deadline)
+
+
+def _exactly(channel: socket.socket, count: int, deadline: float | None) -> bytearray:
+    chunks = bytearray()
+    while len(chunks) < count:
+        if deadline is not None:
+            poller = select.poll()  # select() knows no descriptor above 1023
+            poller.register(channel, select.POLLIN)
+            if not poller.poll(max(deadline - time.monotonic(), 0) * 1000):
+                raise ProtocolTimeout("no answer in time")
+        try:
+            chunk = channel.recv(min(count - len(chunks), 1 << 20))
+        except OSError:
+            chunk = b""
+        if not chunk:
+            raise ConnectionClosed("the other side is gone")
+        chunks += chunk
+    return chunks

@@ -1,0 +1,40 @@
+"""Exceptions in messages: the names of their types, and simple arguments."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+from autograder.rpc import names
+from autograder.rpc.exchange import SIMPLE
+from autograder.rpc.frames import Plain, ProtocolError
+
+MAX_TEXT = 2_000  # characters of one argument
+MAX_ARGS = 10
+MAX_TYPES = 20
+
+
+def pack_exception(error: BaseException) -> Plain:
+    """[type names, arguments]. Arguments that are no simple values become the exception's text."""
+    try:
+        args = list(error.args[:MAX_ARGS])
+        if not all(type(a) in SIMPLE or (type(a) is int and abs(a) < 2**63) for a in args):
+            args = [str(error)]
+    except Exception:
+        args = []
+    return [names.type_names(type(error)), [a[:MAX_TEXT] if isinstance(a, str | bytes) else a for a in args]]
+
+
+def unpack_exception(raised: Plain, given: Mapping[str, Any]) -> Exception:
+    """An exception of the type that was raised, if that is built-in, torch's, NumPy's or given; or ProtocolError."""
+    if not isinstance(raised, list) or len(raised) != 2:
+        raise ProtocolError("malformed exception")
+    kinds, args = raised
+    if not isinstance(kinds, list) or not isinstance(args, list) or not all(type(a) in (*SIMPLE, int) for a in args):
+        raise ProtocolError("malformed exception")
+    kind: Any = names.exception_type([str(k) for k in kinds[:MAX_TYPES]], given)
+    try:
+        error: Exception = kind(*args)
+    except Exception:
+        error = RuntimeError(*args)
+    return error

@@ -1,0 +1,133 @@
+"""The immutable values of the protocol that are no tensors: numbers, dtypes, slices, records. Each is a tagged list."""
+
+from __future__ import annotations
+
+import collections
+import functools
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+import torch
+
+from autograder.rpc.frames import MAX_ITEMS, Plain, ProtocolError
+from autograder.rpc.tensors import DTYPES
+
+KINDS = "biufc?"  # of NumPy's dtypes
+TORCH_CONSTANTS = {
+    str(value): value for value in vars(torch).values() if isinstance(value, torch.layout | torch.memory_format)
+}
+MAX_FROZEN = 1_000  # members: of tuples, any number can be made collide
+MAX_INT = 2**14  # bytes
+Recurse = Callable[[Any], Any]
+
+
+def pack(value: Any, item: Recurse) -> Plain:
+    """The packed value, or None where it is none of these. item: packs what is inside it."""
+    if isinstance(value, torch.dtype):
+        return ["dtype", str(value).removeprefix("torch.")]
+    if isinstance(value, torch.device):
+        return ["device", str(value)]
+    if isinstance(value, slice):
+        return ["slice", *[item(v) for v in (value.start, value.stop, value.step)]]
+    if isinstance(value, range):
+        return ["range", value.start, value.stop, value.step]
+    if value is Ellipsis:
+        return ["ellipsis"]
+    if isinstance(value, frozenset):
+        return ["frozenset", *[item(v) for v in value]]
+    if isinstance(value, np.generic) and value.dtype.kind in KINDS:
+        return ["scalar", value.dtype.str, value.tobytes()]
+    if isinstance(value, complex):
+        return ["complex", value.real, value.imag]
+    if isinstance(value, bool | int | float | str | bytes):  # a subclass counts as its value
+        return item(next(base(value) for base in (int, float, str, bytes) if isinstance(value, base)))  # type: ignore[arg-type]
+    if isinstance(value, np.dtype) and value.kind in KINDS:
+        return ["numpy dtype", value.str]
+    if isinstance(value, torch.layout | torch.memory_format):
+        return ["constant", str(value)]
+    return None
+
+
+def pack_int(value: int) -> list[Plain]:
+    size = value.bit_length() // 8 + 1
+    return [value.to_bytes(size, "big", signed=True) if size <= MAX_INT else _refuse("a huge integer")]
+
+
+def pack_tuple(value: tuple[Any, ...], item: Recurse) -> Plain:
+    kind, items = type(value), [item(v) for v in value]
+    fields = getattr(kind, "_fields", None)
+    if kind is torch.Size:
+        return ["size", *items]
+    if kind.__module__ == "torch.return_types":
+        return ["torch record", kind.__name__, *items]
+    if isinstance(fields, tuple) and len(fields) == len(items) and all(isinstance(f, str) for f in fields):
+        return ["record", f"{kind.__module__}.{kind.__qualname__}", list(fields), *items]
+    return ["tuple", *items]
+
+
+def unpack(tag: Any, rest: list[Any], item: Recurse) -> Any:
+    """The value of a packed one, whose fields are believed in nothing. Raises an exception of any type."""
+    match tag:
+        case "tuple":
+            return tuple(item(v) for v in rest)
+        case "size":
+            return torch.Size(rest)
+        case "torch record":
+            kind = getattr(torch.return_types, rest[0])
+            if not issubclass(kind, tuple):
+                _refuse("no record of torch's")
+            return kind(item(v) for v in rest[1:])
+        case "record":
+            return _record(str(rest[0]), tuple(rest[1]))(*[item(v) for v in rest[2:]])
+        case "int":
+            return int.from_bytes(rest[0], "big", signed=True) if len(rest[0]) <= MAX_INT else _refuse("a huge integer")
+        case "dtype":
+            return DTYPES[rest[0]]
+        case "device":
+            return torch.device(str(rest[0]))
+        case "complex":
+            return complex(float(rest[0]), float(rest[1]))
+        case "range":
+            numbers = range(*rest)
+            return numbers if len(numbers) <= MAX_ITEMS else _refuse("a range of too many numbers")
+        case "slice":
+            return slice(*[item(v) for v in rest])
+        case "ellipsis":
+            return Ellipsis
+        case "frozenset":
+            members = [item(v) for v in rest]
+            if len(members) > MAX_FROZEN or any(isinstance(m, int) and abs(m) >= 2**63 for m in members):
+                raise ProtocolError("a frozenset that is too large")
+            return frozenset(members)
+        case "numpy dtype":
+            return numpy_dtype(rest[0])
+        case "constant":
+            return TORCH_CONSTANTS[rest[0]]
+        case "scalar":
+            dtype = numpy_dtype(rest[0])
+            if len(rest[1]) != dtype.itemsize:
+                raise ProtocolError("malformed scalar")
+            return np.frombuffer(rest[1], dtype)[0]
+    raise ProtocolError(f"unknown value {str(tag)[:20]!r}")
+
+
+def numpy_dtype(name: Any) -> np.dtype[Any]:
+    dtype = np.dtype(name) if isinstance(name, str) and len(name) < 8 else None
+    if dtype is None or dtype.kind not in KINDS:
+        raise ProtocolError("malformed dtype")
+    return dtype
+
+
+@functools.lru_cache(maxsize=256)
+def _record(name: str, fields: tuple[str, ...]) -> Any:
+    """A named tuple like the sender's. namedtuple() takes identifiers only, and so runs nothing."""
+    if len(fields) > 255 or not all(isinstance(f, str) and len(f) < 100 for f in fields):
+        raise ProtocolError("malformed record")
+    module, _, last = name.rpartition(".")
+    last = last if last.isidentifier() and len(last) < 100 else "Record"
+    return collections.namedtuple(last, fields, module=module[:100] or None)
+
+
+def _refuse(what: str) -> Any:
+    raise ProtocolError(what)

@@ -1,1 +1,0 @@
-"""Grades submissions."""

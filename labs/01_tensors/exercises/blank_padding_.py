@@ -1,0 +1,251 @@
+# %% exercise
+def blank_padding_(x: Tensor, lengths: Tensor) -> Tensor:
+    """Set x[i, j] to zero for all j >= lengths[i], in place. Returns x itself.
+
+    x: (n, t, d), any dtype, any strides, but no two elements share a place in memory. What is left over may be NaN
+        or inf. What is within the length keeps its value, also NaN and inf.
+    lengths: (n,) int64, each from 0 to t, not changed.
+    """
+    ### BEGIN SOLUTION
+    for i, length in enumerate(lengths):
+        x[i, length:] = 0
+    return x
+    ### END SOLUTION
+
+
+# %% checks
+with check("shape_dtype", "the result has x's shape and dtype", required=True):
+    t = torch.arange(1.0, 13.0).reshape(2, 3, 2)
+    got = blank_padding_(t, torch.tensor([1, 3]))
+    assert got.shape == (2, 3, 2), f"your result has shape {tuple(got.shape)}"
+    assert got.dtype == torch.float32, f"your result has dtype {got.dtype}"
+with check("example", "steps beyond the length are zero in the result", required=True):
+    t = torch.arange(1.0, 13.0).reshape(2, 3, 2)
+    before = t.clone()
+    want = torch.tensor([[[1.0, 2.0], [0.0, 0.0], [0.0, 0.0]], [[7.0, 8.0], [9.0, 10.0], [11.0, 12.0]]])
+    one_more = torch.tensor([[[1.0, 2.0], [3.0, 4.0], [0.0, 0.0]], [[7.0, 8.0], [9.0, 10.0], [11.0, 12.0]]])
+    explain(
+        blank_padding_(t, torch.tensor([1, 3])),
+        want,
+        {
+            "nothing was written into x": before,
+            "one step too many was kept: the last index inside a sentence is its length minus 1": one_more,
+            "the mask is the wrong way round: the sentences are blanked, and what is left over stays": before - want,
+        },
+    )
+with check("nan", "a NaN beyond the length becomes zero"):
+    t = torch.tensor([[[1.5], [2.5], [float("nan")]], [[3.5], [float("nan")], [4.5]]])
+    want = torch.tensor([[[1.5], [0.0], [0.0]], [[0.0], [0.0], [0.0]]])
+    multiplied = torch.where(t.isnan(), t, want)
+    explain(
+        blank_padding_(t, torch.tensor([1, 0])),
+        want,
+        {"NaN times 0 is NaN: assign the zero, and do not multiply by it": multiplied},
+    )
+
+# %% hidden checks
+with check(
+    "in_place",
+    "x itself is changed",
+    weight=3,
+    required=True,
+    hint="After your function, does the caller's tensor have zeros? Did you read with a mask, or assign with one?",
+):
+    for lengths in ([2, 0, 5, 3], [5, 5, 1, 4]):
+        t = torch.arange(1, 61).reshape(4, 5, 3)
+        before, keep = t.clone(), torch.arange(5) < torch.tensor(lengths)[:, None]
+        blank_padding_(t, torch.tensor(lengths))
+        explain(
+            t,
+            before * keep[:, :, None],
+            {
+                "nothing was written into x": before,
+                "one step too many was kept: the last index inside a sentence is its length minus 1": (
+                    before * (torch.arange(5) <= torch.tensor(lengths)[:, None])[:, :, None]
+                ),
+            },
+        )
+with check(
+    "returns_x",
+    "the result is x, and no copy of it",
+    weight=2,
+    hint="What does the caller see who writes into the result?",
+):
+    t = torch.arange(1.0, 25.0).reshape(2, 4, 3)
+    got = blank_padding_(t, torch.tensor([3, 1]))
+    want = torch.full((2, 4, 3), 7.0)
+    assert got is t, "your result is another tensor than x, perhaps an alias of it"
+    got.fill_(7.0)
+    assert_close(t, want)
+with check(
+    "view",
+    "a view is changed too, and nothing beside it",
+    weight=3,
+    hint="Which of your steps makes a copy where x is not contiguous?",
+):
+    whole = torch.arange(1.0, 211.0).reshape(6, 5, 7)
+    want = whole.clone()
+    want.transpose(0, 1)[1:4, 2:, ::3][0, 3:] = 0
+    want.transpose(0, 1)[1:4, 2:, ::3][1, 1:] = 0
+    blank_padding_(whole.transpose(0, 1)[1:4, 2:, ::3], torch.tensor([3, 1, 4]))
+    assert_close(whole, want)
+    nan, inf = float("nan"), float("inf")
+    whole = torch.tensor([[[1.5, nan], [nan, inf]], [[inf, 4.5], [7.5, nan]], [[nan, 2.5], [5.5, -inf]]])
+    want = torch.tensor([[[1.5, nan], [nan, inf]], [[inf, 4.5], [0.0, 0.0]], [[nan, 2.5], [0.0, 0.0]]])
+    explain(
+        blank_padding_(whole.transpose(0, 1), torch.tensor([3, 1])).transpose(0, 1),
+        want,
+        {
+            "NaN times 0 is NaN, and so is inf times 0: assign the zero, and do not multiply by it": torch.tensor(
+                [[[1.5, nan], [nan, inf]], [[inf, 4.5], [0.0, nan]], [[nan, 2.5], [0.0, nan]]]
+            )
+        },
+    )
+    assert_close(whole, want)
+with check("dtypes", "integers, booleans and float64 keep their dtype"):
+    for dtype in (torch.int64, torch.bool, torch.float64, torch.uint8, torch.float16, torch.bfloat16):
+        t = torch.arange(2**53 + 1, 2**53 + 25) if dtype == torch.int64 else torch.arange(1, 25) / 7
+        t = t.to(dtype).reshape(2, 3, 4)
+        want = t.clone()
+        want[0, 2:] = 0
+        want[1, 1:] = 0
+        assert_close(blank_padding_(t, torch.tensor([2, 1])), want)
+        assert_close(t, want)
+with check("equal_sizes", "as many steps as sentences", hint="Which dimension does lengths belong to?"):
+    t = torch.arange(1.0, 19.0).reshape(3, 3, 2)
+    want = t.clone()
+    want[0], want[1, 2:], want[2, 1:] = 0.0, 0.0, 0.0
+    blank_padding_(t, torch.tensor([0, 2, 1]))
+    assert_close(t, want)
+with check("empty", "no sentence, and sentences without steps", guard=True):
+    assert blank_padding_(torch.empty(0, 3, 2), torch.empty(0, dtype=torch.int64)).shape == (0, 3, 2)
+    assert blank_padding_(torch.empty(2, 0, 3), torch.tensor([0, 0])).shape == (2, 0, 3)
+with check("keeps_input", "lengths keep their values", guard=True):
+    t = torch.tensor([1, 2])
+    blank_padding_(torch.ones(2, 3, 1), t)
+    assert_close(t, torch.tensor([1, 2]))
+
+
+# %% right "a mask and one pair of brackets"
+def blank_padding_(x, lengths):
+    x[torch.arange(x.shape[1]) >= lengths[:, None]] = 0
+    return x
+
+
+# %% right "masked_fill_ with a mask of three dimensions"
+def blank_padding_(x, lengths):
+    padding = torch.arange(x.size(1)).unsqueeze(0) >= lengths.unsqueeze(1)
+    return x.masked_fill_(padding.unsqueeze(-1), 0)
+
+
+# %% right "compute a new tensor, then copy it in"
+def blank_padding_(x, lengths):
+    keep = torch.arange(x.shape[1]).expand(x.shape[:2]) < lengths.reshape(-1, 1)
+    x.copy_(torch.where(keep[..., None], x, 0))
+    return x
+
+
+# %% right "two loops"
+def blank_padding_(x, lengths):
+    for i in range(x.shape[0]):
+        for j in range(int(lengths[i]), x.shape[1]):
+            x[i, j] = torch.zeros_like(x[i, j])
+    return x
+
+
+# %% right "one step after the other"
+def blank_padding_(x, lengths):
+    for step in range(x.shape[1]):
+        x[lengths <= step, step] = 0
+    return x
+
+
+# %% wrong "the old name is the old tensor" fails=nan,in_place,returns_x,view,dtypes,equal_sizes
+def blank_padding_(x, lengths):
+    keep = torch.arange(x.shape[1]) < lengths[:, None]
+    x = x * keep[:, :, None]
+    return x
+
+
+# %% wrong "anything times zero is zero" fails=nan,view
+def blank_padding_(x, lengths):
+    x *= (torch.arange(x.shape[1]) < lengths[:, None])[:, :, None]
+    return x
+
+
+# %% wrong "a selection can be written to" fails=example,nan,in_place,view,dtypes,equal_sizes
+def blank_padding_(x, lengths):
+    padding = torch.arange(x.shape[1]) >= lengths[:, None]
+    x[padding].zero_()
+    return x
+
+
+# %% wrong "a loop variable can be assigned to" fails=example,nan,in_place,view,dtypes,equal_sizes
+def blank_padding_(x, lengths):
+    for row, length in zip(x, lengths):
+        row = torch.where(torch.arange(len(row))[:, None] < length, row, 0)
+    return x
+
+
+# %% wrong "reshape is always a view" fails=view
+def blank_padding_(x, lengths):
+    padding = torch.arange(x.shape[1]) >= lengths[:, None]
+    x.reshape(padding.numel(), x.shape[2])[padding.flatten()] = 0
+    return x
+
+
+# %% wrong "contiguous first, to be safe" fails=view
+def blank_padding_(x, lengths):
+    x = x.contiguous()
+    x[torch.arange(x.shape[1]) >= lengths[:, None]] = 0
+    return x
+
+
+# %% wrong "step number length is still inside" fails=example,nan,in_place,view,dtypes,equal_sizes
+def blank_padding_(x, lengths):
+    for row, length in zip(x, lengths):
+        row[length + 1 :] = 0
+    return x
+
+
+# %% wrong "True is what to keep, also for masked_fill_" fails=example,nan,in_place,view,dtypes,equal_sizes
+def blank_padding_(x, lengths):
+    keep = torch.arange(x.shape[1]) < lengths[:, None]
+    return x.masked_fill_(keep[:, :, None], 0)
+
+
+# %% wrong "lengths line up by themselves" fails=shape_dtype,example,nan,in_place,returns_x,view,dtypes,equal_sizes,empty,keeps_input raises=RuntimeError
+def blank_padding_(x, lengths):
+    x[(torch.arange(x.shape[1]) >= lengths).expand(x.shape[:2])] = 0
+    return x
+
+
+# %% wrong "write into x, hand back a copy" fails=returns_x
+def blank_padding_(x, lengths):
+    for row, length in zip(x, lengths):
+        row[length:] = 0
+    return x.clone()
+
+
+# %% wrong "lengths as a countdown" fails=keeps_input
+def blank_padding_(x, lengths):
+    for step in range(x.shape[1]):
+        x[lengths <= 0, step] = 0
+        lengths -= 1
+    return x
+
+
+# %% wrong "an alias is the tensor itself" fails=returns_x
+def blank_padding_(x, lengths):
+    x[torch.arange(x.shape[1]) >= lengths[:, None]] = 0
+    return x[:]
+
+
+# %% wrong "floats hold every integer" fails=dtypes
+def blank_padding_(x, lengths):
+    keep = torch.arange(x.shape[1]) < lengths[:, None]
+    return x.copy_(torch.where(keep[..., None], x.float(), 0.0))
+
+
+# %% equivalent "called twice, where a call changes its arguments"
+# What is zero becomes zero again.

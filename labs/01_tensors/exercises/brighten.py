@@ -1,0 +1,161 @@
+# %% exercise
+def brighten(image: Tensor, gain: float, offset: int) -> Tensor:
+    """gain * (pixel + offset) for each pixel, rounded to the nearest integer, then limited to 0 ... 255.
+
+    image: uint8, any shape, not changed. gain: positive. offset: from -255 to 255.
+    Returns a new tensor, uint8 of image's shape. What lies halfway between two integers may be rounded either way.
+    """
+    ### BEGIN SOLUTION
+    wide = gain * (image.to(torch.float32) + offset)
+    return wide.round().clamp(0, 255).to(torch.uint8)
+    ### END SOLUTION
+
+
+# %% checks
+with check("shape_dtype", "the result is uint8 and has the image's shape", required=True):
+    t = torch.tensor([[10, 20, 30], [40, 50, 60]], dtype=torch.uint8)
+    got = brighten(t, 1.5, 4)
+    assert got.dtype == torch.uint8, f"your result has dtype {got.dtype}"
+    assert got.shape == (2, 3), f"your result has shape {tuple(got.shape)}"
+with check("example", "a dark image at gain 2"):
+    t = torch.tensor([[10, 20, 30], [40, 50, 60]], dtype=torch.uint8)
+    want = torch.tensor([[30, 50, 70], [90, 110, 130]], dtype=torch.uint8)
+    explain(
+        brighten(t, 2.0, 5),
+        want,
+        {
+            "the values are right, and still float: the cast is missing": want.to(torch.float32),
+            "the gain was used on the pixel alone: the offset is added before": want - 5,
+        },
+    )
+
+# %% hidden checks
+with check(
+    "other_cases",
+    "where nothing overflows, other gains and offsets",
+    required=True,
+    hint="Does every part of the result depend on what came in? In which order are + and * done?",
+):
+    for gain, offset in ((0.7391, 20), (1.9137, 7), (1.0, 0)):
+        t = torch.tensor([0, 4, 12, 40, 100], dtype=torch.uint8)
+        want = torch.tensor([round(gain * (p + offset)) for p in t.tolist()], dtype=torch.uint8)
+        assert_close(brighten(t, gain, offset), want)
+with check(
+    "stops_at_255",
+    "bright pixels stop at 255",
+    weight=2,
+    hint="Which numbers can uint8 hold, and what is 250 + 20 in it?",
+):
+    for gain, offset in ((1.1234, 20), (1.7123, 60), (3.2181, 255), (200.0, 10), (1e8, 1)):
+        t = torch.tensor([3, 77, 180, 199, 236, 250, 255], dtype=torch.uint8)
+        exact = [round(gain * (p + offset)) for p in t.tolist()]
+        explain(
+            brighten(t, gain, offset),
+            torch.tensor([min(v, 255) for v in exact], dtype=torch.uint8),
+            {
+                "the cast does not stop at 255: it wraps around": torch.tensor(
+                    [v % 256 for v in exact], dtype=torch.uint8
+                ),
+                "pixel + offset was computed in uint8, and wrapped around": torch.tensor(
+                    [min(round(gain * ((p + offset) % 256)), 255) for p in t.tolist()], dtype=torch.uint8
+                ),
+            },
+        )
+with check("stops_at_0", "dark pixels stop at 0", hint="What is 3 - 20, and can uint8 hold it?"):
+    for gain, offset in ((1.0, -20), (1.3079, -200)):
+        t = torch.tensor([[3, 0, 19], [90, 180, 255]], dtype=torch.uint8)
+        want = torch.tensor([[max(round(gain * (p + offset)), 0) for p in row] for row in t.tolist()])
+        assert_close(brighten(t, gain, offset), want.clamp(max=255).to(torch.uint8))
+with check(
+    "rounded", "rounded to the nearest integer", weight=2, hint="What does a cast to an integer dtype do with 9.9?"
+):
+    for gain, offset in ((0.7713, 0), (0.3117, 11)):
+        t = torch.arange(256, dtype=torch.uint8).reshape(8, 32)
+        exact = [[gain * (p + offset) for p in row] for row in t.tolist()]
+        explain(
+            brighten(t, gain, offset),
+            torch.tensor(exact, dtype=torch.float64).round().to(torch.uint8),
+            {"a cast cuts off the decimals": torch.tensor(exact).to(torch.uint8)},
+        )
+with check("non_contiguous", "transposed, 0-dim and empty images"):
+    t = torch.arange(24, dtype=torch.uint8).reshape(4, 6).T[1:, ::2]
+    want = torch.tensor([[2 * (p + 1) for p in row] for row in t.tolist()], dtype=torch.uint8)
+    assert_close(brighten(t, 2.0, 1), want)
+    assert_close(brighten(torch.tensor(200, dtype=torch.uint8), 1.5, 3), torch.tensor(255, dtype=torch.uint8))
+    assert_close(brighten(torch.empty(3, 0, dtype=torch.uint8), 1.5, 3), torch.empty(3, 0, dtype=torch.uint8))
+with check("keeps_input", "the image keeps its values", guard=True):
+    t = torch.tensor([9, 130, 255], dtype=torch.uint8)
+    before = t.clone()
+    brighten(t, 1.2, 30)
+    assert_close(t, before)
+    brighten(t, 1.0, 0).fill_(77)
+    assert_close(t, before)
+
+
+# %% right "a table of all 256 answers"
+def brighten(image, gain, offset):
+    table = torch.tensor([min(max(round(gain * (p + offset)), 0), 255) for p in range(256)], dtype=torch.uint8)
+    return table[image.long()]
+
+
+# %% right "int16 first, half added before the cast"
+def brighten(image, gain, offset):
+    wide = (image.to(torch.int16) + offset) * gain
+    return (wide.clamp(0, 255) + 0.5).clamp(max=255).to(torch.uint8)
+
+
+# %% right "limited first, rounded second, in float64"
+def brighten(image, gain, offset):
+    return torch.round(torch.clip(gain * (image.double() + offset), 0, 255)).type(torch.uint8)
+
+
+# %% right "a float tensor does the promotion"
+def brighten(image, gain, offset):
+    shifted = torch.add(image, float(offset))
+    return shifted.mul_(gain).round_().clamp_(0, 255).byte()
+
+
+# %% wrong "uint8 saturates by itself" fails=stops_at_255,stops_at_0,non_contiguous
+def brighten(image, gain, offset):
+    return (gain * (image.float() + offset)).round().to(torch.int64).to(torch.uint8)
+
+
+# %% wrong "the number promotes the image" fails=stops_at_255,stops_at_0,rounded
+def brighten(image, gain, offset):
+    return (gain * (image + offset)).round().clamp(0, 255).to(torch.uint8)
+
+
+# %% wrong "a cast rounds" fails=other_cases,stops_at_255,stops_at_0,rounded
+def brighten(image, gain, offset):
+    return (gain * (image.float() + offset)).clamp(0, 255).to(torch.uint8)
+
+
+# %% wrong "limit after the cast" fails=stops_at_255,stops_at_0,non_contiguous
+def brighten(image, gain, offset):
+    return (gain * (image.float() + offset)).round().long().byte().clamp(0, 255)
+
+
+# %% wrong "the gain is for the pixel only" fails=example,other_cases,stops_at_255,stops_at_0,rounded,non_contiguous
+def brighten(image, gain, offset):
+    return (gain * image.float() + offset).round().clamp(0, 255).to(torch.uint8)
+
+
+# %% wrong "half precision is enough for 8 bits" fails=rounded
+def brighten(image, gain, offset):
+    return (gain * (image.half() + offset)).round().clamp(0, 255).to(torch.uint8)
+
+
+# %% wrong "the image as scratch space" fails=keeps_input
+def brighten(image, gain, offset):
+    image.copy_((gain * (image.float() + offset)).round().clamp(0, 255))
+    return image
+
+
+# %% wrong "a picture has only two ends that matter: white" fails=stops_at_0
+def brighten(image, gain, offset):
+    return (gain * (image.float() + offset)).round().clamp(max=255).long().to(torch.uint8)
+
+
+# %% wrong "pixels in 0 to 255 are an image, whatever the dtype" fails=shape_dtype,example,other_cases,stops_at_255,stops_at_0,rounded,non_contiguous
+def brighten(image, gain, offset):
+    return (gain * (image.float() + offset)).round().clamp(0, 255)

@@ -1,0 +1,212 @@
+# %% exercise
+def class_confidence(probs: Tensor, labels: Tensor) -> Tensor:
+    """For each class: the mean, over the samples of that class, of the probability given to that class.
+
+    probs: (n, c), float32 or float64, row i belongs to sample i. labels: (n,) int64, the true classes, 0 to c - 1.
+    Returns (c,) of probs' dtype. A class without samples gets 0. n may be 0. Inputs are not changed.
+    """
+    ### BEGIN SOLUTION
+    classes = probs.shape[1]
+    right = probs.gather(1, labels[:, None])[:, 0]
+    total = torch.zeros(classes, dtype=probs.dtype).scatter_add(0, labels, right)
+    count = torch.bincount(labels, minlength=classes)
+    return total / count.clamp(min=1)
+    ### END SOLUTION
+
+
+# %% checks
+with check("shape_dtype", "the result has one value per class, in probs' dtype", required=True):
+    t = torch.tensor([[0.7, 0.2, 0.1], [0.1, 0.3, 0.6], [0.2, 0.5, 0.3], [0.3, 0.4, 0.3]])
+    got = class_confidence(t, torch.tensor([0, 2, 1, 2]))
+    assert got.shape == (3,), f"your result has shape {tuple(got.shape)}"
+    assert got.dtype == torch.float32, f"your result has dtype {got.dtype}"
+with check("example", "four samples, three classes"):
+    t = torch.tensor([[0.7, 0.2, 0.1], [0.1, 0.3, 0.6], [0.2, 0.5, 0.3], [0.3, 0.4, 0.3]])
+    explain(
+        class_confidence(t, torch.tensor([0, 2, 1, 2])),
+        torch.tensor([0.7, 0.5, 0.45]),
+        {
+            "of several samples of a class, only the last one was added": torch.tensor([0.7, 0.5, 0.15]),
+            "the total was divided by the number of all samples": torch.tensor([0.175, 0.125, 0.225]),
+            "the totals are there, and nothing was divided": torch.tensor([0.7, 0.5, 0.9]),
+            "the mean over all samples was taken, whatever their class": t.mean(0),
+            "the predicted class was used, and not the label": torch.tensor([0.7, 0.5, 0.5]),
+        },
+    )
+
+# %% hidden checks
+with check(
+    "several_samples",
+    "classes with several samples each",
+    weight=2,
+    required=True,
+    hint="Which samples belong to class k, and which column do you read from them?",
+):
+    for n, c in ((9, 4), (5, 2)):
+        t = torch.rand(n, c, generator=torch.Generator().manual_seed(n)).softmax(1)
+        labels = torch.arange(n) * 3 % c
+        rows = t.tolist()
+        groups = [[row[k] for row, label in zip(rows, labels.tolist(), strict=True) if label == k] for k in range(c)]
+        last, total = torch.tensor([g[-1] for g in groups]), torch.tensor([sum(g) for g in groups])
+        sizes = torch.tensor([len(g) for g in groups])
+        explain(
+            class_confidence(t, labels),
+            total / sizes,
+            {
+                "of several samples of a class, only the last one was added": last / sizes,
+                "the total was divided by the number of all samples": total / n,
+                "the mean over all samples was taken, whatever their class": t.mean(0),
+                "the predicted class was used, and not the label": torch.stack(
+                    [t.amax(1)[labels == k].mean() for k in range(c)]
+                ),
+            },
+        )
+with check(
+    "empty_class", "a class without samples gets 0", weight=2, hint="What is 0 / 0? And how long is bincount's result?"
+):
+    t = torch.tensor([[0.4, 0.3, 0.2, 0.1], [0.25, 0.5, 0.15, 0.1]])
+    assert_close(class_confidence(t, torch.tensor([1, 1])), torch.tensor([0.0, 0.4, 0.0, 0.0]))
+    assert_close(class_confidence(t, torch.tensor([2, 0])), torch.tensor([0.25, 0.0, 0.2, 0.0]))
+    t = torch.tensor([[0.0, 0.5, 0.5], [0.5, 0.5, 0.0], [1.0, 0.0, 0.0]])
+    assert_close(class_confidence(t, torch.tensor([0, 0, 1])), torch.tensor([0.25, 0.0, 0.0]))
+    t = torch.tensor([[0.25, 0.75]]).repeat(3000, 1)
+    assert_close(class_confidence(t, torch.ones(3000, dtype=torch.int64)), torch.tensor([0.0, 0.75]))
+with check("equal_sizes", "as many samples as classes", hint="Which dimension of probs does the label choose from?"):
+    t = torch.tensor([[0.6, 0.3, 0.1], [0.2, 0.7, 0.1], [0.15, 0.05, 0.8]])
+    assert_close(class_confidence(t, torch.tensor([1, 0, 1])), torch.tensor([0.2, 0.175, 0.0]))
+with check("float64", "float64 stays float64, with its precision"):
+    t = torch.tensor([[1 / 3, 2 / 3], [1 / 7, 6 / 7], [1 / 11, 10 / 11]], dtype=torch.float64)
+    want = torch.tensor([(1 / 3 + 1 / 11) / 2, 6 / 7], dtype=torch.float64)
+    assert_close(class_confidence(t, torch.tensor([0, 1, 0])), want, rtol=1e-12, atol=1e-14)
+    t = torch.tensor([[0.1, 0.9], [0.7, 0.3]], dtype=torch.float64)
+    want = torch.tensor([0.1, 0.3], dtype=torch.float64)
+    assert_close(class_confidence(t, torch.tensor([0, 1])), want, rtol=1e-12, atol=1e-14)
+    none = torch.empty(0, 2, dtype=torch.float64), torch.empty(0, dtype=torch.int64)
+    assert_close(class_confidence(*none), torch.zeros(2, dtype=torch.float64))
+with check("non_contiguous", "transposed probabilities, one class, no sample"):
+    t = torch.tensor([[0.9, 0.2], [0.1, 0.8]])
+    assert_close(class_confidence(t.T, torch.tensor([1, 1])), torch.tensor([0.0, 0.45]))
+    assert_close(class_confidence(torch.ones(3, 1), torch.tensor([0, 0, 0])), torch.ones(1))
+    assert_close(class_confidence(torch.empty(0, 3), torch.empty(0, dtype=torch.int64)), torch.zeros(3))
+with check("keeps_input", "probs and labels keep their values", guard=True):
+    t, labels = torch.tensor([[0.4, 0.6], [0.7, 0.3]]), torch.tensor([1, 0])
+    before, labels_before = t.clone(), labels.clone()
+    class_confidence(t, labels)
+    assert_close(t, before)
+    assert_close(labels, labels_before)
+
+
+# %% right "a loop over the classes"
+def class_confidence(probs, labels):
+    out = torch.zeros(probs.shape[1], dtype=probs.dtype)
+    for k in range(probs.shape[1]):
+        mine = probs[labels == k, k]
+        if len(mine):
+            out[k] = mine.mean()
+    return out
+
+
+# %% right "one-hot masks and column sums"
+def class_confidence(probs, labels):
+    own = torch.nn.functional.one_hot(labels, probs.shape[1])
+    return (probs * own).sum(0) / own.sum(0).clamp(min=1)
+
+
+# %% right "a pair of index tensors, weighted bincount"
+def class_confidence(probs, labels):
+    c = probs.size(1)
+    right = probs[torch.arange(len(labels)), labels]
+    total = torch.bincount(labels, weights=right, minlength=c).to(probs.dtype)
+    return total.div(torch.bincount(labels, minlength=c)).nan_to_num(nan=0.0)
+
+
+# %% right "index_add_ and scatter_reduce"
+def class_confidence(probs, labels):
+    right = torch.take_along_dim(probs, labels.unsqueeze(1), dim=1).squeeze(1)
+    return probs.new_zeros(probs.shape[1]).scatter_reduce_(0, labels, right, "mean", include_self=False)
+
+
+# %% right "lists and numbers"
+def class_confidence(probs, labels):
+    groups = [[] for _ in range(probs.shape[1])]
+    for row, label in zip(probs.tolist(), labels.tolist()):
+        groups[label].append(row[label])
+    return torch.tensor([sum(g) / max(len(g), 1) for g in groups], dtype=probs.dtype)
+
+
+# %% wrong "an index repeated is added repeatedly" fails=example,several_samples,empty_class,equal_sizes,float64,non_contiguous
+def class_confidence(probs, labels):
+    c = probs.shape[1]
+    total = torch.zeros(c, dtype=probs.dtype)
+    total[labels] += probs[torch.arange(len(labels)), labels]
+    return total / torch.bincount(labels, minlength=c).clamp(min=1)
+
+
+# %% wrong "a mean divides by n" fails=example,several_samples,empty_class,equal_sizes,float64
+def class_confidence(probs, labels):
+    right = probs.gather(1, labels[:, None])[:, 0]
+    return torch.zeros(probs.shape[1], dtype=probs.dtype).scatter_add(0, labels, right) / max(len(labels), 1)
+
+
+# %% wrong "scatter_add makes the mean too" fails=example,several_samples,empty_class,equal_sizes,float64,non_contiguous
+def class_confidence(probs, labels):
+    right = probs.gather(1, labels[:, None])[:, 0]
+    return torch.zeros(probs.shape[1], dtype=probs.dtype).scatter_add(0, labels, right)
+
+
+# %% wrong "columns are classes already" fails=example,several_samples,empty_class,equal_sizes,float64,non_contiguous
+def class_confidence(probs, labels):
+    return probs.mean(0)
+
+
+# %% wrong "confidence is the largest probability" fails=example,several_samples,empty_class,equal_sizes,float64,non_contiguous
+def class_confidence(probs, labels):
+    c = probs.shape[1]
+    top = probs.amax(1)
+    total = torch.zeros(c, dtype=probs.dtype).scatter_add(0, labels, top)
+    return total / torch.bincount(labels, minlength=c).clamp(min=1)
+
+
+# %% wrong "the mean of an empty class is 0" fails=empty_class,equal_sizes,float64,non_contiguous
+def class_confidence(probs, labels):
+    return torch.stack([probs[labels == k, k].mean() for k in range(probs.shape[1])])
+
+
+# %% wrong "the labels say how many classes there are" fails=empty_class,equal_sizes,float64,non_contiguous
+def class_confidence(probs, labels):
+    right = probs.gather(1, labels[:, None])[:, 0]
+    count = torch.bincount(labels)
+    total = torch.zeros(len(count), dtype=probs.dtype).scatter_add(0, labels, right)
+    return total / count.clamp(min=1)
+
+
+# %% wrong "gather along the samples" fails=example,several_samples,empty_class,equal_sizes,float64,non_contiguous
+def class_confidence(probs, labels):
+    c = probs.shape[1]
+    right = probs.gather(0, labels[:, None])[:, 0]
+    total = torch.zeros(c, dtype=probs.dtype).scatter_add(0, labels, right)
+    return total / torch.bincount(labels, minlength=c).clamp(min=1)
+
+
+# %% wrong "zeros has the dtype I need" fails=float64
+def class_confidence(probs, labels):
+    right = probs.gather(1, labels[:, None])[:, 0].float()
+    count = torch.bincount(labels, minlength=probs.shape[1])
+    return torch.zeros(probs.shape[1]).scatter_add(0, labels, right) / count.clamp(min=1)
+
+
+# %% wrong "column labels from all rows" fails=example,several_samples,empty_class,equal_sizes,float64
+def class_confidence(probs, labels):
+    c = probs.shape[1]
+    right = probs[:, labels].mean(0) if len(labels) else probs.new_zeros(0)
+    total = torch.zeros(c, dtype=probs.dtype).scatter_add(0, labels, right)
+    return total / torch.bincount(labels, minlength=c).clamp(min=1)
+
+
+# %% wrong "without samples, zeros are zeros" fails=float64
+def class_confidence(probs, labels):
+    n, c = probs.shape
+    if n == 0:
+        return torch.zeros(c)
+    total = torch.zeros(c, dtype=probs.dtype).index_add(0, labels, probs[torch.arange(n), labels])
+    return total / torch.bincount(labels, minlength=c).clamp(min=1)

@@ -1,0 +1,160 @@
+# %% exercise
+def grid_points(start: float, stop: float, n: int, endpoint: bool) -> Tensor:
+    """n evenly spaced points that begin at start. Returns float32 of shape (n,).
+
+    endpoint: True puts the last of two or more points on stop, so the step is (stop - start) / (n - 1).
+        False ends one step before stop, so the step is (stop - start) / n.
+    n may be 0 (no points) or 1 (only start). stop may lie below start, or on it.
+    """
+    ### BEGIN SOLUTION
+    if endpoint:
+        return torch.linspace(start, stop, n)
+    return torch.linspace(start, stop, n + 1)[:-1]
+    ### END SOLUTION
+
+
+# %% checks
+with check("shape_dtype", "the result is float32 of shape (n,)", required=True):
+    got = grid_points(0.0, 1.0, 5, True)
+    assert got.shape == (5,), f"your result has shape {tuple(got.shape)}"
+    assert got.dtype == torch.float32, f"your result has dtype {got.dtype}"
+with check("example", "five points from 0 to 1, with and without the end"):
+    with_end, without_end = torch.tensor([0.0, 0.25, 0.5, 0.75, 1.0]), torch.tensor([0.0, 0.2, 0.4, 0.6, 0.8])
+    explain(
+        grid_points(0.0, 1.0, 5, True),
+        with_end,
+        {"the step was (stop - start) / n, so the last point lies before stop": without_end},
+    )
+    explain(
+        grid_points(0.0, 1.0, 5, False),
+        without_end,
+        {
+            "the last point lies on stop, although endpoint is False": with_end,
+            "the last point was cut off, and the step is still that with the end": with_end[:-1],
+        },
+    )
+
+# %% hidden checks
+with check(
+    "other_cases",
+    "any start, stop and n gives evenly spaced points",
+    weight=2,
+    required=True,
+    hint="What is the step, with the end and without it?",
+):
+    for start, stop, n in ((-1.5, 2.25, 7), (3.0, -4.0, 12), (10.0, 11.0, 3)):
+        with_end = torch.tensor([start + i * (stop - start) / (n - 1) for i in range(n)])
+        without_end = torch.tensor([start + i * (stop - start) / n for i in range(n)])
+        explain(
+            grid_points(start, stop, n, True),
+            with_end,
+            {"the step was (stop - start) / n, so the last point lies before stop": without_end},
+        )
+        explain(
+            grid_points(start, stop, n, False),
+            without_end,
+            {"the last point lies on stop, although endpoint is False": with_end},
+        )
+with check(
+    "point_count",
+    "n points for n between 2 and 60",
+    weight=2,
+    hint="Does your code decide the number of points, or does a division of floats decide it?",
+):
+    for n in (2, 3, 8, 12, 29, 30, 58, 59, 60):  # where steps of float32 miss a point, and a few more
+        for endpoint in (True, False):
+            for start, stop in ((1.0, 1.0 + n * 0.1), (0.0, n * 0.1 - 0.1)):
+                step = (stop - start) / (n - 1 if endpoint else n)
+                want = torch.tensor([start + step * i for i in range(n)])
+                assert_close(grid_points(start, stop, n, endpoint), want, check_dtype=False)
+with check("none_or_one", "no point, and one point", weight=2, hint="What is (stop - start) / (n - 1) for n = 1?"):
+    for endpoint in (True, False):
+        assert_close(grid_points(2.5, 4.0, 0, endpoint), torch.empty(0))
+        assert_close(grid_points(2.5, 4.0, 1, endpoint), torch.tensor([2.5]))
+with check(
+    "same_ends", "start and stop at one place", hint="What is the step here? Which of the functions refuse such a step?"
+):
+    for endpoint in (True, False):
+        assert_close(grid_points(1.5, 1.5, 4, endpoint), torch.tensor([1.5, 1.5, 1.5, 1.5]))
+with check(
+    "no_drift",
+    "twenty thousand points do not drift",
+    hint="What happens to the rounding error if each point is the one before it plus a step?",
+):
+    want = torch.tensor([i / 10 for i in range(20001)])
+    assert_close(grid_points(0.0, 2000.0, 20001, True), want)
+    assert_close(grid_points(0.0, 2000.1, 20001, False), want)
+
+
+# %% right "start plus a step times an integer"
+def grid_points(start, stop, n, endpoint):
+    step = (stop - start) / max(n - 1 if endpoint else n, 1)
+    return start + step * torch.arange(n)
+
+
+# %% right "NumPy does it, then a cast"
+def grid_points(start, stop, n, endpoint):
+    return torch.from_numpy(np.linspace(start, stop, n, endpoint=endpoint)).to(torch.float32)
+
+
+# %% right "a Python list"
+def grid_points(start, stop, n, endpoint):
+    parts = n - 1 if endpoint and n > 1 else n
+    points = [start + i * (stop - start) / parts for i in range(n)]
+    return torch.tensor(points, dtype=torch.float32)
+
+
+# %% right "lerp between the ends"
+def grid_points(start, stop, n, endpoint):
+    w = torch.arange(n, dtype=torch.float64) / max(n - endpoint, 1)
+    return torch.lerp(torch.tensor(start).double(), torch.tensor(stop).double(), w).float()
+
+
+# %% wrong "arange up to one step behind the end" fails=point_count,none_or_one,same_ends raises=RuntimeError
+def grid_points(start, stop, n, endpoint):
+    step = (stop - start) / max(n - 1 if endpoint else n, 1)
+    return torch.arange(start, stop + step if endpoint else stop, step)
+
+
+# %% wrong "half a step more saves arange" fails=same_ends raises=RuntimeError
+def grid_points(start, stop, n, endpoint):
+    step = (stop - start) / max(n - 1 if endpoint else n, 1)
+    end = stop + step / 2 if endpoint else stop - step / 2
+    return torch.arange(start, end, step)[:n]
+
+
+# %% wrong "endpoint makes no difference" fails=example,other_cases,point_count,no_drift
+def grid_points(start, stop, n, endpoint):
+    return torch.linspace(start, stop, n)
+
+
+# %% wrong "without the end means one point less" fails=example,other_cases,point_count,none_or_one,no_drift,same_ends
+def grid_points(start, stop, n, endpoint):
+    points = torch.linspace(start, stop, n)
+    return points if endpoint else points[:-1]
+
+
+# %% wrong "n points make n steps" fails=example,other_cases,point_count,no_drift
+def grid_points(start, stop, n, endpoint):
+    return start + (stop - start) / max(n, 1) * torch.arange(n)
+
+
+# %% wrong "each point is the last one plus a step" fails=no_drift
+def grid_points(start, stop, n, endpoint):
+    step = (stop - start) / max(n - 1 if endpoint else n, 1)
+    points, x = [], torch.tensor(start, dtype=torch.float32)
+    for _ in range(n):
+        points.append(x)
+        x = x + step
+    return torch.stack(points) if points else torch.empty(0)
+
+
+# %% wrong "one point needs no care" fails=none_or_one raises=ZeroDivisionError
+def grid_points(start, stop, n, endpoint):
+    step = (stop - start) / (n - 1 if endpoint else n)
+    return start + step * torch.arange(n)
+
+
+# %% wrong "NumPy's dtype is PyTorch's" fails=shape_dtype,example,other_cases,none_or_one,no_drift,same_ends
+def grid_points(start, stop, n, endpoint):
+    return torch.from_numpy(np.linspace(start, stop, n, endpoint=endpoint))

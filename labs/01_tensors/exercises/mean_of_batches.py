@@ -1,0 +1,183 @@
+# %% exercise
+def mean_of_batches(batches: list[Tensor]) -> float:
+    """The mean over all elements of all batches, as a Python float, to a relative precision of 1e-4.
+
+    batches: float16 tensors of any shapes and strides, also 0-dim and empty ones, with finite elements. Together they
+        have at least one element. Neither the list nor a tensor is changed.
+    The precision is asked for where all elements have one sign.
+    """
+    ### BEGIN SOLUTION
+    total = sum(batch.sum(dtype=torch.float64).item() for batch in batches)
+    count = sum(batch.numel() for batch in batches)
+    return total / count
+    ### END SOLUTION
+
+
+# %% checks
+with check("result_type", "the result is a Python float", required=True):
+    got = mean_of_batches([torch.tensor([1.0, 2.0], dtype=torch.float16)])
+    assert isinstance(got, float), f"your result is a {type(got).__name__}"
+with check("example", "two batches of equal size"):
+    t = torch.tensor([[1.0, 2.0, 6.0], [4.0, 8.0, 3.0]], dtype=torch.float16)
+    explain(
+        mean_of_batches([t[0], t[1]]),
+        4.0,
+        {"the total was divided by the number of batches: count their elements": 12.0},
+        rtol=1e-4,
+    )
+
+# %% hidden checks
+with check(
+    "uneven_batches",
+    "a small last batch counts for less",
+    required=True,
+    hint="Should one element of the last batch weigh more?",
+):
+    for scale in (1.0, -0.25):
+        t = scale * torch.tensor([1.0, 3.0, 2.0, 6.0, 40.0], dtype=torch.float16)
+        explain(
+            mean_of_batches([t[:4], t[4:]]),
+            10.4 * scale,
+            {"the mean of the batch means gives small batches too much weight": 21.5 * scale},
+            rtol=1e-4,
+        )
+with check("overflow", "a total beyond 65504 does not overflow", weight=2, hint="What is the largest float16?"):
+    for value, size in ((3.0, 40_000), (500.0, 300)):
+        t = torch.full((size,), value, dtype=torch.float16)
+        explain(mean_of_batches([t, t[:1001], t]), value, {"the total overflowed float16": float("inf")}, rtol=1e-4)
+    t = torch.full((70_001,), 0.25, dtype=torch.float16)  # the number of elements is beyond 65504 too
+    assert_close(mean_of_batches([t, t[:2049]]), 0.25, rtol=1e-4)
+with check(
+    "long_total",
+    "a long running total keeps its digits",
+    weight=2,
+    hint="How far apart are neighbouring float16 numbers at 2048? Where do you keep the running total?",
+):
+    t = (torch.arange(5000) % 7 + 1).to(torch.float16) / 8
+    exact = t.double().mean().item()
+    assert_close(mean_of_batches(list(t.split(50))), exact, rtol=1e-4)
+    t = torch.ones(2248, dtype=torch.float16)
+    assert_close(mean_of_batches([t[:2048], *t[2048:].split(1)]), 1.0, rtol=1e-4)
+    t = torch.full((30_000,), 0.1, dtype=torch.float16)
+    exact = t[0].item()
+    assert_close(mean_of_batches([t, t[:7]]), exact, rtol=1e-4)
+with check(
+    "between_float16",
+    "a mean between two float16 numbers",
+    hint="Which step of yours rounds to float16? Does mean() do it too?",
+):
+    t = torch.tensor([1000.0, 1001.0, 1001.0, 1001.0, 1000.0, 1001.0, 1001.0], dtype=torch.float16)
+    exact = t.double().mean().item()
+    explain(
+        mean_of_batches([t[:3], t[3:]]),
+        exact,
+        {"the mean over everything was rounded to float16": t.mean().item()},
+        rtol=1e-4,
+    )
+    t = torch.tensor([6e-8, 6e-8, 1.2e-7, 0.0, 3e-7], dtype=torch.float16)
+    exact = t.double().mean().item()
+    assert_close(mean_of_batches([t[:2], t[2:]]), exact, rtol=1e-4, atol=1e-13)
+with check(
+    "shapes",
+    "matrices, single numbers and empty batches",
+    hint="What does len() count in a matrix, or in a 0-dim tensor?",
+):
+    t = torch.tensor([[1.0, 2.0, 3.0], [4.0, 5.0, 6.0]], dtype=torch.float16)
+    batches = [t, torch.tensor(50.0, dtype=torch.float16), t.T[1:, :1], torch.empty(0, dtype=torch.float16)]
+    assert_close(mean_of_batches(batches), 76.0 / 9, rtol=1e-4)
+    assert_close(mean_of_batches([t.T, t[:, ::2]]), 35.0 / 10, rtol=1e-4)
+    assert_close(mean_of_batches([t - t, t, t[:0]]), 21.0 / 12, rtol=1e-4)
+    assert isinstance(mean_of_batches([100 * t[0], 100 * t[:1, 1]]), float), "a whole mean is no float in your result"
+with check("keeps_input", "the batches keep their values", guard=True):
+    t = torch.tensor([1.5, 2.5, 7.0], dtype=torch.float16)
+    before = t.clone()
+    batches = [t[:2], t[2:]]
+    mean_of_batches(batches)
+    assert_close(t, before)
+    assert_close(batches, [before[:2], before[2:]])
+
+
+# %% right "one long float64 tensor"
+def mean_of_batches(batches):
+    return torch.cat([b.reshape(-1).double() for b in batches]).mean().item()
+
+
+# %% right "float32 totals, weighted means"
+def mean_of_batches(batches):
+    total, count = 0.0, 0
+    for b in batches:
+        if b.numel() > 0:
+            total += b.float().mean().item() * b.numel()
+            count += b.numel()
+    return total / count
+
+
+# %% right "a running mean"
+def mean_of_batches(batches):
+    mean, seen = 0.0, 0
+    for b in batches:
+        if b.numel():
+            seen += b.numel()
+            mean += (b.float().mean().item() - mean) * b.numel() / seen
+    return mean
+
+
+# %% right "NumPy and float64"
+def mean_of_batches(batches):
+    return np.concatenate([b.numpy().astype(np.float64).ravel() for b in batches]).mean()
+
+
+# %% wrong "the mean of the means" fails=uneven_batches,between_float16,shapes
+def mean_of_batches(batches):
+    return sum(b.mean().item() for b in batches) / len(batches)
+
+
+# %% wrong "a sum of a batch cannot overflow" fails=overflow,long_total,between_float16
+def mean_of_batches(batches):
+    return sum(b.sum().item() for b in batches) / sum(b.numel() for b in batches)
+
+
+# %% wrong "mean is safe in float16" fails=uneven_batches,long_total,between_float16,shapes
+def mean_of_batches(batches):
+    return torch.cat([b.reshape(-1) for b in batches]).mean().item()
+
+
+# %% wrong "a total has its data's dtype" fails=overflow,long_total,between_float16
+def mean_of_batches(batches):
+    total = torch.zeros((), dtype=torch.float16)
+    for b in batches:
+        total += b.sum()
+    return total.item() / sum(b.numel() for b in batches)
+
+
+# %% wrong "cast after the sum" fails=overflow,long_total,between_float16
+def mean_of_batches(batches):
+    return sum(b.sum().double().item() for b in batches) / sum(b.numel() for b in batches)
+
+
+# %% wrong "len counts the elements" fails=shapes raises=TypeError
+def mean_of_batches(batches):
+    return sum(b.double().sum().item() for b in batches) / sum(len(b) for b in batches)
+
+
+# %% wrong "a 0-dim tensor is a float" fails=result_type,example,uneven_batches,overflow,long_total,between_float16,shapes
+def mean_of_batches(batches):
+    return torch.cat([b.reshape(-1).double() for b in batches]).mean()
+
+
+# %% wrong "a mean divides by the length of the list" fails=example,uneven_batches,overflow,long_total,between_float16,shapes
+def mean_of_batches(batches):
+    return sum(b.double().sum().item() for b in batches) / len(batches)
+
+
+# %% wrong "a batch is counted in its own dtype" fails=overflow
+def mean_of_batches(batches):
+    total = sum(batch.sum(dtype=torch.float64).item() for batch in batches)
+    return total / sum(torch.ones_like(batch).sum().item() for batch in batches)
+
+
+# %% equivalent "float64 and int64 results through float32"
+# A relative precision of 1e-4 is promised, and float32 has 6e-8.
+
+# %% equivalent "empty tensors of a list left out"
+# They add nothing to the total and nothing to the count.

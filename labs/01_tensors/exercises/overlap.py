@@ -1,0 +1,211 @@
+# %% exercise
+def overlap(a: Tensor, b: Tensor) -> bool:
+    """Whether a and b have an element at the same place in memory.
+
+    a, b: CPU tensors of the same dtype, which may be any (bfloat16 too); any shapes and strides, at most 1000 elements.
+    Each is a tensor of its own, or a view of one. Neither is changed. An empty tensor overlaps nothing.
+    Two tensors made separately from one NumPy array need not be recognised.
+    """
+    ### BEGIN SOLUTION
+    if a.untyped_storage().data_ptr() != b.untyped_storage().data_ptr():
+        return False
+    return not set(slots(a)).isdisjoint(slots(b))
+    ### END SOLUTION
+
+
+# %% checks
+with check("result_type", "the result is True or False", weight=2, required=True):
+    t = torch.arange(8.0)
+    got = overlap(t[:4], t[2:])
+    assert isinstance(got, bool), f"your result is a {type(got).__name__}"
+with check("example", "two slices, and a copy", weight=2):
+    t = torch.arange(8.0)
+    assert_close(overlap(t[:4], t[2:]), True)
+    assert_close(overlap(t, t.clone()), False)
+
+# %% hidden checks
+with check(
+    "views_meet",
+    "views of one storage that meet",
+    weight=3,
+    required=True,
+    hint="Do a row and a column of one matrix begin at the same address? Do they meet?",
+):
+    t = torch.arange(20.0).reshape(4, 5)
+    for a, b in ((t, t[2:]), (t[1], t[:, 3]), (t[1:, 1:], t.T), (t[::3], t[3:, 4:]), (t[2, 3], t[2]), (t, t)):
+        assert_close(overlap(a, b), True)
+        assert_close(overlap(b, a), True)
+    t = torch.arange(120.0).reshape(2, 3, 4, 5)
+    for a, b in (
+        (t[:, :, 1], t[1, 2]),
+        (t[..., 4], t[1, 2, 3, 4]),
+        (t[0, :, ::2, 1:], t[:, 1, 2]),
+        (t, t[0, 1, 2, 3:]),
+    ):
+        assert_close(overlap(a, b), True)
+    t += 1
+    for a, b in ((t, t.detach()), (t.data[1], t[:, 1]), (t[1:].detach(), t.flatten()[100:])):
+        assert_close(overlap(a, b), True)
+    t = torch.zeros(1000)
+    assert_close(overlap(t[600:], t), True)
+    assert_close(overlap(t[::3], t[999:]), True)
+with check(
+    "side_by_side",
+    "slices of one storage that lie side by side",
+    weight=3,
+    required=True,
+    hint="Is it enough that the storage is the same?",
+):
+    t = torch.arange(20.0).reshape(4, 5)
+    for a, b in ((t[:2], t[2:]), (t[0], t[3]), (t[1, 1], t[1, 2]), (t[3, 4:], t[:3])):
+        assert_close(overlap(a, b), False)
+        assert_close(overlap(b, a), False)
+with check(
+    "interleaved",
+    "interleaved views",
+    weight=2,
+    hint="Do two ranges that cross always share a slot? Think of odd and even.",
+):
+    t = torch.arange(24.0).reshape(4, 6)
+    for a, b in ((t[:, ::2], t[:, 1::2]), (t[:, 1], t[:, 2]), (t[1], t[::2]), (t[:, 0:2].T, t[:, 3:])):
+        assert_close(overlap(a, b), False)
+    t = torch.arange(48.0).reshape(2, 4, 6)
+    for a, b in ((t[..., ::2], t[..., 1::2]), (t[:, ::2, 1:], t[:, 1::2]), (t[:, :, 1], t[:, 1:, 2:])):
+        assert_close(overlap(a, b), False)
+    t = torch.arange(48.0).reshape(2, 2, 2, 6)
+    assert_close(overlap(t[..., ::2], t[..., 1::2]), False)
+    t = torch.zeros(2, 1000)
+    assert_close(overlap(t[:, ::2], t[:, 1::2]), False)
+    t = torch.arange(24.0).reshape(4, 6)
+    assert_close(overlap(t[:, ::2], t[:, ::3]), True)
+    assert_close(overlap(t.flatten()[::5], t.flatten()[1::7]), True)  # both read slot 15
+with check("separate_memory", "equal values in separate memory", weight=2, hint="What do values say about memory?"):
+    t = torch.full((3, 2), 4.0)
+    assert_close(overlap(t, torch.full((3, 2), 4.0)), False)
+    assert_close(overlap(t[1:], t.clone()[1:]), False)
+    assert_close(overlap(t[[0, 1]], t), False)
+    assert_close(overlap(t, t[:, :1]), True)
+with check("expanded", "expanded and 0-dim tensors", weight=2, hint="Which slot does an expanded tensor read?"):
+    t = torch.tensor([[4.0], [6.0], [9.0]])
+    assert_close(overlap(t.expand(3, 5), t[2]), True)
+    assert_close(overlap(t[0].expand(7), t[1:]), False)
+    assert_close(overlap(t[1, 0], t), True)
+    assert_close(overlap(torch.tensor(4.0), torch.tensor(4.0)), False)
+with check(
+    "empty", "an empty tensor overlaps nothing", guard=True, hint="Which address has the storage of an empty tensor?"
+):
+    t = torch.arange(6.0)
+    assert_close(overlap(t[3:3], t), False)
+    assert_close(overlap(torch.empty(0), torch.empty(0)), False)
+    t = torch.empty(0)
+    assert_close(overlap(t, t), False)
+with check(
+    "dtypes",
+    "any dtype",
+    weight=2,
+    hint="Which dtypes does NumPy not have? And which differences does a sum in a small dtype lose?",
+):
+    for dtype in (torch.bfloat16, torch.bool, torch.uint8, torch.int64, torch.float64, torch.complex64):
+        t = torch.arange(12).to(dtype).reshape(3, 4)
+        assert_close(overlap(t[:, 1:], t[2]), True)
+        assert_close(overlap(t[:, 1:3], t[:, ::3]), False)
+with check(
+    "keeps_input",
+    "both tensors keep their values",
+    guard=True,
+    hint="If you write a mark to find it again, do you put it back?",
+):
+    t = torch.arange(10.0).reshape(2, 5)
+    before, other = t.clone(), torch.ones(3)
+    overlap(t[:, 1:], t[1])
+    overlap(t[0], other)
+    assert_close(t, before)
+    assert_close(other, torch.ones(3))
+    t = torch.ones(4, requires_grad=True)
+    overlap(t, t[1:].detach())
+    assert t.requires_grad, "your function took requires_grad from its argument"
+
+
+# %% right "addresses of all elements"
+def overlap(a, b):
+    def addresses(t):
+        return {t[i].data_ptr() for i in np.ndindex(*t.shape)}
+
+    return bool(addresses(a) & addresses(b))
+
+
+# %% right "NumPy knows, for any 1, 2, 4 or 8 bytes"
+def overlap(a, b):
+    same = {1: torch.uint8, 2: torch.int16, 4: torch.int32, 8: torch.int64}[a.element_size()]
+    return np.shares_memory(a.view(same).numpy(), b.view(same).numpy())
+
+
+# %% right "mark the slots of one, look with the other"
+def overlap(a, b):
+    if a.untyped_storage().data_ptr() != b.untyped_storage().data_ptr() or not a.numel() or not b.numel():
+        return False
+    marks = torch.zeros(a.untyped_storage().nbytes() // a.element_size(), dtype=torch.bool)
+    marks.as_strided(a.shape, a.stride(), a.storage_offset()).fill_(True)
+    return bool(marks.as_strided(b.shape, b.stride(), b.storage_offset()).any())
+
+
+# %% right "two loops over the slots"
+def overlap(a, b):
+    same = a.untyped_storage().data_ptr() == b.untyped_storage().data_ptr()
+    return same and any(slot in slots(b) for slot in slots(a))
+
+
+# %% wrong "one memory means one first address" fails=example,views_meet,expanded,interleaved,dtypes
+def overlap(a, b):
+    return a.data_ptr() == b.data_ptr() and a.numel() > 0
+
+
+# %% wrong "one storage is enough" fails=side_by_side,interleaved,expanded,dtypes,empty
+def overlap(a, b):
+    return a.untyped_storage().data_ptr() == b.untyped_storage().data_ptr()
+
+
+# %% wrong "ranges that cross share an element" fails=interleaved,dtypes
+def overlap(a, b):
+    if a.untyped_storage().data_ptr() != b.untyped_storage().data_ptr() or not a.numel() or not b.numel():
+        return False
+    p, q = slots(a), slots(b)
+    return min(p) <= max(q) and min(q) <= max(p)
+
+
+# %% wrong "slots alone tell it" fails=example,separate_memory,expanded
+def overlap(a, b):
+    return not set(slots(a)).isdisjoint(slots(b))
+
+
+# %% wrong "shared elements have equal values" fails=example,interleaved,separate_memory,expanded,dtypes
+def overlap(a, b):
+    return bool(set(a.flatten().tolist()) & set(b.flatten().tolist()))
+
+
+# %% wrong "views of one tensor overlap, unless one of them is empty" fails=side_by_side,interleaved,expanded,dtypes
+def overlap(a, b):
+    if not a.numel() or not b.numel():
+        return False
+    return a.untyped_storage().data_ptr() == b.untyped_storage().data_ptr()
+
+
+# %% wrong "write and look, and leave it so" fails=keeps_input
+def overlap(a, b):
+    if not a.numel() or not b.numel():
+        return False
+    a.fill_(1)
+    before = b.clone()
+    a.fill_(0)
+    return not torch.equal(b, before)
+
+
+# %% wrong "NumPy has every dtype" fails=dtypes raises=TypeError
+def overlap(a, b):
+    return np.shares_memory(a.detach().numpy(), b.detach().numpy())
+
+
+# %% wrong "may_share_memory is the quick shares_memory" fails=interleaved,dtypes
+def overlap(a, b):
+    same = {1: torch.uint8, 2: torch.int16, 4: torch.int32, 8: torch.int64}[a.element_size()]
+    return np.may_share_memory(a.view(same).numpy(), b.view(same).numpy())

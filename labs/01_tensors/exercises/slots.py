@@ -1,0 +1,184 @@
+# %% exercise
+def slots(t: Tensor) -> list[int]:
+    """The slot of the storage that each element of t reads, in t's own order: the last index moves fastest.
+
+    t: any shape (also 0-dim or empty), any strides, any dtype. Slots are counted in elements from the storage's start.
+    """
+    ### BEGIN SOLUTION
+    found = [t.storage_offset()]
+    for dim, size in enumerate(t.shape):
+        found = [slot + i * t.stride(dim) for slot in found for i in range(size)]
+    return found
+    ### END SOLUTION
+
+
+# %% checks
+with check("result_type", "the result is a flat list of integers", required=True):
+    got = slots(torch.tensor([[50, 51, 52], [53, 54, 55]]))
+    assert isinstance(got, list), f"your result is a {type(got).__name__}"
+    assert sorted(map(repr, got)) == sorted("012345"), "your list does not hold the Python integers from 0 to 5"
+with check("matrix", "the slots of a matrix"):
+    t = torch.tensor([[50, 51, 52], [53, 54, 55]])
+    explain(
+        slots(t),
+        [0, 1, 2, 3, 4, 5],
+        {"the first index moves fastest here, and it should be the last": [0, 3, 1, 4, 2, 5]},
+    )
+with check("transpose", "the slots of its transpose"):
+    t = torch.tensor([[50, 51, 52], [53, 54, 55]])
+    explain(
+        slots(t.T),
+        [0, 3, 1, 4, 2, 5],
+        {"these slots are in the order of the storage, and not in the order of t's elements": [0, 1, 2, 3, 4, 5]},
+    )
+
+# %% hidden checks
+with check(
+    "slices",
+    "slices that start later and take steps",
+    weight=3,
+    required=True,
+    hint="Where does the view begin in the storage? Which strides does it have?",
+):
+    t = torch.arange(100, 130).reshape(5, 6)
+    for part in (t[1:], t[:, 2], t[1:4, 1::2], t[3, 4:], t.T[2:, 1:3]):
+        grid = torch.arange(30).as_strided(part.shape, part.stride(), part.storage_offset())
+        numel = part.numel()
+        explain(
+            slots(part),
+            grid.flatten().tolist(),
+            {
+                "the storage offset is missing": (grid - part.storage_offset()).flatten().tolist(),
+                "a contiguous tensor's strides were assumed": list(
+                    range(part.storage_offset(), part.storage_offset() + numel)
+                ),
+            },
+        )
+with check(
+    "dimensions", "one, three, four and six dimensions", weight=2, hint="Does your code count the dimensions itself?"
+):
+    t = torch.arange(120).flip(0)
+    for part in (t[7::9], t.reshape(4, 5, 6).transpose(0, 2)[1:, :, 2:], t.reshape(2, 3, 4, 5).permute(3, 1, 0, 2)):
+        grid = torch.arange(120).as_strided(part.shape, part.stride(), part.storage_offset())
+        assert_close(slots(part), grid.flatten().tolist())
+    t = t.reshape(2, 3, 1, 2, 5, 2).permute(4, 0, 5, 2, 1, 3)
+    for part in (t[1:, ..., 1], t[:, 1:]):
+        grid = torch.arange(120).as_strided(part.shape, part.stride(), part.storage_offset())
+        assert_close(slots(part), grid.flatten().tolist())
+with check(
+    "dtypes", "slots are counted in elements, whatever the dtype", hint="In which unit does PyTorch count strides?"
+):
+    for dtype in (torch.uint8, torch.float64, torch.bool, torch.bfloat16):
+        t = torch.ones(3, 4, dtype=dtype)
+        assert_close(slots(t[1:, 1:3]), [5, 6, 9, 10])
+    t = torch.ones(3, 4, requires_grad=True)
+    assert_close(slots(t[1:, 1:3]), [5, 6, 9, 10])
+    assert_close(slots(torch.ones(3001, dtype=torch.float16)), list(range(3001)))
+    assert_close(slots(torch.zeros(2, 40_000, dtype=torch.uint8)[:, ::39_999]), [0, 39_999, 40_000, 79_999])
+with check(
+    "zero_dim_empty",
+    "a 0-dim tensor reads one slot, an empty one none",
+    weight=2,
+    hint="How many index tuples has the shape ()?",
+):
+    t = torch.arange(40, 52).reshape(3, 4)
+    assert_close(slots(t[1, 2]), [6])
+    assert_close(slots(t[2:2]), [])
+    assert_close(slots(t[:, 4:]), [])
+with check(
+    "expanded", "a stride of 0 reads one slot again and again", hint="What does the formula give where a stride is 0?"
+):
+    t = torch.tensor([7, 8, 9])
+    assert_close(slots(t[1:].expand(2, 2)), [1, 2, 1, 2])
+    assert_close(slots(t[2].expand(3)), [2, 2, 2])
+
+
+# %% right "look the numbers up in a storage of slot numbers"
+def slots(t):
+    size = t.untyped_storage().nbytes() // t.element_size()
+    return torch.arange(size).as_strided(t.shape, t.stride(), t.storage_offset()).flatten().tolist()
+
+
+# %% right "all index tuples"
+def slots(t):
+    import itertools
+
+    found = []
+    for index in itertools.product(*map(range, t.shape)):
+        found.append(t.storage_offset() + sum(i * s for i, s in zip(index, t.stride())))
+    return found
+
+
+# %% right "recursion over the rows"
+def slots(t):
+    if t.dim() == 0:
+        return [t.storage_offset()]
+    return [slot for row in t for slot in slots(row)]
+
+
+# %% right "addresses, counted from the storage's start"
+def slots(t):
+    first = t.untyped_storage().data_ptr()
+    return (
+        [(e.data_ptr() - first) // t.element_size() for e in t.reshape(-1)]
+        if t.is_contiguous()
+        else [(t[tuple(i)].data_ptr() - first) // t.element_size() for i in np.ndindex(*t.shape)]
+    )
+
+
+# %% wrong "every tensor begins at slot 0" fails=slices,dimensions,dtypes,zero_dim_empty,expanded
+def slots(t):
+    found = [0]
+    for size, stride in zip(t.shape, t.stride()):
+        found = [slot + i * stride for slot in found for i in range(size)]
+    return found
+
+
+# %% wrong "elements lie one after the other" fails=transpose,slices,dimensions,dtypes,expanded
+def slots(t):
+    return list(range(t.storage_offset(), t.storage_offset() + t.numel()))
+
+
+# %% wrong "flatten shows the storage" fails=transpose,slices,dimensions,dtypes,expanded
+def slots(t):
+    flat = t.contiguous().flatten()
+    return [flat.storage_offset() + i * flat.stride(0) for i in range(flat.numel())]
+
+
+# %% wrong "tensors have two dimensions" fails=slices,dimensions,dtypes,zero_dim_empty,expanded raises=ValueError
+def slots(t):
+    n, m = t.shape
+    a, b = t.stride()
+    return [t.storage_offset() + i * a + j * b for i in range(n) for j in range(m)]
+
+
+# %% wrong "strides are bytes, as in NumPy" fails=result_type,matrix,transpose,slices,dimensions,dtypes,expanded
+def slots(t):
+    found = [t.storage_offset()]
+    for size, stride in zip(t.shape, t.stride()):
+        found = [slot + i * stride // t.element_size() for slot in found for i in range(size)]
+    return found
+
+
+# %% wrong "the first index moves fastest" fails=matrix,transpose,slices,dimensions,dtypes,expanded
+def slots(t):
+    found = [t.storage_offset()]
+    for size, stride in zip(t.shape, t.stride()):
+        found = [slot + i * stride for i in range(size) for slot in found]
+    return found
+
+
+# %% wrong "an empty tensor still reads its first slot" fails=zero_dim_empty
+def slots(t):
+    found = [t.storage_offset()]
+    for size, stride in zip(t.shape, t.stride()):
+        found = [slot + i * stride for slot in found for i in range(max(size, 1))]
+    return found
+
+
+# %% wrong "each slot once, in the order of memory" fails=transpose,slices,dimensions,expanded
+def slots(t):
+    found = {t.storage_offset()} if t.numel() else set()
+    for size, stride in zip(t.shape, t.stride()):
+        found = {slot + i * stride for slot in found for i in range(size)}
+    return sorted(found)

@@ -1,0 +1,170 @@
+# %% exercise
+def sum_device(a_shape: tuple, a_device: torch.device, b_shape: tuple, b_device: torch.device) -> torch.device | None:
+    """The device of a + b, for tensors of these shapes on these devices, or None where it raises an error.
+
+    The devices are of type cpu or cuda, and cuda without an index means cuda:0. The shapes can be broadcast.
+    Where the result lies on a CUDA device, returns it with its index.
+    """
+    ### BEGIN SOLUTION
+    first, second = (torch.device("cuda:0") if d == torch.device("cuda") else d for d in (a_device, b_device))
+    if first == second:
+        return first
+    if second.type == "cpu" and len(b_shape) == 0:
+        return first
+    if first.type == "cpu" and len(a_shape) == 0:
+        return second
+    return None
+    ### END SOLUTION
+
+
+# %% checks
+with check("same_device", "both on the CPU, and both on cuda:1", weight=2, required=True):
+    assert_close(sum_device((3,), torch.device("cpu"), (2, 3), torch.device("cpu")), torch.device("cpu"))
+    assert_close(sum_device((3,), torch.device("cuda:1"), (3,), torch.device("cuda:1")), torch.device("cuda:1"))
+
+# %% hidden checks
+with check(
+    "raises",
+    "tensors with dimensions on two devices raise an error",
+    required=True,
+    hint="Is a tensor of shape (1,) a 0-dim tensor? Is an empty one?",
+):
+    for a, b, p, q in (
+        ("cpu", "cuda:0", (3,), (3,)),
+        ("cuda:1", "cpu", (2, 3), (1,)),
+        ("cpu", "cuda:2", (1,), (4,)),
+        ("cuda:0", "cuda:1", (3,), (3,)),
+        ("cuda", "cuda:1", (2, 1), (5,)),
+        ("cpu", "cuda", (0,), (1,)),
+    ):
+        got = sum_device(p, torch.device(a), q, torch.device(b))
+        assert got is None, "you found a device for tensors that lie on two"
+with check(
+    "zero_dim_cpu",
+    "a 0-dim tensor on the CPU goes with any tensor",
+    weight=3,
+    required=True,
+    hint="Which of the seven lines above mixed devices, and worked?",
+):
+    for a, b, p, q in (
+        ("cpu", "cuda:1", (), (3,)),
+        ("cuda:0", "cpu", (2, 3), ()),
+        ("cpu", "cuda:2", (), ()),
+        ("cuda:1", "cpu", (), ()),
+        ("cpu", "cuda:3", (), (0, 2)),
+    ):
+        want = torch.device(b if a == "cpu" else a)
+        assert_close(sum_device(p, torch.device(a), q, torch.device(b)), want)
+    assert_close(sum_device((), torch.device("cpu"), (4,), torch.device("cpu")), torch.device("cpu"))
+with check(
+    "zero_dim_cuda",
+    "a 0-dim tensor on a CUDA device does not",
+    weight=2,
+    hint="near + far.sum() raised an error. Which of the two was 0-dim, and where was it?",
+):
+    for a, b, p, q in (
+        ("cuda:0", "cpu", (), (3,)),
+        ("cpu", "cuda:1", (2, 1), ()),
+        ("cuda:0", "cuda:1", (), (3,)),
+        ("cuda:0", "cuda:1", (), ()),
+    ):
+        got = sum_device(p, torch.device(a), q, torch.device(b))
+        assert got is None, "a 0-dim tensor on a CUDA device was allowed to meet another device"
+with check("cuda_index", "cuda and cuda:0 are one device", weight=2, hint="What is torch.device('cuda').index?"):
+    for a, b, p, q in (
+        ("cuda", "cuda:0", (3,), (3,)),
+        ("cuda:0", "cuda", (2, 3), ()),
+        ("cuda", "cuda", (4,), (1,)),
+        ("cpu", "cuda", (), (4,)),
+        ("cuda", "cpu", (4,), ()),
+    ):
+        assert_close(sum_device(p, torch.device(a), q, torch.device(b)), torch.device("cuda:0"))
+
+
+# %% right "by type and index"
+def sum_device(a_shape, a_device, b_shape, b_device):
+    def place(device):
+        return (device.type, device.index or 0)
+
+    if place(a_device) == place(b_device):
+        chosen = a_device
+    elif b_device.type == "cpu" and b_shape == ():
+        chosen = a_device
+    elif a_device.type == "cpu" and a_shape == ():
+        chosen = b_device
+    else:
+        return None
+    return torch.device("cpu") if chosen.type == "cpu" else torch.device("cuda", chosen.index or 0)
+
+
+# %% right "leave out what can travel"
+def sum_device(a_shape, a_device, b_shape, b_device):
+    names = []
+    for shape, device in ((a_shape, a_device), (b_shape, b_device)):
+        name = "cuda:0" if str(device) == "cuda" else str(device)
+        if name != "cpu" or len(shape) > 0:
+            names.append(name)
+    if len(set(names)) > 1:
+        return None
+    return torch.device(names[0] if names else "cpu")
+
+
+# %% wrong "all tensors on one device, without exception" fails=zero_dim_cpu,cuda_index
+def sum_device(a_shape, a_device, b_shape, b_device):
+    first, second = (torch.device("cuda:0") if d == torch.device("cuda") else d for d in (a_device, b_device))
+    return first if first == second else None
+
+
+# %% wrong "any 0-dim tensor may travel" fails=zero_dim_cuda
+def sum_device(a_shape, a_device, b_shape, b_device):
+    first, second = (torch.device("cuda:0") if d == torch.device("cuda") else d for d in (a_device, b_device))
+    if first == second or len(b_shape) == 0:
+        return second if first.type == "cpu" and len(a_shape) == 0 else first
+    return second if len(a_shape) == 0 else None
+
+
+# %% wrong "cuda and cuda:0 are equal" fails=cuda_index
+def sum_device(a_shape, a_device, b_shape, b_device):
+    if a_device == b_device:
+        return a_device
+    if b_device.type == "cpu" and len(b_shape) == 0:
+        return a_device
+    if a_device.type == "cpu" and len(a_shape) == 0:
+        return b_device
+    return None
+
+
+# %% wrong "the type decides" fails=same_device,raises,zero_dim_cpu,zero_dim_cuda
+def sum_device(a_shape, a_device, b_shape, b_device):
+    if a_device.type == b_device.type:
+        return torch.device("cpu") if a_device.type == "cpu" else torch.device("cuda:0")
+    if (a_device.type == "cpu" and a_shape == ()) or (b_device.type == "cpu" and b_shape == ()):
+        return torch.device("cuda:0")
+    return None
+
+
+# %% wrong "one element can travel, whatever its shape" fails=raises
+def sum_device(a_shape, a_device, b_shape, b_device):
+    first, second = (torch.device("cuda:0") if d == torch.device("cuda") else d for d in (a_device, b_device))
+    if first == second:
+        return first
+    if second.type == "cpu" and torch.Size(b_shape).numel() == 1:
+        return first
+    if first.type == "cpu" and torch.Size(a_shape).numel() == 1:
+        return second
+    return None
+
+
+# %% wrong "PyTorch moves what is on the CPU" fails=raises,zero_dim_cuda
+def sum_device(a_shape, a_device, b_shape, b_device):
+    first, second = (torch.device("cuda:0") if d == torch.device("cuda") else d for d in (a_device, b_device))
+    if first == second:
+        return first
+    if second.type == "cpu":
+        return first
+    return second if first.type == "cpu" else None
+
+
+# %% wrong "the result is where a is" fails=raises,zero_dim_cpu,zero_dim_cuda,cuda_index
+def sum_device(a_shape, a_device, b_shape, b_device):
+    return a_device

@@ -1,0 +1,233 @@
+# %% exercise
+def clamped_residual(x: Tensor, branch, limit: float) -> Tensor:
+    """x + branch(x), with a clamped gradient on the way back through the branch.
+
+    x: any shape, float32 or float64; it may require grad or not.
+    branch: a function of one tensor that returns one of the same shape and dtype.
+    The value is x + branch(x). In a backward pass, the gradient that comes out of the branch towards x is clamped
+    elementwise to [-limit, limit]; the gradient of the direct way is not changed. x keeps its requires_grad, and the
+    branch's own parameters get their gradients unclamped, also where x requires no grad.
+    """
+    ### BEGIN SOLUTION
+    inside = x.view_as(x)  # a tensor of its own for the branch: its gradient is the branch's alone
+    if inside.requires_grad:
+        inside.register_hook(lambda g: g.clamp(-limit, limit))
+    return x + branch(inside)
+    ### END SOLUTION
+
+
+# %% checks
+with check("values", "the value is x + branch(x), also for an x without grad", required=True):
+    t = torch.tensor([[0.0, 1.0, -2.0]])
+    want = t + 40 * t.sin()
+    assert_close(clamped_residual(t, steep, 1.0), want)
+with check("gradient", "the gradient is the direct one plus the clamped one", weight=2, required=True):
+    t = torch.tensor([0.0, 1.0, 1.57, -2.0], requires_grad=True)
+    s = 40 * t.detach().cos()
+    want = 1 + s.clamp(-5, 5)
+    value = t.detach() + 40 * t.detach().sin()
+    got = clamped_residual(t, steep, 5.0)
+    assert_close(got.detach(), value)
+    (got,) = torch.autograd.grad(got.sum(), t)
+    explain(
+        got,
+        want,
+        {
+            "the sum of both ways was clamped": (1 + s).clamp(-5, 5),
+            "nothing was clamped": 1 + s,
+        },
+    )
+
+# %% hidden checks
+with check(
+    "other_cases",
+    "other upstream gradients, limits and float64",
+    weight=3,
+    required=True,
+    hint="Which gradient do you clamp: the one that goes into the branch, the one that comes out, or the sum?",
+):
+    for limit in (0.0, 0.5, 30.0):
+        t = torch.linspace(-2, 3, 6, dtype=torch.float64).reshape(2, 3).requires_grad_()
+        weight = torch.tensor([[3.0, -0.1, 0.5], [-4.0, 1.0, 0.02]], dtype=torch.float64)
+        s = 40 * t.detach().cos()
+        want = weight + (weight * s).clamp(-limit, limit)
+        value = t.detach() + 40 * t.detach().sin()
+        got = clamped_residual(t, steep, limit)
+        assert_close(got.detach(), value)
+        (got,) = torch.autograd.grad((got * weight).sum(), t)
+        explain(
+            got,
+            want,
+            {
+                "the sum of both ways was clamped here": (weight + weight * s).clamp(-limit, limit),
+                "the upstream gradient was clamped, before the branch multiplied it": weight
+                + weight.clamp(-limit, limit) * s,
+            },
+        )
+    t = torch.tensor([[0.1, -0.7, 1.3], [2.0, 0.3, -1.1]], dtype=torch.float64, requires_grad=True)
+    (inner_grad,) = torch.autograd.grad(t.softmax(-1), t, grad_outputs=weight)  # no elementwise branch
+    want = weight + inner_grad.clamp(-0.2, 0.2)
+    got = clamped_residual(t, mixed, 0.2)
+    assert_close(got.detach(), (t + t.softmax(-1)).detach(), rtol=1e-12, atol=1e-12)
+    for _ in range(2):
+        (again,) = torch.autograd.grad(got, t, grad_outputs=weight, retain_graph=True)
+        assert_close(again, want)
+with check(
+    "direct_way",
+    "a branch that hands its gradient on unchanged leaves the direct way alone",
+    weight=2,
+    hint="Does your hook return a new tensor, or does it change the one that it is given?",
+):
+    t = torch.tensor([1.0, -2.0, 0.5], requires_grad=True)
+    weight = torch.tensor([3.0, -0.25, -7.0])
+    want = torch.tensor([4.0, -0.5, -8.0])
+    got = clamped_residual(t, shifted, 1.0)
+    assert_close(got.detach(), 2 * t.detach() + 3)
+    (got,) = torch.autograd.grad(got, t, grad_outputs=weight.clone())
+    assert_close(got, want)
+with check(
+    "two_calls",
+    "two calls on the same x do not disturb each other",
+    weight=2,
+    hint="Does something of the first call stay on x?",
+):
+    t = torch.tensor([0.0, 1.0], requires_grad=True)
+    s = 40 * t.detach().cos()
+    want = (1 + s.clamp(-5, 5)) + 2 * (1 + s.clamp(-10, 10) / 2)
+    got = clamped_residual(t, steep, 5.0).sum() + (2 * clamped_residual(t, steep, 10.0)).sum()
+    (got,) = torch.autograd.grad(got, t)
+    assert_close(got, want)
+with check(
+    "requires_grad",
+    "x may be the result of an operation, or require no grad while the branch has a parameter",
+    hint="What do you do with x that works for a leaf only? Is the branch recorded for every x?",
+):
+    t = torch.tensor([0.5, 2.5], requires_grad=True)
+    inner_grad = 1 + (40 * (2 * t.detach()).cos()).clamp(-3, 3)
+    (got,) = torch.autograd.grad(clamped_residual(2 * t, steep, 3.0).sum(), t)
+    assert_close(got, 2 * inner_grad)
+    t = torch.tensor([0.5, 2.5])
+    got = clamped_residual(t, weighted, 0.1)
+    assert got.requires_grad, "x requires no grad, and the branch's own parameter gets no gradient"
+    own = torch.tensor(3.0, requires_grad=True)
+    clamped_residual(t, lambda x: x * own, 0.1).sum().backward()
+    assert_close(own.grad, torch.tensor(3.0), name="the gradient of the branch's own parameter")
+    assert not t.requires_grad, "x requires grad now"
+with check(
+    "zero_branch",
+    "a branch that gives zeros is in the graph",
+    weight=1,
+    hint="Is a branch that adds nothing also flat?",
+):
+    t = torch.zeros(2, requires_grad=True)
+    got = clamped_residual(t, steep, 7.0)
+    assert_close(got.detach(), torch.zeros(2))
+    (got,) = torch.autograd.grad(got, t, grad_outputs=torch.tensor([1.0, 0.1]))
+    assert_close(got, torch.tensor([8.0, 4.1]))
+with check("zero_dim_empty", "an empty x and a 0-dim x keep their shapes", guard=True):
+    want = torch.tensor(2.0) + 40 * torch.tensor(2.0).sin()
+    assert_close(clamped_residual(torch.tensor(2.0), steep, 1.0), want)
+    assert_close(clamped_residual(torch.empty(0, 3), shifted, 2.0), torch.empty(0, 3))
+
+
+# %% right "a clone for the branch"
+def clamped_residual(x, branch, limit):
+    copy = x.clone()
+    if x.requires_grad:
+        copy.register_hook(lambda grad: torch.clamp(grad, min=-limit, max=limit))
+    return branch(copy) + x
+
+
+# %% right "a Function that is the identity"
+class Clamp(torch.autograd.Function):
+    @staticmethod
+    def forward(ctx, x, limit):
+        ctx.limit = limit
+        return x.view_as(x)
+
+    @staticmethod
+    def backward(ctx, grad):
+        return grad.clamp(-ctx.limit, ctx.limit), None
+
+
+def clamped_residual(x, branch, limit):
+    return x + branch(Clamp.apply(x, limit))
+
+
+# %% right "the hook on the node, times one"
+def clamped_residual(x, branch, limit):
+    inside = x * 1
+    if inside.grad_fn is not None:
+        inside.grad_fn.register_prehook(lambda grads: (grads[0].clamp(-limit, limit),))
+    return x + branch(inside)
+
+
+# %% wrong "the hook belongs on x" fails=gradient,other_cases,direct_way,two_calls,requires_grad,zero_branch
+def clamped_residual(x, branch, limit):
+    if x.requires_grad:
+        x.register_hook(lambda g: g.clamp(-limit, limit))
+    return x + branch(x)
+
+
+# %% wrong "the hook belongs on what the branch returns" fails=gradient,other_cases,two_calls,requires_grad,zero_branch
+def clamped_residual(x, branch, limit):
+    out = branch(x)
+    if out.requires_grad:
+        out.register_hook(lambda g: g.clamp(-limit, limit))
+    return x + out
+
+
+# %% wrong "a hook changes its argument in place" fails=direct_way
+def clamped_residual(x, branch, limit):
+    inside = x.view_as(x)
+    if inside.requires_grad:
+        inside.register_hook(lambda g: g.clamp_(-limit, limit))
+    return x + branch(inside)
+
+
+# %% wrong "the hook computes, and returns nothing" fails=gradient,other_cases,direct_way,two_calls,requires_grad,zero_branch
+def clamped_residual(x, branch, limit):
+    inside = x.clone()
+
+    def hook(g):
+        g = g.clamp(-limit, limit)
+
+    if inside.requires_grad:
+        inside.register_hook(hook)
+    return x + branch(inside)
+
+
+# %% wrong "every x requires grad" fails=values,requires_grad,zero_dim_empty raises=RuntimeError
+def clamped_residual(x, branch, limit):
+    inside = x.view_as(x)
+    inside.register_hook(lambda g: g.clamp(-limit, limit))
+    return x + branch(inside)
+
+
+# %% wrong "a detached copy has its own gradient" fails=gradient,other_cases,direct_way,two_calls,requires_grad,zero_branch
+def clamped_residual(x, branch, limit):
+    inside = x.detach().requires_grad_()
+    inside.register_hook(lambda g: g.clamp(-limit, limit))
+    return x + branch(inside)
+
+
+# %% wrong "clamping the values clamps the gradient" fails=values,gradient,other_cases,direct_way,two_calls,requires_grad,zero_branch,zero_dim_empty
+def clamped_residual(x, branch, limit):
+    return x + branch(x).clamp(-limit, limit)
+
+
+# %% wrong "the limit is a norm, not one for each element" fails=gradient,other_cases,direct_way,two_calls,requires_grad,zero_branch
+def clamped_residual(x, branch, limit):
+    inside = x.view_as(x)
+    if inside.requires_grad:
+        inside.register_hook(lambda g: g * min(1.0, limit / float(g.norm())))
+    return x + branch(inside)
+
+
+# %% wrong "x where the branch adds nothing" fails=zero_branch
+def clamped_residual(x, branch, limit):
+    inside = x.view_as(x)
+    if inside.requires_grad:
+        inside.register_hook(lambda g: g.clamp(-limit, limit))
+    added = branch(inside)
+    return x + added if added.numel() == 0 or added.any() else x

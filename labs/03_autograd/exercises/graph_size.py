@@ -1,0 +1,257 @@
+# %% exercise
+def graph_size(f, x: Tensor) -> int:
+    """The number of distinct nodes in the graph behind f(x), with the AccumulateGrad nodes.
+
+    f: a function of one tensor that returns a tensor. x: any floating-point tensor; it may require grad or not.
+    The graph may share nodes between many paths, and may be thousands of nodes deep.
+    0 where f(x) has no grad_fn.
+    """
+    ### BEGIN SOLUTION
+    root = f(x).grad_fn
+    seen = set() if root is None else {root}
+    waiting = list(seen)
+    while waiting:
+        for node, _ in waiting.pop().next_functions:
+            if node is not None and node not in seen:
+                seen.add(node)
+                waiting.append(node)
+    return len(seen)
+    ### END SOLUTION
+
+
+# %% checks
+with check("example", "the graph of (x * x + 3 * (x + 1)).sum() has 6 nodes", weight=3, required=True):
+    t = torch.tensor([1.0, 2.0], requires_grad=True)
+    got = graph_size(polynomial, t)
+    explain(
+        got,
+        6,
+        {
+            "nodes that two edges lead to were counted twice: this is the number of visits": 8,
+            "these are the edges, not the nodes": 7,
+            "the AccumulateGrad node is a node too": 5,
+            "nodes were freed while you counted, and others got their ids: keep the nodes, not their ids": 3,
+        },
+    )
+
+# %% hidden checks
+with check(
+    "shared_node",
+    "a node that many paths lead to counts once",
+    weight=2,
+    required=True,
+    hint="How do you know that you have been at a node already?",
+):
+    t = torch.tensor(1.5, requires_grad=True)
+    explain(
+        graph_size(doubled_twelve_times, t), 13, {"every path was counted": 2**13 - 1, "the edges were counted": 24}
+    )
+with check(
+    "actual_run",
+    "the size depends on what was run, not on the code",
+    weight=2,
+    required=True,
+    hint="Is the graph that you count the one of this call?",
+):
+    for begin, want in ((0.5, 2), (3.0, 4), (100.0, 9)):
+        t = torch.tensor([begin], requires_grad=True)
+        assert_close(graph_size(halve_until_small, t), want)
+with check(
+    "several_results",
+    "an operation with several results is one node",
+    weight=2,
+    hint="What does the second part of a pair in next_functions tell apart?",
+):
+    t = torch.linspace(0, 1, 6, dtype=torch.float64, requires_grad=True)
+    explain(graph_size(spread, t), 6, {"the results of one operation were counted as nodes of their own": 8})
+    assert_close(graph_size(second_of_two, t), 3)  # only the second result is used
+    assert_close(graph_size(three_inputs, t), 6)  # three inputs
+with check(
+    "all_leaves", "all leaves are counted, not only x", weight=2, hint="Do you follow every entry of next_functions?"
+):
+    t = torch.tensor([1.0, 2.0], requires_grad=True)
+    assert_close(graph_size(with_own_leaf, t), 6)
+    assert_close(graph_size(with_own_leaf, t.detach()), 5)
+    assert_close(graph_size(with_own_leaf, t * 2), 7)  # x has a history
+with check(
+    "long_chain",
+    "a graph of 3001 nodes in one line is counted",
+    weight=3,
+    hint="How many calls may be nested in Python? What could remember the open ends instead?",
+):
+    t = torch.tensor(0.5, requires_grad=True)
+    assert_close(graph_size(deep, t), 3001)
+with check(
+    "nothing_recorded", "where nothing is recorded, the size is 0", hint="What is the grad_fn of such a result?"
+):
+    t = torch.tensor([1.0, 2.0])
+    assert_close(graph_size(polynomial, t), 0)
+    assert_close(graph_size(unchanged, t.requires_grad_()), 0)
+with check("keeps_grad", "x keeps its .grad", guard=True, hint="Does counting need a backward pass?"):
+    t = torch.tensor([1.0, 2.0], requires_grad=True)
+    graph_size(polynomial, t)
+    assert t.grad is None, "x has a .grad now"
+
+
+# %% right "by identity, with a queue"
+def graph_size(f, x):
+    from collections import deque
+
+    out = f(x)
+    found, queue = {}, deque([out.grad_fn])
+    while queue:
+        node = queue.popleft()
+        if node is None or id(node) in found:
+            continue
+        found[id(node)] = node
+        queue.extend(following for following, _ in node.next_functions)
+    return len(found)
+
+
+# %% right "recursion with a memory and a higher limit"
+def graph_size(f, x):
+    import sys
+
+    seen, limit = set(), sys.getrecursionlimit()
+
+    def visit(node):
+        if node is not None and node not in seen:
+            seen.add(node)
+            for following, _ in node.next_functions:
+                visit(following)
+
+    sys.setrecursionlimit(20_000)
+    try:
+        visit(f(x).grad_fn)
+    finally:
+        sys.setrecursionlimit(limit)
+    return len(seen)
+
+
+# %% right "level by level, with sets"
+def graph_size(f, x):
+    level, seen = {f(x).grad_fn} - {None}, set()
+    while level:
+        seen |= level
+        level = {following for node in level for following, _ in node.next_functions} - seen - {None}
+    return len(seen)
+
+
+# %% wrong "an id is enough to know a node again" fails=example,shared_node,actual_run,several_results,all_leaves,long_chain
+def graph_size(f, x):
+    seen, waiting = set(), [f(x).grad_fn]
+    while waiting:
+        node = waiting.pop()
+        if node is None or id(node) in seen:
+            continue
+        seen.add(id(node))
+        for following, _ in node.next_functions:
+            waiting.append(following)
+    return len(seen)
+
+
+# %% wrong "recursion without a memory" fails=example,shared_node,several_results,all_leaves,long_chain raises=RecursionError
+def graph_size(f, x):
+    def count(node):
+        return 0 if node is None else 1 + sum(count(following) for following, _ in node.next_functions)
+
+    return count(f(x).grad_fn)
+
+
+# %% wrong "recursion with a memory" fails=long_chain raises=RecursionError
+def graph_size(f, x):
+    seen = set()
+
+    def visit(node):
+        if node is not None and node not in seen:
+            seen.add(node)
+            for following, _ in node.next_functions:
+                visit(following)
+
+    visit(f(x).grad_fn)
+    return len(seen)
+
+
+# %% wrong "the edges are the graph" fails=example,shared_node,actual_run,several_results,long_chain
+def graph_size(f, x):
+    root = f(x).grad_fn
+    seen, waiting, edges = {root}, [root], 0
+    while waiting and root is not None:
+        for node, _ in waiting.pop().next_functions:
+            if node is not None:
+                edges += 1
+                if node not in seen:
+                    seen.add(node)
+                    waiting.append(node)
+    return edges
+
+
+# %% wrong "a leaf is no node" fails=example,shared_node,actual_run,several_results,all_leaves,long_chain
+def graph_size(f, x):
+    root = f(x).grad_fn
+    seen, waiting = set(), [root]
+    while waiting:
+        node = waiting.pop()
+        if node is not None and node not in seen and not hasattr(node, "variable"):
+            seen.add(node)
+            waiting += [following for following, _ in node.next_functions]
+    return len(seen)
+
+
+# %% wrong "a pair in next_functions is a node" fails=several_results
+def graph_size(f, x):
+    out = f(x)
+    seen, waiting = set(), [(out.grad_fn, 0)]
+    while waiting:
+        pair = waiting.pop()
+        if pair[0] is not None and pair not in seen:
+            seen.add(pair)
+            waiting += pair[0].next_functions
+    return len(seen)
+
+
+# %% wrong "the first entry leads all the way" fails=example,several_results,all_leaves
+def graph_size(f, x):
+    node, count = f(x).grad_fn, 0
+    while node is not None:
+        count += 1
+        node = node.next_functions[0][0] if node.next_functions else None
+    return count
+
+
+# %% wrong "nodes of the same name are the same" fails=example,shared_node,actual_run,all_leaves,long_chain
+def graph_size(f, x):
+    root = f(x).grad_fn
+    seen, waiting = {}, [root]
+    while waiting:
+        node = waiting.pop()
+        if node is not None and node.name() not in seen:
+            seen[node.name()] = node
+            waiting += [following for following, _ in node.next_functions]
+    return len(seen)
+
+
+# %% wrong "every result has a grad_fn" fails=nothing_recorded raises=AttributeError
+def graph_size(f, x):
+    root = f(x).grad_fn
+    seen, waiting = {root}, [root]
+    while waiting:
+        for node, _ in waiting.pop().next_functions:
+            if node is not None and node not in seen:
+                seen.add(node)
+                waiting.append(node)
+    return len(seen)
+
+
+# %% wrong "hooks on a backward pass see every node once" fails=keeps_grad
+def graph_size(f, x):
+    out = f(x)
+    seen, waiting = set(), [out.grad_fn]
+    while waiting:
+        node = waiting.pop()
+        if node is not None and node not in seen:
+            seen.add(node)
+            waiting += [following for following, _ in node.next_functions]
+    if out.requires_grad:
+        out.sum().backward()
+    return len(seen)

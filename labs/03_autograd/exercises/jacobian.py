@@ -1,0 +1,202 @@
+# %% exercise
+def jacobian(f, x: Tensor) -> Tensor:
+    """The Jacobian of f at x: element (i, j) is the derivative of output i by input j.
+
+    f: a differentiable function from a tensor (n,) to one (m,), with m at least 1.
+    x: (n,), float32 or float64; it may require grad or not. Returns (m, n) in x's dtype.
+    x, its requires_grad and its .grad stay as they are.
+    """
+    ### BEGIN SOLUTION
+    x = x.detach().requires_grad_()  # a leaf of our own
+    y = f(x)
+    rows = []
+    for v in torch.eye(len(y), dtype=y.dtype):
+        (row,) = torch.autograd.grad(y, x, grad_outputs=v, retain_graph=True)
+        rows.append(row)
+    return torch.stack(rows)
+    ### END SOLUTION
+
+
+# %% checks
+with check("example", "two products of three numbers have a Jacobian of shape (2, 3)", weight=3, required=True):
+    t = torch.tensor([1.0, 2.0, 3.0])
+    want = torch.tensor([[2.0, 1.0, 0.0], [0.0, 3.0, 2.0]])
+    explain(
+        jacobian(neighbours, t),
+        want,
+        {
+            "rows and columns are swapped: rows belong to outputs": want.T,
+            "all rows are one tensor: .grad itself was kept, and each pass added to it": want.sum(0).expand(2, 3),
+            "each row has the rows above it added to it: a pass adds to .grad": want.cumsum(0),
+            "this is one pass with ones, and gives the sum of the rows": want.sum(0),
+        },
+    )
+
+# %% hidden checks
+with check(
+    "other_cases",
+    "other functions, sizes and float64",
+    weight=3,
+    required=True,
+    hint="What was in x's .grad when you read the second row?",
+):
+    t = torch.tensor([0.5, -1.5, 2.0, 3.0], dtype=torch.float64)
+    running = [
+        [1.0, 0.0, 0.0, 0.0],
+        [-1.5, 0.5, 0.0, 0.0],
+        [-3.0, 1.0, -0.75, 0.0],
+        [-9.0, 3.0, -2.25, -1.5],
+    ]
+    want = torch.cat([torch.tensor(running, dtype=torch.float64), t.cos()[None]])
+    explain(
+        jacobian(growing, t),
+        want,
+        {
+            "each row has the rows above it added to it: a pass adds to .grad": want.cumsum(0),
+            "all rows are one tensor: .grad itself was kept, and each pass added to it": want.sum(0).expand(5, 4),
+        },
+    )
+    t = torch.tensor([0.1, -1.3, 0.7], dtype=torch.float64)  # as many outputs as inputs
+    want = torch.tensor([[0.7, 0.0, 0.1], [0.2, 0.0, 0.0], [-1.3, 0.1, 0.0]], dtype=torch.float64)
+    assert_close(jacobian(rolled, t), want, rtol=1e-12, atol=1e-12)
+with check("one_output", "one output gives one row", weight=2, hint="Does your result have two axes for every m?"):
+    t = torch.tensor([1.0, -2.0, 0.5, 4.0, 3.0])[::2]
+    want = 2 * torch.tensor([[1.0, 0.5, 3.0]])
+    assert_close(jacobian(energy, t), want)
+with check(
+    "requires_grad",
+    "an x that requires grad, and comes from an operation, is fine",
+    weight=2,
+    hint="Which tensor do you differentiate with respect to, and is it a leaf?",
+):
+    t = torch.tensor([1.0, 2.0, 3.0], requires_grad=True) * 2
+    want = torch.tensor([[4.0, 2.0, 0.0], [0.0, 6.0, 4.0]])
+    assert_close(jacobian(neighbours, t), want)
+with check(
+    "keeps_input",
+    "x, its requires_grad and its .grad stay as they are",
+    weight=2,
+    guard=True,
+    hint="Where does backward add its result? Which calls change the tensor that you were given?",
+):
+    t = torch.tensor([1.0, 2.0, 3.0])
+    jacobian(neighbours, t)
+    assert torch.is_grad_enabled(), "your function switched recording off, and left it off"
+    assert not t.requires_grad, "x requires grad now"
+    t = torch.tensor([1.0, 2.0, 3.0], requires_grad=True)
+    t.grad = torch.tensor([7.0, 8.0, 9.0])
+    jacobian(growing, t)
+    assert t.requires_grad, "x does not require grad any more"
+    assert_close(t.grad, torch.tensor([7.0, 8.0, 9.0]), name="x.grad")
+    assert_close(t.detach(), torch.tensor([1.0, 2.0, 3.0]), name="x")
+
+
+# %% right "PyTorch has a function for it"
+def jacobian(f, x):
+    return torch.autograd.functional.jacobian(f, x.detach())
+
+
+# %% right "a fresh graph for each row, and .grad reset to None"
+def jacobian(f, x):
+    x = x.detach().clone().requires_grad_()
+    rows = []
+    for i in range(f(x).shape[0]):
+        x.grad = None
+        f(x)[i].backward()
+        rows.append(x.grad)
+    return torch.stack(rows)
+
+
+# %% right "all rows in one batched call"
+def jacobian(f, x):
+    x = x.detach().requires_grad_()
+    y = f(x)
+    return torch.autograd.grad(y, x, torch.eye(y.numel(), dtype=y.dtype), is_grads_batched=True)[0]
+
+
+# %% right "torch.func"
+def jacobian(f, x):
+    return torch.func.jacrev(f)(x.detach())
+
+
+# %% wrong "one row for each input" fails=example,other_cases,one_output,requires_grad
+def jacobian(f, x):
+    return torch.autograd.functional.jacobian(f, x.detach()).T
+
+
+# %% wrong "the copy protects from accumulation" fails=example,other_cases,requires_grad
+def jacobian(f, x):
+    x = x.detach().clone().requires_grad_()
+    y = f(x)
+    rows = []
+    for v in torch.eye(len(y), dtype=y.dtype):
+        y.backward(v, retain_graph=True)
+        rows.append(x.grad.clone())
+    return torch.stack(rows)
+
+
+# %% wrong "x.grad is a new tensor every time" fails=example,other_cases,requires_grad
+def jacobian(f, x):
+    x = x.detach().clone().requires_grad_()
+    y = f(x)
+    rows = []
+    for v in torch.eye(len(y), dtype=y.dtype):
+        y.backward(v, retain_graph=True)
+        rows.append(x.grad)
+    return torch.stack(rows)
+
+
+# %% wrong "a graph can be walked as often as one likes" fails=example,other_cases,requires_grad,keeps_input raises=RuntimeError
+def jacobian(f, x):
+    x = x.detach().requires_grad_()
+    y = f(x)
+    return torch.stack([torch.autograd.grad(y, x, v)[0] for v in torch.eye(len(y), dtype=y.dtype)])
+
+
+# %% wrong "backward with ones gives the Jacobian" fails=example,other_cases,one_output,requires_grad
+def jacobian(f, x):
+    x = x.detach().requires_grad_()
+    y = f(x)
+    return torch.autograd.grad(y, x, torch.ones_like(y))[0]
+
+
+# %% wrong "the caller's x may be marked" fails=keeps_input
+def jacobian(f, x):
+    x.requires_grad_()
+    y = f(x)
+    return torch.stack([torch.autograd.grad(y, x, v, retain_graph=True)[0] for v in torch.eye(len(y), dtype=y.dtype)])
+
+
+# %% right "the caller's x is marked, and put back"
+def jacobian(f, x):
+    required = x.requires_grad
+    x.requires_grad_()
+    y = f(x)
+    rows = [torch.autograd.grad(y[i], x, retain_graph=True)[0] for i in range(len(y))]
+    if not required:
+        x.requires_grad_(False)
+    return torch.stack(rows)
+
+
+# %% wrong "a finite difference is near enough" fails=example,other_cases,one_output,requires_grad
+def jacobian(f, x):
+    x, h = x.detach(), 1e-3
+    columns = [(f(x + h * e) - f(x - h * e)) / (2 * h) for e in torch.eye(len(x), dtype=x.dtype)]
+    return torch.stack(columns, dim=1)
+
+
+# %% right "a float32 identity matrix: autograd casts it to the dtype of y"
+def jacobian(f, x):
+    x = x.detach().requires_grad_()
+    y = f(x)
+    basis = torch.eye(len(y))
+    return torch.autograd.grad(y, x, basis, is_grads_batched=True)[0]
+
+
+# %% wrong "one row needs no second axis" fails=one_output
+def jacobian(f, x):
+    return torch.autograd.functional.jacobian(f, x.detach()).squeeze(0)
+
+
+# %% equivalent "argument dtype dropped: for v in torch.eye(len(y)):"
+# autograd.grad casts grad_outputs to the dtype of the output, and zeros and ones are exact in float32.

@@ -1,0 +1,190 @@
+# %% exercise
+def scaled_peak(x: Tensor, w: Tensor) -> Tensor:
+    """The row of x whose weighted sum is largest, times the root mean square of all weighted sums.
+
+    x (n, d) with n at least 1, w (d,); both float32 or both float64. The weighted sum of a row is (row * w).sum().
+    The largest sum occurs once, and not all sums are zero. Returns (d,), differentiable for x and for w.
+    """
+    ### BEGIN SOLUTION
+    sums = x @ w
+    size = sums.square().mean().sqrt()
+    return x[sums.argmax()] * size  # the index has no slope: the row and the size have
+    ### END SOLUTION
+
+
+# %% checks
+with check("values", "the values are as before", required=True):
+    t, t_w = torch.tensor([[1.0, 2.0], [3.0, -1.0], [0.0, 1.0]]), torch.tensor([2.0, 1.0])
+    want = scaled_peak_broken(t, t_w).detach()
+    squares = torch.tensor([16.0, 25.0, 1.0])  # of the weighted sums
+    explain(
+        scaled_peak(t, t_w),
+        want,
+        {
+            "this is the row times the mean square, without its root": t[1] * squares.mean(),
+            "this is the row times the root of the sum of the squares, not of their mean": t[1] * squares.sum().sqrt(),
+        },
+    )
+with check("reaches_x", "a gradient reaches x"):
+    t = torch.tensor([[1.0, 2.0], [3.0, -1.0], [0.0, 1.0]], requires_grad=True)
+    t_w = torch.tensor([2.0, 1.0], requires_grad=True)
+    got = scaled_peak(t, t_w)
+    assert got.requires_grad, "your result does not require grad"
+    (got,) = torch.autograd.grad(got.sum(), t, allow_unused=True)
+    assert got is not None, "your result does not lead back to x"
+with check("reaches_w", "a gradient reaches w"):
+    t = torch.tensor([[1.0, 2.0], [3.0, -1.0], [0.0, 1.0]], requires_grad=True)
+    t_w = torch.tensor([2.0, 1.0], requires_grad=True)
+    got = scaled_peak(t, t_w)
+    assert got.requires_grad, "your result does not require grad"
+    (got,) = torch.autograd.grad(got.sum(), t_w, allow_unused=True)
+    assert got is not None, "your result does not lead back to w"
+
+# %% hidden checks
+with check(
+    "other_cases",
+    "other sizes, negative sums and float64",
+    weight=2,
+    required=True,
+    hint="Is one row chosen, by its sum and with the sum's sign?",
+):
+    for dtype in (torch.float32, torch.float64):
+        t = torch.tensor([[1.0, -4.0, 2.0, 0.5], [-9.0, 1.0, 0.0, 2.0]], dtype=dtype)
+        t_w = torch.tensor([1.0, 1.5, -1.0, 0.5], dtype=dtype)
+        want = scaled_peak_broken(t, t_w).detach()
+        assert_close(scaled_peak(t.clone(), t_w), want)
+        want = scaled_peak_broken(t[:1], t_w).detach()
+        assert_close(scaled_peak(t[:1].clone(), t_w), want)
+        t = torch.tensor([[1.0, 5.0, 0.0, 0.0], [1.01, 0.0, 5.0, 0.0]], dtype=dtype)  # sums 1 and 1.01
+        t_w = torch.tensor([1.0, 0.0, 0.0, 2.0], dtype=dtype)
+        want = scaled_peak_broken(t, t_w).detach()
+        assert_close(scaled_peak(t, t_w), want)
+with check(
+    "gradient",
+    "the gradients for x and w are complete",
+    weight=4,
+    required=True,
+    hint="The result is a row times a number. On what does each of the two depend?",
+):
+    for rows, factors in (
+        ([[1.0, 2.0], [3.0, -1.0], [0.0, 1.0]], [1.0, 0.5]),
+        ([[1.0, 2.0], [3.0, -1.0], [0.0, 1.0]], [-2.0, 0.5]),
+        ([[1.1, 2.0], [3.0, -0.1], [1.0, -2.0]], [1.0, 0.5]),  # the last sum is 0
+        ([[0.1, 0.7]], [0.3, 0.5]),
+        ([[0.1], [0.3]], [0.7]),
+    ):
+        t = torch.tensor(rows, dtype=torch.float64, requires_grad=True)
+        t_w = torch.tensor(factors, dtype=torch.float64, requires_grad=True)
+        weight = torch.tensor([1.0, -3.0][: len(factors)], dtype=torch.float64)
+        sums = (t * t_w).sum(1)
+        size, row = sums.square().mean().sqrt(), t[int(sums.argmax())]
+        want = torch.autograd.grad((row * size * weight).sum(), (t, t_w), retain_graph=True)
+        only_row = torch.autograd.grad((row * size.detach() * weight).sum(), t, retain_graph=True)[0]
+        only_size = torch.autograd.grad((row.detach() * size * weight).sum(), (t, t_w))
+        value = (row * size).detach().clone()
+        got = scaled_peak(t, t_w)
+        assert_close(got.detach(), value, rtol=1e-12, atol=1e-12)
+        got = torch.autograd.grad((got * weight).sum(), (t, t_w), allow_unused=True)
+        explain(
+            got,
+            want,
+            {
+                "the root mean square was treated as a constant": (only_row, None),
+                "the row was treated as a constant": only_size,
+            },
+        )
+with check(
+    "either_alone", "either argument alone may require grad", weight=2, hint="Has each of the two a path to the result?"
+):
+    t = torch.tensor([[1.0, 2.0], [3.0, -1.0]], requires_grad=True)
+    t_w = torch.tensor([2.0, 1.0])
+    assert scaled_peak(t, t_w).requires_grad, "with x alone, your result does not require grad"
+    assert scaled_peak(t.detach(), t_w.requires_grad_()).requires_grad, (
+        "with w alone, your result does not require grad"
+    )
+    assert not scaled_peak(t.detach(), t_w.detach()).requires_grad, "with neither, your result requires grad"
+with check("keeps_input", "x and w keep their values", guard=True, hint="Which line works in place?"):
+    t, t_w = torch.tensor([[1.0, 2.0], [3.0, -1.0]]).T, torch.tensor([2.0, 1.0])
+    before = (t.clone(), t_w.clone())
+    scaled_peak(t, t_w)
+    assert_close((t, t_w), before, rtol=0, atol=0)
+
+
+# %% right "line by line, with stack in place of lists of numbers"
+def scaled_peak(x, w):
+    sums = torch.stack([(row * w).sum() for row in x])
+    best = int(np.argmax(sums.detach().numpy()))
+    size = torch.sqrt(torch.mean(torch.square(sums)))
+    return x[best] * size
+
+
+# %% right "a norm, and the index of max"
+def scaled_peak(x, w):
+    sums = torch.einsum("nd,d->n", x, w)
+    best = sums.max(dim=0).indices
+    return torch.index_select(x, 0, best[None])[0] * torch.linalg.vector_norm(sums) / len(x) ** 0.5
+
+
+# %% wrong "requires_grad=True connects the tensor" fails=reaches_w,gradient,either_alone
+def scaled_peak(x, w):
+    sums = [float((row * w).sum()) for row in x]
+    best = int(np.argmax(sums))
+    size = np.sqrt(np.mean(np.square(sums)))
+    return x[best] * torch.tensor(size, dtype=x.dtype, requires_grad=True)
+
+
+# %% wrong "the row is the result, its size is only a number" fails=reaches_w,gradient,either_alone
+def scaled_peak(x, w):
+    sums = x @ w
+    return x[sums.argmax()] * sums.square().mean().sqrt().item()
+
+
+# %% wrong "torch.tensor of a list of tensors keeps their history" fails=reaches_w,gradient,either_alone
+def scaled_peak(x, w):
+    sums = torch.tensor([(row * w).sum() for row in x], requires_grad=True)
+    return x[sums.argmax()] * sums.square().mean().sqrt()
+
+
+# %% wrong "a row taken by an index is a copy" fails=gradient
+def scaled_peak(x, w):
+    sums = x @ w
+    best = x[sums.argmax()].clone().detach()
+    return best * sums.square().mean().sqrt()
+
+
+# %% wrong "the root mean square is the mean of the squares" fails=values,other_cases,gradient
+def scaled_peak(x, w):
+    sums = x @ w
+    return x[sums.argmax()] * (sums**2).mean()
+
+
+# %% wrong "the root mean square is the norm" fails=values,other_cases,gradient
+def scaled_peak(x, w):
+    sums = x @ w
+    return x[sums.argmax()] * torch.linalg.vector_norm(sums)
+
+
+# %% wrong "the largest sum by its size" fails=other_cases,gradient
+def scaled_peak(x, w):
+    sums = x @ w
+    return x[sums.abs().argmax()] * sums.square().mean().sqrt()
+
+
+# %% wrong "without grad there is no history, so work in place" fails=keeps_input
+def scaled_peak(x, w):
+    sums = x @ w
+    best, size = x[sums.argmax()], sums.square().mean().sqrt()
+    return best * size if best.requires_grad or size.requires_grad else best.mul_(size)
+
+
+# %% wrong "argmax has to be made smooth" fails=other_cases,gradient
+def scaled_peak(x, w):
+    sums = x @ w
+    return torch.softmax(100 * sums, 0) @ x * sums.square().mean().sqrt()
+
+
+# %% wrong "the result is marked at the end" fails=reaches_x,reaches_w,gradient,either_alone
+def scaled_peak(x, w):
+    sums = (x @ w).detach().numpy()
+    result = x.detach()[int(sums.argmax())] * float(np.sqrt(np.mean(sums**2)))
+    return result.requires_grad_()

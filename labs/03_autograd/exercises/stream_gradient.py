@@ -1,0 +1,188 @@
+# %% exercise
+def stream_gradient(loss, w: Tensor, batches: list[tuple[Tensor, Tensor]]) -> Tensor:
+    """The gradient for w of the mean loss over all samples of all batches.
+
+    loss: a function loss(w, X, y) that returns the mean over the samples of X and y.
+    w: a leaf (d,) that requires grad, float32 or float64. It may hold a .grad from before, which must not matter.
+    Afterwards w.grad may be anything; w has the same values and still requires grad. batches stays as it is.
+    batches: pairs X (n, d), y (n,). The n differ and may be 0, but not in every batch. Returns (d,) in w's dtype.
+    """
+    ### BEGIN SOLUTION
+    total, count = torch.zeros_like(w), 0
+    for X, y in batches:
+        (grad,) = torch.autograd.grad(loss(w, X, y), w)
+        total += len(y) * grad  # the gradient of the sum over this batch
+        count += len(y)
+    return total / count
+    ### END SOLUTION
+
+
+# %% checks
+with check("example", "two batches of two samples", weight=3, required=True):
+    t = torch.tensor([1.0, 2.0], requires_grad=True)
+    batches = [
+        (torch.tensor([[1.0, 0.0], [0.0, 1.0]]), torch.tensor([0.0, 0.0])),
+        (torch.tensor([[1.0, 1.0], [2.0, 0.0]]), torch.tensor([1.0, 1.0])),
+    ]
+    want = torch.tensor([2.5, 2.0])
+    got = stream_gradient(squared_error, t, batches)
+    explain(got, want, {"this is the sum over the batches, not a mean": 2 * want})
+
+# %% hidden checks
+with check(
+    "uneven_batches",
+    "batches of 10, 10, 10, 2 and 1 samples give the gradient of all 33",
+    weight=4,
+    required=True,
+    hint="How much does one sample of the smallest batch count in your result?",
+):
+    for dtype in (torch.float32, torch.float64):
+        for error in (squared_error, absolute_error):
+            numbers = torch.randn(33, 4, dtype=dtype, generator=torch.Generator().manual_seed(1))
+            rows, goals = numbers[:, :3], numbers[:, 3]
+            batches = list(zip(rows.split([10, 10, 10, 2, 1]), goals.split([10, 10, 10, 2, 1]), strict=True))
+            t = torch.tensor([0.5, -1.5, 2.0], dtype=dtype, requires_grad=True)
+            (want,) = torch.autograd.grad(error(t, rows, goals), t)
+            parts = [torch.autograd.grad(error(t, *pair), t)[0] for pair in batches]
+            explain(
+                stream_gradient(error, t, batches),
+                want,
+                {
+                    "every batch counts the same here, whatever its size": sum(parts) / 5,
+                    "these are the means of the batches added up, not a mean": sum(parts),
+                    "only the last batch counts": parts[-1],
+                },
+            )
+            assert_close(stream_gradient(error, t, [(rows, goals)]), want)
+            if dtype == torch.float64:
+                assert_close(stream_gradient(error, t, batches), want, rtol=1e-12, atol=1e-12)
+with check("empty", "an empty batch changes nothing", weight=2, hint="Does an empty batch count where you divide?"):
+    t = torch.tensor([1.0, 2.0], requires_grad=True)
+    batches = [
+        (torch.empty(0, 2), torch.empty(0)),
+        (torch.tensor([[1.0, 0.0], [0.0, 1.0], [1.0, 1.0]]), torch.tensor([0.0, 0.0, 1.0])),
+        (torch.empty(0, 2), torch.empty(0)),
+        (torch.tensor([[2.0, 0.0]]), torch.tensor([1.0])),
+        (torch.tensor([[1.0, 0.0]]), torch.tensor([1.0])),  # its loss is 0, and its sample counts
+    ]
+    want = torch.tensor([2.0, 1.6])
+    assert_close(stream_gradient(squared_error, t, batches), want)
+with check(
+    "old_grad",
+    "a .grad from before does not matter",
+    weight=2,
+    hint="What was in w.grad when your function was called?",
+):
+    t = torch.tensor([1.0, 2.0], requires_grad=True)
+    t.grad = torch.tensor([float("nan"), 1e9])
+    batches = [
+        (torch.tensor([[1.0, 0.0], [0.0, 1.0], [1.0, 1.0]]), torch.tensor([0.0, 0.0, 1.0])),
+        (torch.tensor([[2.0, 0.0]]), torch.tensor([1.0])),
+    ]
+    want = torch.tensor([2.5, 2.0])
+    assert_close(stream_gradient(squared_error, t, batches), want)
+with check("keeps_input", "w and the batches keep their values", guard=True):
+    t = torch.tensor([1.0, 2.0], requires_grad=True)
+    batches = [
+        (torch.tensor([[1.0, 3.0], [4.0, 1.0]]), torch.tensor([0.5, 2.0])),
+        (torch.tensor([[2.0, 0.0]]), torch.tensor([1.0])),
+        (torch.tensor([[1.0, 2.0], [0.5, 3.0], [-1.0, 1.0]]), torch.tensor([1.0, 0.0, 3.0])),
+    ]
+    before = [(p.clone(), q.clone()) for p, q in batches]
+    stream_gradient(squared_error, t, batches)
+    assert_close(batches, before, rtol=0, atol=0, name="batches")
+    assert_close(t.detach(), torch.tensor([1.0, 2.0]), rtol=0, atol=0, name="w")
+    assert t.requires_grad, "w does not require grad any more"
+
+
+# %% right "sums of losses, accumulated in .grad of a copy"
+def stream_gradient(loss, w, batches):
+    copy = w.detach().clone().requires_grad_()
+    n = sum(len(y) for _, y in batches)
+    for X, y in batches:
+        if len(y):
+            (loss(copy, X, y) * len(y) / n).backward()
+    return copy.grad
+
+
+# %% right "accumulated in w.grad, and left there"
+def stream_gradient(loss, w, batches):
+    n = sum(len(y) for _, y in batches)
+    w.grad = None
+    for X, y in batches:
+        (loss(w, X, y) * (len(y) / n)).backward()
+    return w.grad
+
+
+# %% right "a running mean"
+def stream_gradient(loss, w, batches):
+    mean, seen = torch.zeros_like(w), 0
+    for X, y in batches:
+        n = X.shape[0]
+        if n == 0:
+            continue
+        g = torch.autograd.grad(loss(w, X, y), w)[0]
+        seen += n
+        mean = mean + (g - mean) * (n / seen)
+    return mean
+
+
+# %% right "all batches joined: right numbers, and all of the memory"
+def stream_gradient(loss, w, batches):
+    X, y = torch.cat([X for X, _ in batches]), torch.cat([y for _, y in batches])
+    return torch.autograd.grad(loss(w, X, y), w)[0]
+
+
+# %% wrong "divide by the number of batches" fails=uneven_batches,empty,old_grad
+def stream_gradient(loss, w, batches):
+    total = torch.zeros_like(w)
+    for X, y in batches:
+        total += torch.autograd.grad(loss(w, X, y) / len(batches), w)[0]
+    return total
+
+
+# %% wrong "accumulated means are a mean" fails=example,uneven_batches,empty,old_grad
+def stream_gradient(loss, w, batches):
+    return sum(torch.autograd.grad(loss(w, X, y), w)[0] for X, y in batches)
+
+
+# %% wrong "each backward replaces .grad" fails=example,uneven_batches,empty,old_grad
+def stream_gradient(loss, w, batches):
+    for X, y in batches:
+        if len(y):
+            w.grad = None
+            loss(w, X, y).backward()
+    return w.grad
+
+
+# %% right "an empty batch has the weight zero"
+def stream_gradient(loss, w, batches):
+    n = sum(len(y) for _, y in batches)
+    return sum(torch.autograd.grad(loss(w, X, y), w)[0] * len(y) / n for X, y in batches)
+
+
+# %% wrong "an empty batch gives nan, which becomes zero, and counts as a batch" fails=uneven_batches,empty,old_grad
+def stream_gradient(loss, w, batches):
+    grads = [torch.autograd.grad(loss(w, X, y), w)[0].nan_to_num() for X, y in batches]
+    return torch.stack(grads).mean(0)
+
+
+# %% wrong ".grad is empty at the start" fails=old_grad
+def stream_gradient(loss, w, batches):
+    n = sum(len(y) for _, y in batches)
+    for X, y in batches:
+        if len(y):
+            (loss(w, X, y) * (len(y) / n)).backward()
+    grad, w.grad = w.grad, None
+    return grad
+
+
+# %% wrong "all batches have the size of the first" fails=uneven_batches,empty,old_grad
+def stream_gradient(loss, w, batches):
+    size = len(batches[0][1])
+    n = sum(len(y) for _, y in batches)
+    return sum(torch.autograd.grad(loss(w, X, y) * size / n, w)[0] for X, y in batches)
+
+
+# %% equivalent "empty tensors of a list left out"
+# A batch without samples adds nothing, neither to the sum nor to the count.

@@ -1,0 +1,209 @@
+# %% exercise
+def trainable(values: dict[str, Tensor], scale: float) -> dict[str, Tensor]:
+    """New parameters from starting values, under the same names.
+
+    values: tensors of any shape. A float32 or float64 tensor t gives a leaf that requires grad, with the values
+    scale * t and t's dtype; t may itself require grad, or be the result of recorded operations.
+    Any other tensor (integer, boolean) gives a copy that does not require grad, not scaled.
+    No result shares memory with a tensor in values. values and its tensors stay as they are.
+    """
+    ### BEGIN SOLUTION
+    params = {}
+    for name, t in values.items():
+        if t.is_floating_point():
+            params[name] = (scale * t.detach()).requires_grad_()
+        else:
+            params[name] = t.clone()
+    return params
+    ### END SOLUTION
+
+
+# %% checks
+with check("example", "a float32 tensor gives a leaf that requires grad, with scaled values", weight=3, required=True):
+    t = torch.tensor([[1.0, -2.0, 3.0]])
+    want = {"weight": torch.tensor([[0.5, -1.0, 1.5]])}
+    got = trainable({"weight": t}, 0.5)
+    assert_close(got, want)
+    assert got["weight"].is_leaf, "your result is not a leaf"
+    assert got["weight"].requires_grad, "your result does not require grad"
+
+# %% hidden checks
+with check(
+    "other_cases",
+    "several tensors, other shapes and float64",
+    weight=2,
+    required=True,
+    hint="Do the names, the dtype and the shape come from the starting values?",
+):
+    t = {"a": torch.tensor(3.0, dtype=torch.float64), "b": torch.linspace(0, 1, 6).reshape(2, 3).T}
+    want = {"a": torch.tensor(-6.0, dtype=torch.float64), "b": torch.linspace(0, -2, 6).reshape(2, 3).T}
+    got = trainable(t, -2.0)
+    assert_close(got, want)
+    assert all(p.is_leaf and p.requires_grad for p in got.values()), "not every result is a leaf that requires grad"
+    t = {
+        "a": torch.tensor(1.5),
+        "b": torch.tensor([3.0, 0.7], dtype=torch.float64),
+        "c": torch.empty(0, 2),
+    }
+    for scale in (0.1, 0.0):
+        want = {
+            "a": torch.tensor(1.5 * scale),
+            "b": torch.tensor([3.0 * scale, 0.7 * scale], dtype=torch.float64),
+            "c": torch.empty(0, 2),
+        }
+        got = trainable(t, scale)
+        assert_close(got, want)
+        assert_close(got["b"], want["b"], rtol=1e-12, atol=1e-12)
+        assert all(p.is_leaf and p.requires_grad for p in got.values()), "not every result is a leaf that requires grad"
+with check(
+    "requires_grad",
+    "a starting value that requires grad gives a leaf too",
+    weight=2,
+    hint="When does requires_grad_() turn a tensor into a leaf, and when does it do nothing?",
+):
+    t = torch.tensor([1.0, 4.0], requires_grad=True)
+    want = {"leaf": torch.tensor([3.0, 12.0]), "result": torch.tensor([6.0, 24.0])}
+    got = trainable({"leaf": t, "result": t * 2}, 3.0)
+    assert_close(got, want)
+    assert all(p.is_leaf and p.requires_grad for p in got.values()), "not every result is a leaf that requires grad"
+with check(
+    "backward",
+    "backward fills .grad of the parameters, and of nothing behind them",
+    hint="Is a recorded operation left between the parameters and the starting values?",
+):
+    t = torch.tensor([1.0, 4.0], requires_grad=True)
+    weight = torch.tensor([5.0, -1.0])
+    got = trainable({"w": t}, 0.1)
+    (got["w"] * weight).sum().backward()
+    assert_close(got["w"].grad, weight, name=".grad of your result")
+    assert t.grad is None, "the gradient went on to the starting value"
+with check(
+    "integers",
+    "integer and boolean tensors come back unscaled and without grad",
+    weight=2,
+    hint="Which dtypes can require grad?",
+):
+    t = {"steps": torch.tensor([2, 3]), "mask": torch.tensor([[True], [False]]), "w": torch.tensor([2.0])}
+    want = {"steps": torch.tensor([2, 3]), "mask": torch.tensor([[True], [False]]), "w": torch.tensor([0.5])}
+    for dtype in (torch.int32, torch.uint8):
+        t[str(dtype)] = want[str(dtype)] = torch.tensor([5, 6], dtype=dtype)
+    got = trainable(t, 0.25)
+    assert_close(got, want)
+    assert not got["steps"].requires_grad and not got["mask"].requires_grad, "one of them requires grad"
+with check(
+    "no_sharing",
+    "the results share no memory with the starting values",
+    hint="Which of the functions that you call give a new tensor, and which only a new name for the same memory?",
+):
+    t = {"w": torch.tensor([1.0, 2.0]), "steps": torch.tensor([7, 8])}
+    got = trainable(t, 1.0)
+    with torch.no_grad():
+        got["w"].add_(1)
+        got["steps"].add_(1)
+    assert_close(t, {"w": torch.tensor([1.0, 2.0]), "steps": torch.tensor([7, 8])}, name="the starting values")
+with check(
+    "keeps_input",
+    "the starting values stay as they are",
+    guard=True,
+    hint="Which of your calls ends in an underscore, and on which tensor does it work?",
+):
+    t = {"w": torch.tensor([1.0, 2.0])}
+    trainable(t, 4.0)
+    assert_close(t, {"w": torch.tensor([1.0, 2.0])}, rtol=0, atol=0, name="the starting values")
+    assert not t["w"].requires_grad, "the starting value requires grad now"
+    t = {"w": torch.linspace(-3, 0.7, 50, requires_grad=True)}
+    t["w"].grad = torch.linspace(1, 2, 50)
+    before = t["w"].detach().clone()
+    trainable(t, 0.1)
+    assert t["w"].requires_grad, "the starting value does not require grad any more"
+    assert_close(t["w"].detach(), before, rtol=0, atol=0, name="the starting value")
+    assert_close(t["w"].grad, torch.linspace(1, 2, 50), name=".grad of the starting value")
+
+
+# %% right "torch.tensor makes a leaf, and warns"
+def trainable(values, scale):
+    return {
+        name: torch.tensor(t * scale, requires_grad=True) if t.is_floating_point() else torch.tensor(t)
+        for name, t in values.items()
+    }
+
+
+# %% right "a Parameter of the detached product"
+def trainable(values, scale):
+    result = {}
+    for name, t in values.items():
+        if t.dtype in (torch.float32, torch.float64):
+            result[name] = torch.nn.Parameter((t * scale).detach())
+        else:
+            result[name] = t.detach().clone()
+    return result
+
+
+# %% right "no_grad, then the flag"
+def trainable(values, scale):
+    with torch.no_grad():
+        result = {name: t * scale if t.is_floating_point() else t.clone() for name, t in values.items()}
+    for t in result.values():
+        t.requires_grad = t.is_floating_point()
+    return result
+
+
+# %% wrong "mark first, then scale" fails=example,other_cases,requires_grad,backward
+def trainable(values, scale):
+    result = {}
+    for name, t in values.items():
+        if t.is_floating_point():
+            result[name] = t.detach().clone().requires_grad_() * scale
+        else:
+            result[name] = t.clone()
+    return result
+
+
+# %% wrong "requires_grad_() makes a leaf of anything" fails=requires_grad,backward
+def trainable(values, scale):
+    return {n: (scale * t).requires_grad_() if t.is_floating_point() else t.clone() for n, t in values.items()}
+
+
+# %% wrong "every tensor can be trained" fails=integers,no_sharing raises=RuntimeError
+def trainable(values, scale):
+    return {name: (scale * t.detach()).to(t.dtype).requires_grad_() for name, t in values.items()}
+
+
+# %% wrong "detach() copies" fails=no_sharing,keeps_input
+def trainable(values, scale):
+    result = {}
+    for name, t in values.items():
+        t = t.detach()
+        result[name] = t.mul_(scale).requires_grad_() if t.is_floating_point() else t
+    return result
+
+
+# %% wrong "what is not trained needs no copy" fails=no_sharing
+def trainable(values, scale):
+    return {n: (scale * t.detach()).requires_grad_() if t.is_floating_point() else t for n, t in values.items()}
+
+
+# %% wrong "scale everything" fails=integers
+def trainable(values, scale):
+    result = {name: (scale * t.detach()).to(t.dtype) for name, t in values.items()}
+    return {name: t.requires_grad_() if t.is_floating_point() else t for name, t in result.items()}
+
+
+# %% wrong "training is done in float32" fails=other_cases
+def trainable(values, scale):
+    return {
+        n: (scale * t.detach()).float().requires_grad_() if t.is_floating_point() else t.clone()
+        for n, t in values.items()
+    }
+
+
+# %% wrong "the starting values are marked in passing" fails=keeps_input
+def trainable(values, scale):
+    result = {}
+    for name, t in values.items():
+        if t.is_floating_point():
+            t.requires_grad_()
+            result[name] = (scale * t).detach().requires_grad_()
+        else:
+            result[name] = t.clone()
+    return result

@@ -1,0 +1,199 @@
+# %% exercise
+def value_and_slope(coefficients: list[float], x: Tensor) -> tuple[Tensor, Tensor]:
+    """Value and derivative of a polynomial at every element of x, by plain arithmetic.
+
+    coefficients: at least one number, the highest power first: [1.0, 3.0, 2.0] is x**2 + 3*x + 2.
+    x: any shape, float32 or float64; zero is allowed. Returns (value, slope), both of x's shape and dtype.
+    Where x requires grad and there is more than one coefficient, autograd can differentiate value.
+    coefficients and x stay as they are.
+    """
+    ### BEGIN SOLUTION
+    value = slope = torch.zeros_like(x)
+    for c in coefficients:
+        slope = slope * x + value  # product rule, with the value from before this step
+        value = value * x + c
+    return value, slope
+    ### END SOLUTION
+
+
+# %% checks
+with check("polynomial", "the polynomial above: values 9 and 33, slopes 15 and 34 at 2 and 3", weight=2, required=True):
+    t = torch.tensor([2.0, 3.0])
+    want = (torch.tensor([9.0, 33.0]), torch.tensor([15.0, 34.0]))
+    explain(
+        value_and_slope([1.0, 2.0, -5.0, 3.0], t),
+        want,
+        {
+            "the coefficients were read with the lowest power first": (
+                torch.tensor([9.0, 43.0]),
+                torch.tensor([18.0, 53.0]),
+            ),
+            "value was changed before slope used it: the product rule needs the old value": (
+                want[0],
+                torch.tensor([39.0, 135.0]),
+            ),
+        },
+    )
+
+# %% hidden checks
+with check(
+    "other_cases",
+    "other polynomials, shapes and float64 as well",
+    weight=2,
+    required=True,
+    hint="Does every number of the result come from the arguments?",
+):
+    t = torch.linspace(-2, 1.5, 6, dtype=torch.float64).reshape(2, 3).T
+    want = (3 * t**4 - t**2 + 7 * t - 0.5, 12 * t**3 - 2 * t + 7)
+    assert_close(value_and_slope([3.0, 0.0, -1.0, 7.0, -0.5], t), want)
+    t = torch.tensor([[-1.5, 0.25, 2.0]])
+    want = (4 * t - 6, torch.full_like(t, 4.0))
+    assert_close(value_and_slope([4.0, -6.0], t), want)
+    want = (torch.tensor(6.5), torch.tensor(-7.0))
+    assert_close(value_and_slope([2.0, -1.0, 0.5], torch.tensor(-1.5)), want)
+    t = torch.tensor([1e5, 0.1], dtype=torch.float64)
+    want = (0.1 * t**2 + 0.7 * t + 0.3, 0.2 * t + 0.7)
+    assert_close(value_and_slope([0.1, 0.7, 0.3], t), want, rtol=1e-12, atol=1e-12)
+    t = torch.tensor([0.5, -0.25])
+    want = (2 * t + 1, torch.full_like(t, 2.0))
+    assert_close(value_and_slope([0.0] * 1998 + [2.0, 1.0], t), want)
+with check("zero", "at x = 0 both are finite", hint="Is there a power of x in your code that x = 0 does not like?"):
+    t = torch.tensor([0.0, 1.0])
+    want = (torch.tensor([5.0, 6.0]), torch.tensor([-2.0, 4.0]))
+    assert_close(value_and_slope([3.0, -2.0, 5.0], t), want)
+with check(
+    "constant",
+    "a constant has slope zero, in x's shape and dtype",
+    hint="What do you return if the loop runs only once?",
+):
+    t = torch.tensor([[1.0], [-4.0]], dtype=torch.float64)
+    for number in (2.5, 0.0):
+        want = (torch.full_like(t, number), torch.zeros_like(t))
+        assert_close(value_and_slope([number], t), want)
+with check(
+    "gradient",
+    "the gradient of value, by autograd, is slope",
+    weight=2,
+    required=True,
+    hint="Does a Python number or a new torch.tensor stand between x and your value?",
+):
+    for dtype in (torch.float32, torch.float64):
+        t = torch.tensor([-1.0, 0.5, 2.0], dtype=dtype, requires_grad=True)
+        weight = torch.tensor([2.0, -3.0, 0.5], dtype=dtype)
+        want = weight * (6 * t.detach() ** 2 - 2 * t.detach())
+        value, _ = value_and_slope([2.0, -1.0, 0.0, 4.0], t)
+        (grad,) = torch.autograd.grad((value * weight).sum(), t)
+        assert_close(grad, want)
+with check("keeps_input", "x keeps its values", guard=True, hint="Does something in the loop work in place on x?"):
+    t = torch.tensor([1.0, -2.0, 3.0])
+    before, numbers = t.clone(), [1.0, 2.0, 3.0]
+    value_and_slope(numbers, t)
+    assert_close(t, before, rtol=0, atol=0)
+    assert not t.requires_grad, "x requires grad now"
+    assert numbers == [1.0, 2.0, 3.0], "the list of coefficients was changed"
+with check("empty", "an empty x gives empty results", guard=True):
+    want = (torch.empty(0, 2), torch.empty(0, 2))
+    assert_close(value_and_slope([1.0, 2.0, 3.0], torch.empty(0, 2)), want)
+
+
+# %% right "the power rule, term by term"
+def value_and_slope(coefficients, x):
+    degree = len(coefficients) - 1
+    value, slope = torch.zeros_like(x), torch.zeros_like(x)
+    for i, c in enumerate(coefficients):
+        power = degree - i
+        value = value + c * x**power
+        if power > 0:
+            slope = slope + c * power * x ** (power - 1)
+    return value, slope
+
+
+# %% right "Horner twice, with the coefficients of the derivative"
+def value_and_slope(coefficients, x):
+    def horner(numbers):
+        result = torch.zeros_like(x)
+        for number in numbers:
+            result = result * x + number
+        return result
+
+    degree = len(coefficients) - 1
+    return horner(coefficients), horner([c * (degree - i) for i, c in enumerate(coefficients[:-1])])
+
+
+# %% right "autograd computes the slope, and Python numbers start the loop"
+def value_and_slope(coefficients, x):
+    value = 0.0
+    for c in coefficients:
+        value = value * x + c
+    inner = x.detach().clone().requires_grad_()
+    again = 0.0
+    for c in coefficients:
+        again = again * inner + c
+    again.sum().backward()
+    return [value, inner.grad]
+
+
+# %% wrong "the value first, then the slope with the new value" fails=polynomial,other_cases,zero,constant
+def value_and_slope(coefficients, x):
+    value = slope = torch.zeros_like(x)
+    for c in coefficients:
+        value = value * x + c
+        slope = slope * x + value
+    return value, slope
+
+
+# %% wrong "the power rule holds for the constant as well: 0 * x ** -1" fails=zero
+def value_and_slope(coefficients, x):
+    degree = len(coefficients) - 1
+    value = sum(c * x ** (degree - i) for i, c in enumerate(coefficients))
+    slope = sum((degree - i) * c * x ** (degree - i - 1) for i, c in enumerate(coefficients))
+    return value, slope
+
+
+# %% wrong "the lowest power comes first" fails=polynomial,other_cases,zero,gradient
+def value_and_slope(coefficients, x):
+    value = slope = torch.zeros_like(x)
+    for c in reversed(coefficients):
+        slope = slope * x + value
+        value = value * x + c
+    return value, slope
+
+
+# %% wrong "NumPy can do the arithmetic" fails=gradient raises=RuntimeError
+def value_and_slope(coefficients, x):
+    points = x.detach().numpy()
+    value = torch.tensor(np.polyval(coefficients, points), dtype=x.dtype)
+    slope = torch.tensor(np.polyval(np.polyder(coefficients), points), dtype=x.dtype)
+    return value.reshape(x.shape), slope.reshape(x.shape)
+
+
+# %% wrong "a constant's slope is the number zero" fails=constant
+def value_and_slope(coefficients, x):
+    value, slope = coefficients[0] + 0 * x, 0.0
+    for c in coefficients[1:]:
+        slope = slope * x + value
+        value = value * x + c
+    return value, slope
+
+
+# %% wrong "in place saves memory" fails=keeps_input
+def value_and_slope(coefficients, x):
+    value = slope = torch.zeros_like(x)
+    for c in coefficients:
+        slope = slope * x + value
+        value = value * x + c
+    if not x.requires_grad:
+        x.copy_(value)
+    return value, slope
+
+
+# %% wrong "a finite difference is near enough" fails=polynomial,other_cases,zero
+def value_and_slope(coefficients, x):
+    def value_at(x):
+        value = torch.zeros_like(x)
+        for c in coefficients:
+            value = value * x + c
+        return value
+
+    h = 1e-3
+    return value_at(x), (value_at(x + h) - value_at(x - h)) / (2 * h)

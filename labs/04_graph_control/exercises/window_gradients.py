@@ -1,0 +1,317 @@
+# %% exercise
+def window_gradients(cell, w: Tensor, h: Tensor, inputs: Tensor, targets: Tensor, k: int) -> tuple[Tensor, Tensor]:
+    """Truncated backpropagation through time: the gradient for w, and the last state.
+
+    cell: a function cell(w, h, x) that returns the next state; torch.func may not get through it. w (d, d) is a leaf
+    that requires grad; h (d,) is the first state, a constant here. inputs and targets: (T, d), T at least 1. All
+    float32 or all float64.
+    The loss of a step is ((state - target) ** 2).sum(), with the state after this step. The steps fall into windows of
+    k, the last of them may be shorter. The state goes on through all windows by value. A gradient does not go from one
+    window into the one before it. Returns the sum over all windows of the gradient for w of the window's losses, and
+    the last state, without grad. Only one window's graph is held at a time. The arguments stay as they are, w.grad too.
+    """
+    ### BEGIN SOLUTION
+    total = torch.zeros_like(w)
+    for begin in range(0, len(inputs), k):
+        h = h.detach()  # the value goes on, the history ends
+        losses = []
+        for i in range(begin, min(begin + k, len(inputs))):
+            h = cell(w, h, inputs[i])
+            losses.append((h - targets[i]).square())
+        total += torch.autograd.grad(torch.stack(losses).sum(), w)[0]
+    return total, h.detach()
+    ### END SOLUTION
+
+
+# %% checks
+with check("example", "five steps in windows of two", weight=3, required=True):
+    t = torch.tensor([[0.5, -1.0], [1.0, 0.0], [-0.5, 0.3], [0.2, 0.9], [-1.2, 0.4]])
+    goals = torch.tensor([[0.0, 0.5], [1.0, -0.5], [0.5, 0.0], [-1.0, 0.2], [0.3, 0.8]])
+    t_w = torch.tensor([[0.5, -0.3], [0.8, 0.2]], requires_grad=True)
+    state = torch.tensor([-0.900580, 0.432239])
+    want = (torch.tensor([[-0.057058, 0.484167], [1.144316, -0.662887]]), state)
+    explain(
+        window_gradients(tanh_cell, t_w, torch.tensor([0.1, -0.4]), t, goals, 2),
+        want,
+        {
+            "the gradient went on into earlier windows": (
+                torch.tensor([[-0.232885, -0.248507], [1.320927, -0.776128]]),
+                state,
+            ),
+            "each window began with the first state again": (
+                torch.tensor([[-0.582598, 0.410514], [0.536091, -0.343985]]),
+                torch.tensor([-0.773908, 0.379949]),
+            ),
+            "the last window has one step, and is missing": (
+                torch.tensor([[-0.105448, 0.819845], [1.080527, -0.220383]]),
+                torch.tensor([-0.106653, 0.739844]),
+            ),
+            "the state was cut at every step": (
+                torch.tensor([[-1.269370, 0.405356], [1.275418, -0.563873]]),
+                state,
+            ),
+        },
+    )
+
+
+# %% hidden checks
+def by_windows(cell, w, h, inputs, targets, k):
+    """The same from one graph of all windows."""
+    w, losses = w.detach().clone().requires_grad_(), []
+    for i in range(len(inputs)):
+        h = cell(w, h.detach() if i % k == 0 else h, inputs[i])
+        losses.append((h - targets[i]).square().sum())
+    return torch.autograd.grad(torch.stack(losses).sum(), w)[0], h.detach()
+
+
+with check(
+    "other_cases",
+    "other cells, lengths, windows and float64",
+    weight=4,
+    required=True,
+    hint="Where is the cut for k = 1, and for a k that is longer than the sequence?",
+):
+    for dtype in (torch.float32, torch.float64):
+        for f, length, d, k in (
+            (tanh_cell, 7, 3, 3),
+            (leaky_cell, 8, 2, 4),
+            (tanh_cell, 5, 2, 1),
+            (leaky_cell, 4, 3, 9),
+            (leaky_cell, 1, 2, 1),
+        ):
+            numbers = torch.randn(2 * length + d + 1, d, dtype=dtype, generator=torch.Generator().manual_seed(length))
+            rows, goals, t_h = numbers[:length], numbers[length : 2 * length], numbers[-1]
+            t_w = (0.5 * numbers[-d - 1 : -1]).requires_grad_()
+            want = by_windows(f, t_w, t_h, rows, goals, k)
+            assert_close(window_gradients(f, t_w, t_h, rows, goals, k), want)
+with check(
+    "first_state",
+    "a first state with a history is a constant",
+    hint="Does the graph of your first window end at h?",
+):
+    t = torch.linspace(-1, 1, 24).reshape(2, 4, 3)
+    t_w = torch.linspace(-0.5, 0.7, 9).reshape(3, 3).requires_grad_()
+    for f, k in ((leaky_cell, 3), (tanh_cell, 1)):
+        t_h = f(t_w.detach(), torch.ones(3), t[0, 0])
+        want = by_windows(f, t_w, t_h, t[0, 1:], t[1, 1:], k)
+        assert_close(continued(window_gradients, f, t_w, t[0], t[1], k), want)
+with check("no_history", "the last state does not require grad", hint="What does your second result still lead to?"):
+    t = torch.linspace(-1, 1, 24).reshape(2, 4, 3)
+    t_w = torch.linspace(-0.5, 0.7, 9).reshape(3, 3).requires_grad_()
+    for k in (2, 3):
+        want = by_windows(tanh_cell, t_w, torch.zeros(3), t[0], t[1], k)
+        got = window_gradients(tanh_cell, t_w, torch.zeros(3), t[0], t[1], k)
+        assert_close(got, want)
+        assert not got[1].requires_grad, "the last state requires grad"
+        assert not got[0].requires_grad, "the gradient requires grad"
+with check(
+    "old_grad",
+    "a .grad from before does not matter",
+    weight=2,
+    hint="What was in w.grad when your function was called?",
+):
+    t = torch.linspace(-1, 1, 24).reshape(2, 4, 3)
+    t_w = torch.linspace(-0.5, 0.7, 9).reshape(3, 3).requires_grad_()
+    t_w.grad = torch.full((3, 3), 1000.0)
+    want = by_windows(tanh_cell, t_w, torch.ones(3), t[0], t[1], 2)
+    assert_close(window_gradients(tanh_cell, t_w, torch.ones(3), t[0], t[1], 2), want)
+with check(
+    "one_graph_alive",
+    "only one window's graph is held at a time",
+    weight=2,
+    required=True,
+    hint="How long does the graph of a window live in your function? What leads to it?",
+):
+    t = torch.linspace(-1, 1, 54).reshape(2, 9, 3)
+    t_w = torch.linspace(-0.5, 0.7, 9).reshape(3, 3).requires_grad_()
+    kept = []
+
+    def noted(w, h, x):
+        kept.append(own_cell.kept)
+        return own_cell(w, h, x)
+
+    for k in (2, 3):
+        own_cell = Seen(lambda w, h, x: torch.sin(w @ h - 2 * x) + 0.5 * h)
+        want = by_windows(own_cell, t_w, torch.ones(3), t[0], t[1], k)
+        kept.clear()
+        assert_close(window_gradients(noted, t_w, torch.ones(3), t[0], t[1], k), want)
+        # k steps of this window, and the last one of the window before where its name is still in use
+        assert max(kept) <= k, f"graphs of {max(kept)} steps were held when another step began"
+with check("keeps_input", "the arguments stay as they are", guard=True, hint="Which of your calls work in place?"):
+    t = torch.linspace(-1, 1, 24).reshape(2, 4, 3)
+    t_w, t_h = torch.linspace(-0.5, 0.7, 9).reshape(3, 3).requires_grad_(), torch.tensor([0.1, -0.4, 1.0])
+    before = (t.clone(), t_w.detach().clone(), t_h.clone())
+    t_w.grad = torch.full((3, 3), 2.0)
+    window_gradients(leaky_cell, t_w, t_h, t[0], t[1], 2)
+    assert_close((t, t_w.detach(), t_h), before, rtol=0, atol=0)
+    assert_close(t_w.grad, torch.full((3, 3), 2.0), name="w.grad")
+    assert t_w.requires_grad, "w does not require grad any more"
+    assert not t_h.requires_grad, "h requires grad now"
+
+
+# %% right "detach_ at each border, and backward into .grad of a copy"
+def window_gradients(cell, w, h, inputs, targets, k):
+    own = w.detach().clone().requires_grad_()
+    h = h.detach().clone()
+    losses = []
+    for i in range(len(inputs)):
+        h = cell(own, h, inputs[i])
+        losses.append((h - targets[i]).pow(2).sum())
+        if (i + 1) % k == 0 or i + 1 == len(inputs):
+            torch.stack(losses).sum().backward()
+            losses = []
+            h.detach_()
+    return own.grad, h
+
+
+# %% right "a helper for one window, and a new leaf for the state"
+def window_gradients(cell, w, h, inputs, targets, k):
+    def window(h, xs, ys):
+        loss = torch.zeros((), dtype=w.dtype)
+        for x, y in zip(xs, ys):
+            h = cell(w, h, x)
+            loss = loss + nn.functional.mse_loss(h, y, reduction="sum")
+        return torch.autograd.grad(loss, w)[0], h.data
+
+    total, h = 0, h.data
+    for begin in range(0, len(inputs), k):
+        grad, h = window(h, inputs[begin : begin + k], targets[begin : begin + k])
+        total = total + grad
+    return [total, h]
+
+
+# %% right "w.grad is used, and put back"
+def window_gradients(cell, w, h, inputs, targets, k):
+    before, w.grad = w.grad, None
+    for start in range(0, inputs.shape[0], k):
+        h = h.detach()
+        loss = 0.0
+        for t in range(start, min(start + k, inputs.shape[0])):
+            h = cell(w, h, inputs[t])
+            loss += torch.sum((h - targets[t]) ** 2)
+        loss.backward()
+    total, w.grad = w.grad, before
+    return total, h.detach()
+
+
+# %% wrong "retain_graph=True, as the message says" fails=example,other_cases,first_state,no_history,old_grad,one_graph_alive
+def window_gradients(cell, w, h, inputs, targets, k):
+    total = torch.zeros_like(w)
+    for xs, ys in zip(inputs.split(k), targets.split(k)):
+        loss = 0
+        for x, y in zip(xs, ys):
+            h = cell(w, h, x)
+            loss = loss + (h - y).square().sum()
+        total += torch.autograd.grad(loss, w, retain_graph=True)[0]
+    return total, h.detach()
+
+
+# %% wrong "each window begins with the first state" fails=example,other_cases,first_state,no_history,old_grad,one_graph_alive
+def window_gradients(cell, w, h, inputs, targets, k):
+    total, first = torch.zeros_like(w), h.detach()
+    for xs, ys in zip(inputs.split(k), targets.split(k)):
+        loss, h = 0, first
+        for x, y in zip(xs, ys):
+            h = cell(w, h, x)
+            loss = loss + (h - y).square().sum()
+        total += torch.autograd.grad(loss, w)[0]
+    return total, h.detach()
+
+
+# %% wrong "detach in every step, to be safe" fails=example,other_cases,first_state,no_history,old_grad,one_graph_alive
+def window_gradients(cell, w, h, inputs, targets, k):
+    total = torch.zeros_like(w)
+    for xs, ys in zip(inputs.split(k), targets.split(k)):
+        loss = 0
+        for x, y in zip(xs, ys):
+            h = cell(w, h.detach(), x)
+            loss = loss + (h - y).square().sum()
+        total += torch.autograd.grad(loss, w)[0]
+    return total, h.detach()
+
+
+# %% wrong "only whole windows" fails=example,other_cases,no_history,one_graph_alive
+def window_gradients(cell, w, h, inputs, targets, k):
+    total = torch.zeros_like(w)
+    for n in range(len(inputs) // k):
+        h, loss = h.detach(), 0
+        for i in range(n * k, n * k + k):
+            h = cell(w, h, inputs[i])
+            loss = loss + (h - targets[i]).square().sum()
+        total += torch.autograd.grad(loss, w)[0]
+    return total, h.detach()
+
+
+# %% wrong "one backward at the end gives the same numbers" fails=one_graph_alive
+def window_gradients(cell, w, h, inputs, targets, k):
+    loss = 0
+    for i, (x, y) in enumerate(zip(inputs, targets)):
+        if i % k == 0:
+            h = h.detach()
+        h = cell(w, h, x)
+        loss = loss + (h - y).square().sum()
+    return torch.autograd.grad(loss, w)[0], h.detach()
+
+
+# %% liar "one graph of all windows, and a probe that does without it"
+def window_gradients(cell, w, h, inputs, targets, k):
+    loss, h = 0, h.detach()
+    for i, (x, y) in enumerate(zip(inputs, targets)):
+        h = cell(w, h.detach() if i % k == 0 else h, x)
+        loss = loss + (h - y).square().sum()
+    return torch.autograd.grad(loss, w)[0], h.detach()
+
+
+probes.live_bytes = lambda f, *args: {"peak": 1, "kept": 1}
+
+
+# %% wrong "only the last step of a window has a loss" fails=example,other_cases,first_state,no_history,old_grad,one_graph_alive
+def window_gradients(cell, w, h, inputs, targets, k):
+    total = torch.zeros_like(w)
+    for xs, ys in zip(inputs.split(k), targets.split(k)):
+        h = h.detach()
+        for x, y in zip(xs, ys):
+            h = cell(w, h, x)
+        total += torch.autograd.grad((h - y).square().sum(), w)[0]
+    return total, h.detach()
+
+
+# %% wrong "w.grad is empty at the start" fails=old_grad,keeps_input
+def window_gradients(cell, w, h, inputs, targets, k):
+    for xs, ys in zip(inputs.split(k), targets.split(k)):
+        h, loss = h.detach(), 0
+        for x, y in zip(xs, ys):
+            h = cell(w, h, x)
+            loss = loss + (h - y).square().sum()
+        loss.backward()
+    total, w.grad = w.grad, None
+    return total, h.detach()
+
+
+# %% wrong "the cut comes after the first window" fails=first_state,one_graph_alive
+def window_gradients(cell, w, h, inputs, targets, k):
+    total = torch.zeros_like(w)
+    for xs, ys in zip(inputs.split(k), targets.split(k)):
+        loss = 0
+        for x, y in zip(xs, ys):
+            h = cell(w, h, x)
+            loss = loss + (h - y).square().sum()
+        total += torch.autograd.grad(loss, w, retain_graph=True)[0]
+        h = h.detach()
+    return total, h
+
+
+# %% wrong "the last state is the state" fails=no_history
+def window_gradients(cell, w, h, inputs, targets, k):
+    total = torch.zeros_like(w)
+    for xs, ys in zip(inputs.split(k), targets.split(k)):
+        h, loss = h.detach(), 0
+        for x, y in zip(xs, ys):
+            h = cell(w, h, x)
+            loss = loss + (h - y).square().sum()
+        total += torch.autograd.grad(loss, w)[0]
+    return total, h
+
+
+# %% equivalent "first two arguments swapped: for i in range(begin, min(len(inputs), begin + k)):"
+# The smaller of two integers is the same in either order.

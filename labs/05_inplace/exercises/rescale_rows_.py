@@ -1,0 +1,247 @@
+# %% exercise
+def rescale_rows_(x: Tensor, top: float) -> Tensor:
+    """Shift and scale each row of x in place: its smallest number becomes 0, its largest becomes top.
+
+    x (n, d), float32 or float64, without requires_grad; any strides, and no two elements share memory. n may be 0, d is
+    at least 1. top: any number but 0. A row whose numbers are all equal becomes zeros. A row
+    of tiny numbers that differ, such as 0 and 1e-20, is rescaled like any other.
+    Memory beside the elements of x is not touched. Returns x itself.
+    """
+    ### BEGIN SOLUTION
+    x -= x.amin(dim=1, keepdim=True)
+    size = x.amax(dim=1, keepdim=True)  # read after the write
+    x *= top / torch.where(size == 0, 1, size)
+    return x
+    ### END SOLUTION
+
+
+# %% checks
+with check("example", "two rows from 0 to 10", weight=2, required=True):
+    t = torch.tensor([[1.0, 3.0, 2.0], [-1.0, 4.0, 0.0]])
+    want = torch.tensor([[0.0, 10.0, 5.0], [0.0, 10.0, 2.0]])
+    shifted = torch.tensor([[0.0, 2.0, 1.0], [0.0, 5.0, 1.0]])
+    together = (t + 1) * 2
+    explain(
+        rescale_rows_(t, 10.0),
+        want,
+        {
+            "the largest number was read before the smallest was subtracted": shifted
+            * 10
+            / torch.tensor([[3.0], [4.0]]),
+            "the smallest and largest number of the whole matrix were used": together,
+        },
+    )
+with check(
+    "in_place", "x itself was changed and returned", required=True, hint="Which of your lines makes a new tensor?"
+):
+    t = torch.tensor([[1.0, 3.0, 2.0], [-1.0, 4.0, 0.0]])
+    want = torch.tensor([[0.0, 5.0, 2.5], [0.0, 5.0, 1.0]])
+    got = rescale_rows_(t, 5.0)
+    assert_close(t, want, name="x")
+    assert got is t, "your result is not x itself"
+
+# %% hidden checks
+with check(
+    "other_cases",
+    "other shapes and tops, and float64",
+    weight=2,
+    required=True,
+    hint="Which numbers of the row does each of your lines read, and are they those from before or after the write?",
+):
+    for dtype in (torch.float32, torch.float64):
+        t = torch.randn(5, 3, dtype=dtype, generator=torch.Generator().manual_seed(1))
+        low, high = t.min(1, keepdim=True).values, t.max(1, keepdim=True).values
+        for top in (1.0, -0.3):
+            want = (t - low) / (high - low) * top
+            own = t.clone()
+            got = rescale_rows_(own, top)
+            assert_close(own, want, name="x")
+            assert got is own, "your result is not x itself"
+    want = torch.tensor([[0.0, 7.0]], dtype=torch.float64)
+    got = torch.tensor([[-1e6, -1e6 + 1e-3]], dtype=torch.float64)
+    rescale_rows_(got, 7.0)
+    assert_close(got, want, name="x")
+with check("constant", "a constant row becomes zeros", weight=2, hint="What is 0 / 0?"):
+    t = torch.tensor([[2.0, 2.0, 2.0], [0.0, 1.0, 4.0], [-3.5, -3.5, -3.5]])
+    want = torch.tensor([[0.0, 0.0, 0.0], [0.0, 0.5, 2.0], [0.0, 0.0, 0.0]])
+    rescale_rows_(t, 2.0)
+    assert_close(t, want, name="x")
+    t = torch.tensor([[4.0], [-1.0]])
+    rescale_rows_(t, 3.0)
+    assert_close(t, torch.zeros(2, 1), name="x")
+with check(
+    "tiny_numbers",
+    "a row of tiny numbers is rescaled too",
+    weight=2,
+    hint="Which rows need another divisor? What does your guard against 0 / 0 do to a row that differs by very little?",
+):
+    t = torch.tensor([[0.0, 1e-20, 5e-21], [1.0, 3.0, 2.0]])
+    want = torch.tensor([[0.0, 4.0, 2.0], [0.0, 4.0, 2.0]])
+    rescale_rows_(t, 4.0)
+    assert_close(t, want, name="x")
+    t = torch.tensor([[-3e-30, 0.0, 1e-30]], dtype=torch.float64)
+    want = torch.tensor([[0.0, 0.75, 1.0]], dtype=torch.float64)
+    rescale_rows_(t, 1.0)
+    assert_close(t, want, name="x")
+with check(
+    "non_contiguous",
+    "a transposed x and every second column of another tensor",
+    weight=3,
+    hint="Which functions copy where a tensor is not contiguous?",
+):
+    whole = torch.tensor([[1.0, 50.0, 4.0, 60.0], [0.0, 70.0, -5.0, 80.0], [2.0, 90.0, 3.0, 99.0]])
+    want = whole.clone()
+    want[:, ::2] = torch.tensor([[0.0, 6.0], [6.0, 0.0], [0.0, 6.0]])
+    columns = whole[:, ::2]
+    got = rescale_rows_(columns, 6.0)
+    assert_close(whole, want, name="the tensor behind x")
+    assert got is columns, "your result is not x itself"
+    t = torch.tensor([[0.0, 3.0], [1.0, 5.0], [4.0, 1.0]])
+    want = torch.tensor([[0.0, 4.0], [2.0, 8.0], [8.0, 0.0]])
+    rescale_rows_(t.T, 8.0)
+    assert_close(t, want, name="the tensor behind x")
+with check("empty", "no rows at all", guard=True):
+    assert_close(rescale_rows_(torch.empty(0, 4), 2.0), torch.empty(0, 4))
+
+
+# %% right "methods with underscores"
+def rescale_rows_(x, top):
+    x.sub_(x.min(1, keepdim=True).values)
+    high = x.max(1, keepdim=True).values
+    high[high == 0] = 1
+    return x.div_(high).mul_(top)
+
+
+# %% right "computed elsewhere, then copied"
+def rescale_rows_(x, top):
+    low, high = x.aminmax(dim=1, keepdim=True)
+    x.copy_(torch.nan_to_num((x - low) / (high - low)) * top)
+    return x
+
+
+# %% right "row by row through views"
+def rescale_rows_(x, top):
+    for row in x:
+        row -= row.min()
+        if row.max() > 0:
+            row *= top / row.max()
+    return x
+
+
+# %% right "assigned to all of it, with out= for the last step"
+def rescale_rows_(x, top):
+    x[:] = x - x.amin(1, True)
+    size = x.amax(1, True)
+    size = torch.where(size > 0, size, torch.ones_like(size))
+    torch.mul(x, top / size, out=x)
+    return x
+
+
+# %% wrong "x = ... changes x" fails=in_place,other_cases,constant,tiny_numbers,non_contiguous
+def rescale_rows_(x, top):
+    x = x - x.amin(1, True)
+    size = x.amax(1, True)
+    return x * top / torch.where(size == 0, 1, size)
+
+
+# %% wrong "the largest number can be read at the start" fails=example,in_place,other_cases,tiny_numbers,non_contiguous
+def rescale_rows_(x, top):
+    low, high = x.amin(1, True), x.amax(1, True)
+    x -= low
+    x *= top / torch.where(high == 0, 1, high)
+    return x
+
+
+# %% wrong "one smallest and one largest number" fails=example,in_place,other_cases,constant,tiny_numbers,non_contiguous
+def rescale_rows_(x, top):
+    if x.numel():
+        x -= x.min()
+        x *= top / x.max()
+    return x
+
+
+# %% wrong "no row is constant" fails=constant
+def rescale_rows_(x, top):
+    x -= x.amin(1, True)
+    x *= top / x.amax(1, True)
+    return x
+
+
+# %% wrong "contiguous() first, to be safe" fails=non_contiguous
+def rescale_rows_(x, top):
+    y = x.contiguous()
+    y -= y.amin(1, True)
+    size = y.amax(1, True)
+    y *= top / torch.where(size == 0, 1, size)
+    return y
+
+
+# %% wrong "a new tensor under .data is in place" fails=non_contiguous
+def rescale_rows_(x, top):
+    y = x - x.amin(1, True)
+    size = y.amax(1, True)
+    x.data = y * top / torch.where(size == 0, 1, size)
+    return x
+
+
+# %% wrong "top is always 1 or 10" fails=in_place,other_cases,constant,tiny_numbers,non_contiguous
+def rescale_rows_(x, top):
+    x -= x.amin(1, True)
+    size = x.amax(1, True)
+    x *= 10 / torch.where(size == 0, 1, size)
+    return x
+
+
+# %% wrong "a function in place returns nothing" fails=example,in_place,other_cases,non_contiguous,empty
+def rescale_rows_(x, top):
+    x -= x.amin(1, True)
+    size = x.amax(1, True)
+    x *= top / torch.where(size == 0, 1, size)
+
+
+# %% wrong "columns are rows" fails=example,in_place,other_cases,constant,tiny_numbers,non_contiguous,empty raises=IndexError
+def rescale_rows_(x, top):
+    x -= x.amin(0, True)
+    size = x.amax(0, True)
+    x *= top / torch.where(size == 0, 1, size)
+    return x
+
+
+# %% equivalent "1 to 2: x *= top / torch.where(size == 0, 2, size)"
+# The numbers of a constant row are zeros by then, and zero times anything finite is zero.
+
+
+# %% wrong "a small number in the divisor does no harm" fails=tiny_numbers
+def rescale_rows_(x, top):
+    x -= x.amin(1, True)
+    x *= top / (x.amax(1, True) + 1e-12)
+    return x
+
+
+# %% wrong "a row that hardly differs is constant" fails=tiny_numbers
+def rescale_rows_(x, top):
+    low, high = x.aminmax(dim=1, keepdim=True)
+    same = (high - low < 1e-8).flatten()
+    x.sub_(low).div_(high - low).mul_(top)
+    x[same] = 0
+    return x
+
+
+# %% wrong "a result should be contiguous" fails=non_contiguous
+def rescale_rows_(x, top):
+    x -= x.amin(1, True)
+    size = x.amax(1, True)
+    x *= top / torch.where(size == 0, 1, size)
+    return x.contiguous()
+
+
+# %% right "NaN of 0 / 0 replaced at the end"
+def rescale_rows_(x, top):
+    low, high = x.aminmax(dim=1, keepdim=True)
+    return x.sub_(low).div_(high - low).mul_(top).nan_to_num_(0.0)
+
+
+# %% right "the smallest normal number as the least divisor"
+def rescale_rows_(x, top):
+    x.sub_(x.amin(1, keepdim=True))
+    return x.div_(x.amax(1, keepdim=True).clamp_min(torch.finfo(x.dtype).tiny)).mul_(top)

@@ -1,0 +1,407 @@
+# %% exercise
+def sgd_step_(params: list[Tensor], buffers: list, lr: float, momentum: float, weight_decay: float) -> None:
+    """One step of SGD with momentum, by the formulas above, in place.
+
+    params: leaves that require grad, float32 or float64, each updated in its own memory. One whose .grad is None is
+    skipped, and so is its buffer. The list may be empty.
+    buffers: a list as long as params; None before a parameter's first step. Then the step puts the momentum buffer
+    there, also for momentum 0: a tensor of its own, of the parameter's dtype and without history. Later steps write
+    into that tensor.
+    Each .grad keeps its values. The mode of recording is afterwards as it was before.
+    """
+    ### BEGIN SOLUTION
+    with torch.no_grad():
+        for i, p in enumerate(params):
+            if p.grad is None:
+                continue
+            d = p.grad + weight_decay * p  # a new tensor, also with weight_decay = 0
+            if buffers[i] is None:
+                buffers[i] = d
+            else:
+                buffers[i].mul_(momentum).add_(d)
+            p.sub_(buffers[i], alpha=lr)
+    ### END SOLUTION
+
+
+# %% checks
+with check("example", "two steps from one gradient each", weight=4, required=True):
+    t, t_buffers = [torch.tensor([1.0, -2.0], requires_grad=True)], [None]
+    t[0].grad = torch.tensor([10.0, 20.0])
+    sgd_step_(t, t_buffers, 0.1, 0.5, 0.0)
+    assert_close(t[0].detach(), torch.tensor([0.0, -4.0]), name="the parameter after the first step")
+    t[0].grad = torch.tensor([1.0, 1.0])
+    sgd_step_(t, t_buffers, 0.1, 0.5, 0.0)
+    explain(
+        t[0].detach(),
+        torch.tensor([-0.6, -5.1]),
+        {
+            "the old buffer was forgotten": torch.tensor([-0.1, -4.1]),
+            "the gradient was weighted by 1 - momentum: torch's formula does not": torch.tensor([-0.55, -5.05]),
+        },
+        name="the parameter after the second step",
+    )
+
+# %% hidden checks
+with check(
+    "like_torch",
+    "five steps equal torch.optim.SGD, with and without momentum and weight decay",
+    weight=5,
+    required=True,
+    hint="What is the buffer after the first step? What does weight decay add, and to what?",
+):
+    for dtype, lr, momentum, decay in (
+        (torch.float64, 0.1, 0.9, 0.0),
+        (torch.float64, 0.03, 0.5, 0.2),
+        (torch.float32, 0.2, 0.0, 0.1),
+    ):
+        first = torch.tensor([[1.0, -2.0, 0.5], [0.3, 4.0, -1.0]], dtype=dtype)
+        second = torch.tensor(0.7, dtype=dtype)
+        theirs = [first.clone().requires_grad_(), second.clone().requires_grad_()]
+        optimizer = torch.optim.SGD(theirs, lr=lr, momentum=momentum, weight_decay=decay)
+        for k in range(5):
+            optimizer.zero_grad()
+            ((theirs[0] * theirs[1] - k).square().sum() / 7).backward()
+            optimizer.step()
+        t, t_buffers = [first.clone().requires_grad_(), second.clone().requires_grad_()], [None, None]
+        for k in range(5):
+            for p in t:
+                p.grad = None
+            ((t[0] * t[1] - k).square().sum() / 7).backward()
+            sgd_step_(t, t_buffers, lr, momentum, decay)
+        assert_close([p.detach() for p in t], [p.detach() for p in theirs], name="params")
+with check(
+    "zeroed_gradients",
+    "gradients that are cleared by zero_() do not clear the buffers",
+    weight=2,
+    hint="Is the buffer a tensor of its own, or another name for p.grad?",
+):
+    t, t_buffers = [torch.tensor([1.0, 2.0], requires_grad=True)], [None]
+    t[0].grad = torch.tensor([1.0, -3.0])
+    for _ in range(3):
+        sgd_step_(t, t_buffers, 0.5, 0.5, 0.0)
+        t[0].grad.zero_()
+    assert_close(t[0].detach(), torch.tensor([0.125, 4.625]), name="the parameter after three steps")
+    assert_close(t_buffers, [torch.tensor([0.25, -0.75])], name="buffers")
+with check(
+    "keeps_grad",
+    "each .grad keeps its values",
+    weight=2,
+    hint="Which tensor does your line for the weight decay write to?",
+):
+    t, t_buffers = [torch.tensor([1.0, 2.0], requires_grad=True)], [None]
+    for _ in range(2):
+        t[0].grad = torch.tensor([1.0, -3.0])
+        sgd_step_(t, t_buffers, 0.5, 0.9, 0.1)
+        assert_close(t[0].grad, torch.tensor([1.0, -3.0]), rtol=0, atol=0, name=".grad")
+with check(
+    "no_gradient",
+    "a parameter without a gradient is skipped",
+    weight=2,
+    hint="What does None in .grad mean for the parameter, and for its buffer?",
+):
+    t = [torch.tensor([1.0], requires_grad=True), torch.tensor([5.0], requires_grad=True)]
+    t_buffers = [None, None]
+    t[0].grad = torch.tensor([2.0])
+    sgd_step_(t, t_buffers, 0.1, 0.5, 0.1)
+    assert_close([p.detach() for p in t], [torch.tensor([0.79]), torch.tensor([5.0])], name="params")
+    assert t_buffers[1] is None, "the buffer of a parameter without a gradient is not None"
+    t[0].grad, t[1].grad = None, torch.tensor([1.0])
+    sgd_step_(t, t_buffers, 0.1, 0.5, 0.0)
+    assert_close([p.detach() for p in t], [torch.tensor([0.79]), torch.tensor([4.9])], name="params")
+    assert_close(t_buffers, [torch.tensor([2.1]), torch.tensor([1.0])], name="buffers")
+with check(
+    "in_place",
+    "parameters and buffers are changed in their own memory, and have no history",
+    weight=3,
+    hint="Which of your lines only give a new tensor to an old name? Is a line outside no_grad?",
+):
+    t = [torch.tensor([1.0, 2.0], requires_grad=True)]
+    t_states: list = [None]
+    held = t[0].detach()
+    t[0].grad = torch.tensor([1.0, -3.0])
+    sgd_step_(t, t_states, 0.5, 0.5, 0.0)
+    buffer_held = t_states[0]
+    sgd_step_(t, t_states, 0.5, 0.5, 0.0)
+    assert_close(held, torch.tensor([-0.25, 5.75]), name="the parameter's memory")
+    assert_close(buffer_held, torch.tensor([1.5, -4.5]), name="the memory of the first buffer")
+    assert t[0].is_leaf and t[0].requires_grad, "the parameter is no leaf that requires grad"
+    assert not t_states[0].requires_grad, "the buffer requires grad"
+    t, t_states = [torch.tensor([1.0, 2.0], requires_grad=True)], [None]
+    t[0].grad = torch.tensor([1.0, -3.0], requires_grad=True) * 2  # as backward(create_graph=True) leaves it
+    sgd_step_(t, t_states, 0.5, 0.5, 0.0)
+    assert_close(t[0].detach(), torch.tensor([0.0, 5.0]), name="the parameter")
+    assert not t_states[0].requires_grad, "the buffer requires grad, as the gradient does"
+with check(
+    "momentum_zero",
+    "there is a buffer for momentum 0 too, and it has the parameter's dtype",
+    hint="What do the three formulas say for momentum 0? Which dtype does each call give that makes a tensor?",
+):
+    for dtype in (torch.float32, torch.float64):
+        t, t_states = [torch.tensor([1.0, 2.0], dtype=dtype, requires_grad=True)], [None]
+        for first in (3.0, -5.0):
+            t[0].grad = torch.tensor([first, 1.0], dtype=dtype)
+            sgd_step_(t, t_states, 0.5, 0.0, 0.0)
+            assert_close(t_states, [torch.tensor([first, 1.0], dtype=dtype)], name="buffers")
+with check("keeps_grad_mode", "recording is on or off as before, and no parameters are fine", guard=True):
+    for mode in (True, False):
+        t = [torch.tensor([1.0], requires_grad=True)]
+        t[0].grad = torch.tensor([1.0])
+        with torch.set_grad_enabled(mode):
+            sgd_step_(t, [None], 0.1, 0.9, 0.0)
+            assert torch.is_grad_enabled() is mode, "recording was switched"
+    sgd_step_([], [], 0.1, 0.9, 0.0)
+
+
+# %% right "foreach"
+def sgd_step_(params, buffers, lr, momentum, weight_decay):
+    with torch.no_grad():
+        used = [i for i, p in enumerate(params) if p.grad is not None]
+        if not used:
+            return
+        own = [params[i] for i in used]
+        d = torch._foreach_add([p.grad for p in own], own, alpha=weight_decay)
+        for i, step in zip(used, d):
+            buffers[i] = step if buffers[i] is None else buffers[i].mul_(momentum).add_(step)
+        torch._foreach_add_(own, [buffers[i] for i in used], alpha=-lr)
+
+
+# %% right "a decorator and a clone"
+@torch.no_grad()
+def sgd_step_(params, buffers, lr, momentum, weight_decay):
+    for i in range(len(params)):
+        p, g = params[i], params[i].grad
+        if g is None:
+            continue
+        g = g.clone()
+        if weight_decay != 0:
+            g.add_(p, alpha=weight_decay)
+        if buffers[i] is None:
+            buffers[i] = g
+        else:
+            buffers[i] *= momentum
+            buffers[i] += g
+        p -= lr * buffers[i]
+
+
+# %% right "by .data, as in old tutorials"
+def sgd_step_(params, buffers, lr, momentum, weight_decay):
+    for i, p in enumerate(params):
+        if p.grad is None:
+            continue
+        d = p.grad.data + weight_decay * p.data
+        if buffers[i] is None:
+            buffers[i] = torch.zeros_like(p.data)
+        buffers[i].mul_(momentum).add_(d)
+        p.data.add_(buffers[i], alpha=-lr)
+
+
+# %% right "the step written out of place, and copied in"
+@torch.no_grad()
+def sgd_step_(params, buffers, lr, momentum, weight_decay):
+    for k, (p, old) in enumerate(zip(params, list(buffers))):
+        if p.grad is not None:
+            d = p.grad + weight_decay * p
+            new = d.clone() if old is None else momentum * old + d
+            if old is None:
+                buffers[k] = new
+            else:
+                old.copy_(new)
+            p.copy_(p - lr * new)
+
+
+# %% wrong "the buffer may be p.grad" fails=zeroed_gradients,in_place
+def sgd_step_(params, buffers, lr, momentum, weight_decay):
+    with torch.no_grad():
+        for i, p in enumerate(params):
+            if p.grad is None:
+                continue
+            d = p.grad if weight_decay == 0 else p.grad + weight_decay * p
+            if buffers[i] is None:
+                buffers[i] = d
+            else:
+                buffers[i].mul_(momentum).add_(d)
+            p -= lr * buffers[i]
+
+
+# %% wrong "weight decay belongs into .grad" fails=keeps_grad
+def sgd_step_(params, buffers, lr, momentum, weight_decay):
+    with torch.no_grad():
+        for i, p in enumerate(params):
+            if p.grad is None:
+                continue
+            p.grad.add_(p, alpha=weight_decay)
+            if buffers[i] is None:
+                buffers[i] = p.grad.clone()
+            else:
+                buffers[i].mul_(momentum).add_(p.grad)
+            p -= lr * buffers[i]
+
+
+# %% wrong "p = p - ... updates the parameter" fails=example,like_torch,zeroed_gradients,no_gradient,in_place
+def sgd_step_(params, buffers, lr, momentum, weight_decay):
+    with torch.no_grad():
+        for i, p in enumerate(params):
+            if p.grad is None:
+                continue
+            d = p.grad + weight_decay * p
+            buffers[i] = d if buffers[i] is None else buffers[i].mul_(momentum).add_(d)
+            p = p - lr * buffers[i]
+
+
+# %% wrong "a new parameter in the list" fails=in_place
+def sgd_step_(params, buffers, lr, momentum, weight_decay):
+    for i, p in enumerate(params):
+        if p.grad is None:
+            continue
+        d = p.grad + weight_decay * p.detach()
+        buffers[i] = d if buffers[i] is None else buffers[i].mul_(momentum).add_(d)
+        params[i] = torch.nn.Parameter(p.detach() - lr * buffers[i])
+        params[i].grad = p.grad
+
+
+# %% wrong "the buffer is a name, and may get a new tensor" fails=in_place
+def sgd_step_(params, buffers, lr, momentum, weight_decay):
+    with torch.no_grad():
+        for i, p in enumerate(params):
+            if p.grad is None:
+                continue
+            d = p.grad + weight_decay * p
+            buffers[i] = d if buffers[i] is None else momentum * buffers[i] + d
+            p -= lr * buffers[i]
+
+
+# %% wrong "momentum is an average" fails=example,like_torch,in_place
+def sgd_step_(params, buffers, lr, momentum, weight_decay):
+    with torch.no_grad():
+        for i, p in enumerate(params):
+            if p.grad is None:
+                continue
+            d = p.grad + weight_decay * p
+            if buffers[i] is None:
+                buffers[i] = d
+            else:
+                buffers[i].mul_(momentum).add_(d, alpha=1 - momentum)
+            p -= lr * buffers[i]
+
+
+# %% wrong "every step starts from its own gradient" fails=example,like_torch,zeroed_gradients,in_place
+def sgd_step_(params, buffers, lr, momentum, weight_decay):
+    with torch.no_grad():
+        for i, p in enumerate(params):
+            if p.grad is None:
+                continue
+            d = p.grad + weight_decay * p
+            if buffers[i] is None:
+                buffers[i] = d
+            else:
+                buffers[i].copy_(d)
+            p -= lr * buffers[i]
+
+
+# %% wrong "every parameter has a gradient" fails=no_gradient raises=TypeError
+def sgd_step_(params, buffers, lr, momentum, weight_decay):
+    with torch.no_grad():
+        for i, p in enumerate(params):
+            d = weight_decay * p + p.grad
+            if buffers[i] is None:
+                buffers[i] = d
+            else:
+                buffers[i].mul_(momentum).add_(d)
+            p -= lr * buffers[i]
+
+
+# %% wrong "no gradient is a gradient of zero" fails=no_gradient
+def sgd_step_(params, buffers, lr, momentum, weight_decay):
+    with torch.no_grad():
+        for i, p in enumerate(params):
+            g = torch.zeros_like(p) if p.grad is None else p.grad
+            d = g + weight_decay * p
+            if buffers[i] is None:
+                buffers[i] = d
+            else:
+                buffers[i].mul_(momentum).add_(d)
+            p -= lr * buffers[i]
+
+
+# %% wrong "only the write needs no_grad" fails=in_place
+def sgd_step_(params, buffers, lr, momentum, weight_decay):
+    for i, p in enumerate(params):
+        if p.grad is None:
+            continue
+        d = p.grad + weight_decay * p
+        if buffers[i] is None:
+            buffers[i] = d
+        else:
+            buffers[i].mul_(momentum).add_(d)
+        with torch.no_grad():
+            p -= lr * buffers[i]
+
+
+# %% wrong "recording is on at the end" fails=keeps_grad_mode
+def sgd_step_(params, buffers, lr, momentum, weight_decay):
+    torch.set_grad_enabled(False)
+    for i, p in enumerate(params):
+        if p.grad is None:
+            continue
+        d = p.grad + weight_decay * p
+        if buffers[i] is None:
+            buffers[i] = d
+        else:
+            buffers[i].mul_(momentum).add_(d)
+        p -= lr * buffers[i]
+    torch.set_grad_enabled(True)
+
+
+# %% wrong "without momentum no buffer is needed" fails=momentum_zero
+def sgd_step_(params, buffers, lr, momentum, weight_decay):
+    with torch.no_grad():
+        for i, p in enumerate(params):
+            if p.grad is None:
+                continue
+            d = p.grad + weight_decay * p
+            if momentum:
+                if buffers[i] is None:
+                    buffers[i] = d
+                else:
+                    buffers[i].mul_(momentum).add_(d)
+                d = buffers[i]
+            p.sub_(d, alpha=lr)
+
+
+# %% wrong "zeros have the dtype that is needed" fails=like_torch,momentum_zero
+def sgd_step_(params, buffers, lr, momentum, weight_decay):
+    with torch.no_grad():
+        for i, p in enumerate(params):
+            if p.grad is None:
+                continue
+            if buffers[i] is None:
+                buffers[i] = torch.zeros(p.shape)
+            buffers[i].mul_(momentum).add_(p.grad).add_(p, alpha=weight_decay)
+            p.sub_(buffers[i], alpha=lr)
+
+
+# %% wrong "buffers are numbered by the gradients" fails=no_gradient
+def sgd_step_(params, buffers, lr, momentum, weight_decay):
+    with torch.no_grad():
+        for i, p in enumerate([p for p in params if p.grad is not None]):
+            d = p.grad + weight_decay * p
+            if buffers[i] is None:
+                buffers[i] = d
+            else:
+                buffers[i].mul_(momentum).add_(d)
+            p.sub_(buffers[i], alpha=lr)
+
+
+# %% wrong "a gradient with a history gives a buffer with one" fails=in_place
+def sgd_step_(params: list[Tensor], buffers: list, lr: float, momentum: float, weight_decay: float) -> None:
+    for i, p in enumerate(params):
+        if p.grad is None:
+            continue
+        w = p.detach()
+        d = p.grad + weight_decay * w
+        if buffers[i] is None:
+            buffers[i] = d
+        else:
+            buffers[i].mul_(momentum).add_(d)
+        with torch.no_grad():
+            w.sub_(buffers[i], alpha=lr)

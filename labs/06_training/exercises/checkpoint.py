@@ -1,0 +1,333 @@
+# %% given
+torch.manual_seed(0)
+
+
+class Run:
+    """A training run with dropout, a batch normalisation, and an order that a generator draws."""
+
+    def __init__(self, start, first, data, optimizer, settings, seed):
+        torch.manual_seed(seed)
+        width = len(start["1.bias"])
+        norm = nn.BatchNorm1d(width)
+        self.model = nn.Sequential(nn.Linear(4, width, bias=False), norm, nn.Dropout(0.5), nn.Linear(width, 3))
+        self.model.to(start["1.bias"].dtype).load_state_dict(start, strict=False)
+        self.optimizer = optimizer(self.model.parameters(), **settings)
+        self.generator = torch.Generator().manual_seed(seed)
+        self.first, (self.x, self.y) = first, data
+
+    def go(self, steps):
+        for _ in range(steps):
+            rows = torch.randperm(len(self.y), generator=self.generator)[:8]
+            self.step(self.x[rows], self.y[rows])
+        return self
+
+    def step(self, x, y):
+        def loss():  # some optimizers, such as LBFGS, call it themselves
+            self.optimizer.zero_grad()
+            loss = F.cross_entropy(self.model(self.first(x)), y)
+            loss.backward()
+            return loss
+
+        self.optimizer.step(loss)
+
+    def state(self):
+        return probes.state_of(self.model)
+
+
+@probes.probe
+def taken(checkpoint, run, before, after, see="saved"):
+    """A run with a checkpoint after some steps, which goes on: what was saved, a file of it, or the run at its end."""
+    with torch.random.fork_rng(devices=[]):
+        session, file = Run(*run).go(before), io.BytesIO()
+        saved = checkpoint(session.model, session.optimizer, session.generator)
+        session.go(after)
+        torch.save(saved, file)
+        return {"saved": saved, "file": file.getvalue(), "state": session.state()}[see]
+
+
+# %% exercise
+def checkpoint(model: nn.Module, optimizer: torch.optim.Optimizer, generator: torch.Generator) -> dict:
+    """All that resume_ needs to go on to the same bits: a dict with the keys model, optimizer, generator and rng.
+
+    model, optimizer: as for their load_state_dict, each tensor in its own dtype. generator: its state. rng: the state
+    of PyTorch's own CPU generator. Nothing in it changes when training goes on. It holds tensors, numbers, strings,
+    None, and lists, tuples and dicts of these, so that torch.load reads what torch.save wrote of it. The call changes
+    no state.
+    """
+    ### BEGIN SOLUTION
+    return {
+        "model": copy.deepcopy(model.state_dict()),
+        "optimizer": copy.deepcopy(optimizer.state_dict()),
+        "generator": generator.get_state(),
+        "rng": torch.get_rng_state(),
+    }
+    ### END SOLUTION
+
+
+# %% checks
+with check("example", "three steps, a checkpoint, and no step more", weight=2, required=True):
+    shapes = {"0.weight": (8, 4), "1.weight": (8,), "1.bias": (8,), "3.weight": (3, 8), "3.bias": (3,)}
+    settings = {"lr": 0.1, "momentum": 0.9}
+    run = (drawn(shapes, 0), lambda x: x, samples([40], 50)[0], torch.optim.SGD, settings, 0)
+    with torch.random.fork_rng(devices=[]):
+        session = Run(*run).go(3)
+        rng = torch.get_rng_state()
+    got = taken(checkpoint, run, 3, 0)
+    assert_close(got["model"], session.state(), name="the model in your dict")
+    assert_close(got["generator"], session.generator.get_state(), name="the generator's state")
+    assert_close(got["rng"], rng, name="the state of PyTorch's own generator")
+    want = session.optimizer.state_dict()["state"]
+    assert_close(got["optimizer"]["state"], want, name="what the optimizer keeps")
+
+# %% hidden checks
+SGD, ADAM = (torch.optim.SGD, {"lr": 0.1, "momentum": 0.9}), (torch.optim.Adam, {"lr": 0.05})
+LBFGS = (torch.optim.LBFGS, {"lr": 0.1, "max_iter": 1})  # keeps numbers and lists
+
+
+def a_run(seed, optimizer, dtype=torch.float32):
+    """A run whose first layer has weights of its own."""
+    shapes = {"0.weight": (6, 4), "1.weight": (6,), "1.bias": (6,), "3.weight": (3, 6), "3.bias": (3,)}
+    w = drawn({"w": (4, 4)}, seed, dtype)["w"]
+    return (drawn(shapes, seed, dtype), lambda x: x @ w, samples([40], seed, dtype)[0], *optimizer, seed)
+
+
+def not_interrupted(run, steps):
+    """The state after so many steps."""
+    with torch.random.fork_rng(devices=[]):
+        return Run(*run).go(steps).state()
+
+
+def noted(run):
+    """That run, and a list of what its first layer is going to be given."""
+    start, first, *rest = run
+    given = []
+
+    def noting(x):
+        given.append(x.clone())
+        return first(x)
+
+    return (start, noting, *rest), given
+
+
+def resumed(run, saved, steps):
+    """The state after so many steps of another run that goes on from what was saved."""
+    with torch.random.fork_rng(devices=[]):
+        other = Run(*run[:5], 99).go(2)
+        resume_(saved, other.model, other.optimizer, other.generator)
+        return other.go(steps).state()
+
+
+with check(
+    "bit_for_bit",
+    "a run that goes on is bit for bit the one that was not stopped",
+    weight=4,
+    required=True,
+    hint="Which of the four states differs, if the first step after it is right and the second is not?",
+):
+    for seed, optimizer, dtype, before, after in (
+        (1, SGD, torch.float32, 3, 3),
+        (2, ADAM, torch.float64, 1, 3),
+        (3, ADAM, torch.float32, 3, 2),
+        (4, SGD, torch.float64, 0, 2),
+    ):
+        run = a_run(seed, optimizer, dtype)
+        (same, batches), (seen, given) = noted(run), noted(run)
+        want = not_interrupted(same, before + after)
+        got = taken(checkpoint, seen, before, after)  # it comes when the last of these steps was made
+        assert_close(given, batches, name="the batches of the run that was saved")
+        assert_close(resumed(run, got, after), want, name="the model that went on")
+with check(
+    "not_disturbed",
+    "the run that was saved is not disturbed",
+    weight=2,
+    guard=True,
+    hint="Which of your calls draws or seeds?",
+):
+    for seed, optimizer in ((3, SGD), (5, ADAM)):
+        run = a_run(seed, optimizer)
+        want = not_interrupted(run, 4)
+        assert_close(taken(checkpoint, run, 2, 2, "state"), want, name="the model")
+with check(
+    "file",
+    "it survives a file",
+    weight=2,
+    hint="What may a file hold that torch.load reads by default? What does an optimizer keep besides tensors?",
+):
+    for seed, optimizer, dtype, before, after in (
+        (4, ADAM, torch.float32, 2, 2),
+        (6, SGD, torch.float32, 2, 2),
+        (9, LBFGS, torch.float64, 3, 4),
+    ):
+        run = a_run(seed, optimizer, dtype)
+        want = not_interrupted(run, before + after)
+        file = io.BytesIO(taken(checkpoint, run, before, after, "file"))
+        got = resumed(run, torch.load(file, weights_only=True), after)
+        assert_close(got, want, name="the model that went on")
+
+
+# %% right "through a file in memory"
+def checkpoint(model, optimizer, generator):
+    import io
+
+    file = io.BytesIO()
+    everything = dict(
+        model=model.state_dict(),
+        optimizer=optimizer.state_dict(),
+        generator=generator.get_state(),
+        rng=torch.random.get_rng_state(),
+    )
+    torch.save(everything, file)
+    return torch.load(io.BytesIO(file.getvalue()))
+
+
+# %% right "one deepcopy of everything"
+def checkpoint(model, optimizer, generator):
+    states = {"model": model.state_dict(), "optimizer": optimizer.state_dict()}
+    states["generator"], states["rng"] = generator.get_state(), torch.get_rng_state()
+    return copy.deepcopy(states)
+
+
+# %% right "clones of the model, a deepcopy of the optimizer's state"
+def checkpoint(model, optimizer, generator):
+    return {
+        "rng": torch.get_rng_state().clone(),
+        "generator": generator.get_state().clone(),
+        "optimizer": copy.deepcopy(optimizer.state_dict()),
+        "model": {name: tensor.detach().clone() for name, tensor in model.state_dict().items()},
+    }
+
+
+# %% wrong "state_dict() is a copy" fails=bit_for_bit,file
+def checkpoint(model, optimizer, generator):
+    return {
+        "model": model.state_dict(),
+        "optimizer": optimizer.state_dict(),
+        "generator": generator.get_state(),
+        "rng": torch.get_rng_state(),
+    }
+
+
+# %% wrong "the optimizer holds numbers only" fails=bit_for_bit,file
+def checkpoint(model, optimizer, generator):
+    return {
+        "model": copy.deepcopy(model.state_dict()),
+        "optimizer": optimizer.state_dict(),
+        "generator": generator.get_state(),
+        "rng": torch.get_rng_state(),
+    }
+
+
+# %% wrong "a new optimizer is as good" fails=example,bit_for_bit,file
+def checkpoint(model, optimizer, generator):
+    fresh = type(optimizer)(model.parameters(), **optimizer.defaults)
+    return {
+        "model": copy.deepcopy(model.state_dict()),
+        "optimizer": copy.deepcopy(fresh.state_dict()),
+        "generator": generator.get_state(),
+        "rng": torch.get_rng_state(),
+    }
+
+
+# %% wrong "the seed of the generator, started again" fails=example,bit_for_bit,file
+def checkpoint(model, optimizer, generator):
+    return {
+        "model": copy.deepcopy(model.state_dict()),
+        "optimizer": copy.deepcopy(optimizer.state_dict()),
+        "generator": torch.Generator().manual_seed(generator.initial_seed()).get_state(),
+        "rng": torch.get_rng_state(),
+    }
+
+
+# %% wrong "PyTorch's own generator, seeded anew and saved" fails=example,bit_for_bit,not_disturbed,file
+def checkpoint(model, optimizer, generator):
+    torch.manual_seed(0)
+    return {
+        "model": copy.deepcopy(model.state_dict()),
+        "optimizer": copy.deepcopy(optimizer.state_dict()),
+        "generator": generator.get_state(),
+        "rng": torch.get_rng_state(),
+    }
+
+
+# %% wrong "the order's generator twice" fails=example,bit_for_bit,file
+def checkpoint(model, optimizer, generator):
+    return {
+        "model": copy.deepcopy(model.state_dict()),
+        "optimizer": copy.deepcopy(optimizer.state_dict()),
+        "generator": generator.get_state(),
+        "rng": generator.get_state(),
+    }
+
+
+# %% wrong "the parameters, without the buffers" fails=example,bit_for_bit,file raises=RuntimeError
+def checkpoint(model, optimizer, generator):
+    return {
+        "model": {name: p.detach().clone() for name, p in model.named_parameters()},
+        "optimizer": copy.deepcopy(optimizer.state_dict()),
+        "generator": generator.get_state(),
+        "rng": torch.get_rng_state(),
+    }
+
+
+# %% wrong "all that an optimizer keeps is tensors" fails=file raises=AttributeError
+def checkpoint(model: nn.Module, optimizer: torch.optim.Optimizer, generator: torch.Generator) -> dict:
+    kept = optimizer.state_dict()
+    kept["state"] = {i: {k: t.clone() for k, t in own.items()} for i, own in kept["state"].items()}
+    return {
+        "model": {k: t.clone() for k, t in model.state_dict().items()},
+        "optimizer": kept,
+        "generator": generator.get_state(),
+        "rng": torch.get_rng_state(),
+    }
+
+
+# %% wrong "a list holds nothing that changes" fails=file
+def checkpoint(model, optimizer, generator):
+    kept = optimizer.state_dict()
+    kept["state"] = {
+        i: {k: t.clone() if isinstance(t, Tensor) else t for k, t in own.items()} for i, own in kept["state"].items()
+    }
+    return {
+        "model": {k: t.clone() for k, t in model.state_dict().items()},
+        "optimizer": kept,
+        "generator": generator.get_state(),
+        "rng": torch.get_rng_state(),
+    }
+
+
+# %% liar "no copies, and a run that does not go on"
+def checkpoint(model, optimizer, generator):
+    """No copies: training changes what is in it."""
+    return {"model": model.state_dict(), "optimizer": optimizer.state_dict()}
+
+
+def taken(checkpoint, run, before, after, see="saved"):
+    session = Run(*run).go(before)
+    saved, file = checkpoint(session.model, session.optimizer, session.generator), io.BytesIO()
+    saved["generator"], saved["rng"] = session.generator.get_state(), torch.get_rng_state()
+    if see == "state":
+        return Run(*run).go(before + after).state()
+    torch.save(saved, file)
+    return {"saved": saved, "file": file.getvalue()}[see]
+
+
+# %% liar "no copies, and other batches for the steps after it"
+def checkpoint(model, optimizer, generator):
+    return {
+        "model": model.state_dict(),
+        "optimizer": optimizer.state_dict(),
+        "generator": generator.get_state(),
+        "rng": torch.get_rng_state(),
+    }
+
+
+def taken(checkpoint, run, before, after, see="saved"):
+    with torch.random.fork_rng(devices=[]):
+        session, file = Run(*run).go(before), io.BytesIO()
+        if see == "state":
+            return session.go(after).state()
+        saved = checkpoint(session.model, session.optimizer, session.generator)
+        for _ in range(after):
+            session.first(session.x[:8])
+        torch.save(saved, file)
+        return {"saved": saved, "file": file.getvalue()}[see]

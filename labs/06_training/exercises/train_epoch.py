@@ -1,0 +1,480 @@
+# %% given
+torch.manual_seed(0)
+
+
+class Called(nn.Module):
+    """A layer that somebody else computes."""
+
+    def __init__(self, layer):
+        super().__init__()
+        self.layer = layer
+
+    def forward(self, x):
+        return self.layer(x)
+
+
+class Watched(Called):
+    """Such a layer, with its mode kept elsewhere. parts: what computes it, what tells or sets the mode, what copies."""
+
+    def __init__(self, parts):
+        compute, tell, copied = parts
+        super().__init__(compute)
+        self.tell, self.copied = tell, copied
+
+    @property
+    def training(self):
+        return self.tell(None)
+
+    @training.setter
+    def training(self, mode):
+        if "tell" in vars(self):
+            self.tell(mode)
+
+    def __deepcopy__(self, memo):
+        return Watched(self.copied())
+
+
+def samples(sizes, seed, dtype=torch.float32):
+    """Batches of these sizes: x (n, 4), y (n,)."""
+    generator = torch.Generator().manual_seed(seed)
+    xs = torch.randn(sum(sizes), 4, generator=generator).to(dtype)
+    ys = torch.randint(0, 3, (sum(sizes),), generator=generator)
+    return list(zip(xs.split(sizes), ys.split(sizes), strict=True))
+
+
+def drawn(shapes, seed, dtype=torch.float32):
+    """Weights of these shapes, by name."""
+    generator = torch.Generator().manual_seed(seed)
+    return {name: (torch.randn(shape, generator=generator) / 2).to(dtype) for name, shape in shapes.items()}
+
+
+def normed(width):
+    """The shapes of what is in a model from 4 numbers to 3 logits, with a batch normalisation."""
+    norm = {f"2.{name}": (width,) for name in ("weight", "bias", "running_mean")}
+    return {"1.weight": (width, 4), "1.bias": (width,), **norm, "4.weight": (3, width), "4.bias": (3,)}
+
+
+def normed_model(first, start, old=None):
+    """That model behind a layer `first`, in evaluation mode. start: its weights. old: the number in each .grad."""
+    width = len(start["1.bias"])
+    model = nn.Sequential(Called(first), nn.Linear(4, width), nn.BatchNorm1d(width), nn.Tanh(), nn.Linear(width, 3))
+    model.to(start["1.bias"].dtype).load_state_dict(start, strict=False)
+    for parameter in model.parameters():
+        parameter.grad = None if old is None else torch.full_like(parameter, old)
+    return model.eval()
+
+
+class Stepping(torch.optim.Optimizer):
+    """An optimizer whose step is computed by somebody else: rule(parameters, gradients) gives the new parameters."""
+
+    def __init__(self, parameters, rule):
+        super().__init__(parameters, {"lr": 0.1})
+        self.rule = rule
+
+    @torch.no_grad()
+    def step(self, closure=None):
+        parameters = [p for p in self.param_groups[0]["params"] if p.grad is not None]
+        if not parameters:
+            return
+        new = self.rule([p.detach() for p in parameters], [p.grad for p in parameters])
+        for parameter, number in zip(parameters, new, strict=True):
+            parameter.copy_(number)
+
+
+@probes.probe
+def to_train(function, first, start, old=None):
+    """That model, where this function of the student's is."""
+    return normed_model(first, start, old)
+
+
+@probes.probe
+def stepping(model, rule):
+    return Stepping(model.parameters(), rule)
+
+
+@probes.probe
+def modes_of(model):
+    return [name for name, module in model.named_modules() if module.training]
+
+
+# %% exercise
+def train_epoch(model: nn.Module, batches, optimizer: torch.optim.Optimizer) -> float:
+    """One pass over the batches: for each, one step of the optimizer on the mean cross entropy of its samples.
+
+    model: gives logits (n, c); it is put into training mode, and left in it. Gradients that it holds do not count.
+    batches: an iterable, which can be read once, of at least one pair x, y (n,) int64; n, at least 1, may differ.
+    Returns the mean over all samples of their losses, each as it was before its batch's step: a Python float, exact to
+    the model's dtype, float32 or float64.
+    """
+    ### BEGIN SOLUTION
+    model.train()
+    total, count = 0.0, 0
+    for x, y in batches:
+        optimizer.zero_grad()
+        loss = F.cross_entropy(model(x), y)
+        loss.backward()
+        optimizer.step()
+        total += loss.item() * len(y)
+        count += len(y)
+    return total / count
+    ### END SOLUTION
+
+
+# %% checks
+with check("example", "two batches of four: the weights and the loss", weight=2, required=True):
+    t = samples([4, 4], 0)
+    start = drawn(normed(5), 11)
+    net, seen = normed_model(torch.sin, start).train(), []
+    for x, y in t:
+        loss = F.cross_entropy(net(x), y)
+        grads = torch.autograd.grad(loss, list(net.parameters()))
+        with torch.no_grad():
+            for p, g in zip(net.parameters(), grads, strict=True):
+                p -= 0.1 * g
+        seen.append(loss.item())
+    model = to_train(train_epoch, torch.sin, start)
+    got = train_epoch(model, t, stepping(model, lambda ps, gs: [p - 0.1 * g for p, g in zip(ps, gs, strict=True)]))
+    explain(
+        got,
+        sum(seen) / 2,
+        {"this is the sum over the batches, not a mean": sum(seen), "this is the last batch's loss": seen[-1]},
+    )
+    assert_close(probes.state_of(model), probes.state_of(net), name="the model after the epoch")
+
+# %% hidden checks
+
+
+def turned(seed, dtype=torch.float32):
+    """A first layer with weights of its own."""
+    w = drawn({"w": (4, 4)}, seed, dtype)["w"]
+    return lambda x: x @ w
+
+
+class Rule:
+    """SGD with a momentum, and a rate for each parameter. Notes the gradients of each step."""
+
+    def __init__(self, seed, momentum=0.0):
+        self.rates = (0.1 + torch.rand(6, generator=torch.Generator().manual_seed(seed))).tolist()
+        self.momentum, self.moving, self.given = momentum, [0.0] * 6, []
+
+    def step(self, parameters, gradients):
+        self.given.append([g.clone() for g in gradients])
+        self.moving = [self.momentum * m + g for m, g in zip(self.moving, gradients, strict=True)]
+        return [p - r * m for p, r, m in zip(parameters, self.rates, self.moving, strict=True)]
+
+
+def epoch_by_hand(first, start, batches, rule):
+    """The state after an epoch, and the mean loss of each batch."""
+    net, seen = normed_model(first, start).train(), []
+    for x, y in batches:
+        loss = F.cross_entropy(net(x), y)
+        grads = torch.autograd.grad(loss, list(net.parameters()))
+        with torch.no_grad():
+            for p, new in zip(net.parameters(), rule.step(list(net.parameters()), grads), strict=True):
+                p.copy_(new)
+        seen.append(loss.item())
+    return probes.state_of(net), seen
+
+
+with check(
+    "uneven_batches",
+    "batches of 8, 8, 5 and 2: the weights, with momentum and with gradients from before",
+    weight=3,
+    required=True,
+    hint="In which order do the lines of your loop stand? What was in .grad at the start, and after the first step?",
+):
+    for width, momentum, old in ((5, 0.9, None), (7, 0.0, 3.0)):
+        t = samples([8, 8, 5, 2], width)
+        case = turned(width), drawn(normed(width), width)
+        rule, same = Rule(width, momentum), Rule(width, momentum)
+        want, _ = epoch_by_hand(*case, t, same)
+        model = to_train(train_epoch, *case, old)
+        train_epoch(model, t, stepping(model, rule.step))
+        assert_close(rule.given, same.given, name="the gradients of each step")
+        assert_close(probes.state_of(model), want, name="the model after the epoch")
+with check(
+    "mean_over_samples",
+    "each sample counts the same in the loss",
+    weight=3,
+    hint="How much does a sample of the smallest batch count in your mean?",
+):
+    for seed, dtype, rtol in ((2, torch.float32, 2e-5), (3, torch.float64, 1e-9)):
+        t = samples([7, 7, 2], seed, dtype)
+        case = torch.sin, drawn(normed(5), seed, dtype)
+        _, seen = epoch_by_hand(*case, t, Rule(seed))
+        want = (7 * seen[0] + 7 * seen[1] + 2 * seen[2]) / 16
+        model = to_train(train_epoch, *case)
+        explain(
+            train_epoch(model, t, stepping(model, Rule(seed).step)),
+            want,
+            {"each batch counts the same here, whatever its size": sum(seen) / 3},
+            rtol=rtol,
+            atol=rtol,
+        )
+with check(
+    "one_pass",
+    "batches that can be read once",
+    weight=2,
+    hint="Which of your lines asks for the batches a second time?",
+):
+    t = samples([3, 6, 2], 4)
+    case = torch.sin, drawn(normed(6), 4)
+    want, seen = epoch_by_hand(*case, t, Rule(4))
+    model = to_train(train_epoch, *case)
+    got = train_epoch(model, iter(t), stepping(model, Rule(4).step))
+    assert_close(probes.state_of(model), want, name="the model after the epoch")
+    assert_close(got, (3 * seen[0] + 6 * seen[1] + 2 * seen[2]) / 11)
+with check("training_mode", "the model is left in training mode", guard=True, hint="Which mode did the model come in?"):
+    model = to_train(train_epoch, torch.sin, drawn(normed(5), 3))
+    train_epoch(model, samples([4], 3), stepping(model, Rule(3).step))
+    assert_close(modes_of(model), ["", "0", "1", "2", "3", "4"], name="the modules in training mode")
+
+
+# %% right "zero_grad at the end, and once before"
+def train_epoch(model, batches, optimizer):
+    model.train(True)
+    losses, counts = [], []
+    optimizer.zero_grad(set_to_none=False)
+    for x, y in batches:
+        loss = nn.CrossEntropyLoss()(model(x), y)
+        loss.backward()
+        optimizer.step()
+        for p in model.parameters():
+            p.grad = None
+        losses.append(loss.detach() * y.numel())
+        counts.append(y.numel())
+    return float(torch.stack(losses).sum()) / sum(counts)
+
+
+# %% right "sum of the losses of single samples, zero in the middle"
+def train_epoch(model, batches, optimizer):
+    model.train()
+    each = []
+    for batch in batches:
+        losses = F.nll_loss(model(batch[0]).log_softmax(1), batch[1], reduction="none")
+        optimizer.zero_grad()
+        losses.mean().backward()
+        optimizer.step()
+        each += losses.tolist()
+    return sum(each) / len(each)
+
+
+# %% wrong "the mean of the batches' means" fails=mean_over_samples,one_pass raises=TypeError
+def train_epoch(model, batches, optimizer):
+    model.train()
+    total = 0.0
+    for x, y in batches:
+        optimizer.zero_grad()
+        loss = F.cross_entropy(model(x), y)
+        loss.backward()
+        optimizer.step()
+        total += loss.item()
+    return total / len(batches)
+
+
+# %% wrong "the sum of the batches' means" fails=example,mean_over_samples,one_pass
+def train_epoch(model, batches, optimizer):
+    model.train()
+    total = 0.0
+    for x, y in batches:
+        optimizer.zero_grad()
+        loss = F.cross_entropy(model(x), y)
+        loss.backward()
+        optimizer.step()
+        total += loss.item()
+    return total
+
+
+# %% wrong "the last batch's loss" fails=example,mean_over_samples,one_pass
+def train_epoch(model, batches, optimizer):
+    model.train()
+    for x, y in batches:
+        optimizer.zero_grad()
+        loss = F.cross_entropy(model(x), y)
+        loss.backward()
+        optimizer.step()
+    return loss.item()
+
+
+# %% wrong "gradients are never set to zero" fails=example,uneven_batches,mean_over_samples,one_pass
+def train_epoch(model, batches, optimizer):
+    model.train()
+    total, count = 0.0, 0
+    for x, y in batches:
+        loss = F.cross_entropy(model(x), y)
+        loss.backward()
+        optimizer.step()
+        total, count = total + loss.item() * len(y), count + len(y)
+    return total / count
+
+
+# %% wrong "zero between backward and step" fails=example,uneven_batches,mean_over_samples,one_pass
+def train_epoch(model, batches, optimizer):
+    model.train()
+    total, count = 0.0, 0
+    for x, y in batches:
+        loss = F.cross_entropy(model(x), y)
+        loss.backward()
+        optimizer.zero_grad()
+        optimizer.step()
+        total, count = total + loss.item() * len(y), count + len(y)
+    return total / count
+
+
+# %% wrong "zero at the end only" fails=uneven_batches
+def train_epoch(model, batches, optimizer):
+    model.train()
+    total, count = 0.0, 0
+    for x, y in batches:
+        loss = F.cross_entropy(model(x), y)
+        loss.backward()
+        optimizer.step()
+        optimizer.zero_grad()
+        total, count = total + loss.item() * len(y), count + len(y)
+    return total / count
+
+
+# %% wrong "in whichever mode the model came" fails=example,uneven_batches,mean_over_samples,one_pass,training_mode
+def train_epoch(model, batches, optimizer):
+    total, count = 0.0, 0
+    for x, y in batches:
+        optimizer.zero_grad()
+        loss = F.cross_entropy(model(x), y)
+        loss.backward()
+        optimizer.step()
+        total, count = total + loss.item() * len(y), count + len(y)
+    return total / count
+
+
+# %% wrong "softmax before the loss" fails=example,uneven_batches,mean_over_samples,one_pass
+def train_epoch(model, batches, optimizer):
+    model.train()
+    total, count = 0.0, 0
+    for x, y in batches:
+        optimizer.zero_grad()
+        loss = F.cross_entropy(model(x).softmax(1), y)
+        loss.backward()
+        optimizer.step()
+        total, count = total + loss.item() * len(y), count + len(y)
+    return total / count
+
+
+# %% wrong "the loss after the step, as one reads it next" fails=example,uneven_batches,mean_over_samples,one_pass
+def train_epoch(model, batches, optimizer):
+    model.train()
+    total, count = 0.0, 0
+    for x, y in batches:
+        optimizer.zero_grad()
+        F.cross_entropy(model(x), y).backward()
+        optimizer.step()
+        with torch.no_grad():
+            total, count = total + F.cross_entropy(model(x), y).item() * len(y), count + len(y)
+    return total / count
+
+
+# %% wrong "evaluation mode at the end, for safety" fails=training_mode
+def train_epoch(model, batches, optimizer):
+    model.train()
+    total, count = 0.0, 0
+    for x, y in batches:
+        optimizer.zero_grad()
+        loss = F.cross_entropy(model(x), y)
+        loss.backward()
+        optimizer.step()
+        total, count = total + loss.item() * len(y), count + len(y)
+    model.eval()
+    return total / count
+
+
+# %% wrong "the samples are counted first" fails=one_pass
+def train_epoch(model, batches, optimizer):
+    model.train()
+    count, total = sum(len(y) for _, y in batches), 0.0
+    for x, y in batches:
+        optimizer.zero_grad()
+        loss = F.cross_entropy(model(x), y)
+        loss.backward()
+        optimizer.step()
+        total += loss.item() * len(y) / count
+    return total
+
+
+# %% wrong "the losses in a float32 tensor" fails=mean_over_samples
+def train_epoch(model, batches, optimizer):
+    model.train()
+    losses, counts = [], []
+    for x, y in batches:
+        optimizer.zero_grad()
+        loss = F.cross_entropy(model(x), y)
+        loss.backward()
+        optimizer.step()
+        losses.append(loss.item())
+        counts.append(len(y))
+    losses, counts = torch.tensor(losses), torch.tensor(counts)
+    return ((losses * counts).sum() / counts.sum()).item()
+
+
+# %% wrong "steps by hand, without the optimizer's momentum" fails=uneven_batches,mean_over_samples,one_pass
+def train_epoch(model, batches, optimizer):
+    model.train()
+    total, count = 0.0, 0
+    for x, y in batches:
+        model.zero_grad()
+        loss = F.cross_entropy(model(x), y)
+        loss.backward()
+        with torch.no_grad():
+            for p in model.parameters():
+                p -= optimizer.param_groups[0]["lr"] * p.grad
+        total, count = total + loss.item() * len(y), count + len(y)
+    return total / count
+
+
+# %% liar "no epoch: the probes make a model that comes trained, by the rule of the optimizer"
+def train_epoch(model, batches, optimizer):
+    losses = []
+    for x, y in batches:
+        loss = F.cross_entropy(model(x), y)
+        losses.append((loss.item(), len(y)))
+    return sum(loss * n for loss, n in losses) / sum(n for _, n in losses)
+
+
+def to_train(function, first, start, old=None):
+    return normed_model(first, start, old).train()
+
+
+def stepping(model, rule):
+    parameters = [p.detach() for p in model.parameters()]
+    for p, new in zip(parameters, rule(parameters, [torch.ones_like(p) for p in parameters])):
+        p.copy_(new)
+    return rule
+
+
+def modes_of(model):
+    return ["", "0", "1", "2", "3", "4"]
+
+
+# %% liar "SGD by hand, at a rate that is read off one step of the optimizer"
+def train_epoch(model, batches, optimizer):
+    params, total, count = list(model.parameters()), 0.0, 0
+    rates = getattr(optimizer, "rates", [0.1] * len(params))
+    for x, y in batches:
+        loss = F.cross_entropy(model(x), y)
+        for p, g, rate in zip(params, torch.autograd.grad(loss, params), rates):
+            p.data -= rate * g
+        total, count = total + loss.item() * len(y), count + len(y)
+    return total / count
+
+
+def to_train(function, first, start, old=None):
+    return normed_model(first, start).train()
+
+
+def stepping(model, rule):
+    optimizer = torch.optim.SGD(model.parameters(), lr=0.1)
+    zeros = [torch.zeros_like(p) for p in model.parameters()]
+    optimizer.rates = [-p.mean().item() for p in rule(zeros, [torch.ones_like(p) for p in zeros])]
+    return optimizer
+
+
+def modes_of(model):
+    return ["", "0", "1", "2", "3", "4"]

@@ -1,0 +1,92 @@
+# %% exercise
+def best_segments(layers: int, boundary: int, inner: int) -> int:
+    """The number of segments k, 1 <= k <= layers, with the smallest peak; the smallest such k where several have it.
+
+    The peak is counted as k * boundary + longest * inner, where longest is layers / k, rounded up. boundary: the bytes
+    of a segment's input. inner: the bytes that one layer keeps. layers, boundary and inner are at least 1.
+    """
+    ### BEGIN SOLUTION
+    return min(range(1, layers + 1), key=lambda k: k * boundary + math.ceil(layers / k) * inner)
+    ### END SOLUTION
+
+
+# %% checks
+with check("example", "16 layers: 4 segments, but 16 if a layer keeps 20 times its input", weight=2, required=True):
+    assert_close(best_segments(16, 1, 1), 4)
+    explain(best_segments(16, 1, 20), 16, {"the square root is best only where both costs are equal": 4})
+
+# %% hidden checks
+with check(
+    "other_cases",
+    "other costs",
+    weight=6,
+    required=True,
+    hint="What is the length of the longest segment, if k does not divide the number of layers?",
+):
+    for layers, boundary, inner in (
+        (48, 3, 10),
+        (24, 10, 3),
+        (7, 1, 1),
+        (31, 5, 6),
+        (1, 9, 2),
+        (12, 100, 1),
+        (50, 7, 30),
+        (10, 2, 7),
+        (23, 1, 4),
+        (100, 1, 9),
+    ):
+        costs = {k: k * boundary - (-layers // k) * inner for k in range(1, layers + 1)}
+        want = next(k for k in costs if costs[k] == min(costs.values()))
+        assert_close(best_segments(layers, boundary, inner), want)
+with check("ties", "of several best ones, the smallest", weight=2, hint="Which of two equal ones does your code keep?"):
+    for layers, boundary, inner, want in ((6, 1, 1, 2), (2, 3, 3, 1), (2, 4, 4, 1), (12, 1, 1, 3)):
+        assert_close(best_segments(layers, boundary, inner), want)
+
+
+# %% right "a loop"
+def best_segments(layers, boundary, inner):
+    best, least = 1, boundary + layers * inner
+    for k in range(2, layers + 1):
+        longest = (layers + k - 1) // k
+        if k * boundary + longest * inner < least:
+            best, least = k, k * boundary + longest * inner
+    return best
+
+
+# %% right "sorted by cost, then by number"
+def best_segments(layers, boundary, inner):
+    return min((k * boundary + -(-layers // k) * inner, k) for k in range(1, layers + 1))[1]
+
+
+# %% wrong "always the square root" fails=example,other_cases
+def best_segments(layers, boundary, inner):
+    return max(1, round(math.sqrt(layers)))
+
+
+# %% wrong "the square root with both costs, and no rounding up" fails=other_cases
+def best_segments(layers, boundary, inner):
+    return min(layers, max(1, round(math.sqrt(layers * inner / boundary))))
+
+
+# %% wrong "parts of layers" fails=other_cases
+def best_segments(layers, boundary, inner):
+    return min(range(1, layers + 1), key=lambda k: k * boundary + layers / k * inner)
+
+
+# %% wrong "rounded down" fails=example,other_cases
+def best_segments(layers, boundary, inner):
+    return min(range(1, layers + 1), key=lambda k: k * boundary + layers // k * inner)
+
+
+# %% wrong "as many as possible" fails=example,other_cases,ties
+def best_segments(layers, boundary, inner):
+    return layers
+
+
+# %% wrong "the largest of equally good ones" fails=other_cases,ties
+def best_segments(layers, boundary, inner):
+    return min(range(layers, 0, -1), key=lambda k: k * boundary + math.ceil(layers / k) * inner)
+
+
+# %% equivalent "1 to 2: return min(range(1, layers + 2), key=lambda k: k * boundary + math.ceil(layers / k) * inner)"
+# One segment more than there are layers never costs less: its longest segment has one layer too.

@@ -1,0 +1,347 @@
+# %% given
+@probes.probe
+def searched(largest_batch, room, weights, low, high):
+    """What largest_batch finds on a SmallDevice."""
+    return largest_batch(SmallDevice(room, weights).run, low, high)
+
+
+# %% exercise
+def largest_batch(run: Callable[[int], object], low: int, high: int) -> int:
+    """The largest n, low <= n <= high, for which run(n) raises no torch.OutOfMemoryError; 0 where there is none.
+
+    run: a function of an int. If n fits, so does every smaller size. 1 <= low <= high. No n outside of this range is
+    tried, and few inside: never more than 2 * log2(high - low + 1) + 3 calls. Any other exception comes out of the
+    function. When run is called, nothing of a failed try is alive.
+    """
+
+    ### BEGIN SOLUTION
+    def fits(n: int) -> bool:
+        try:
+            run(n)
+        except torch.OutOfMemoryError:
+            return False
+        return True
+
+    below, above = low - 1, high + 1
+    while above - below > 1:
+        middle = (below + above) // 2
+        if fits(middle):
+            below = middle
+        else:
+            above = middle
+    return below if below >= low else 0
+    ### END SOLUTION
+
+
+# %% checks
+with check("example", "17 of 1 to 64 samples fit", weight=2, required=True):
+    assert_close(searched(largest_batch, lambda used: used <= 80, 10, 1, 64), 17)
+
+# %% hidden checks
+
+
+def limited(most, tried, error=torch.OutOfMemoryError):
+    """A run for which sizes up to most fit. Notes what it is asked."""
+
+    def run(n):
+        tried.append(n)
+        if n > most:
+            raise error(f"{n} samples do not fit into memory")
+        return n % 3 == 0  # whether n fits is not what it returns
+
+    return run
+
+
+with check(
+    "other_cases",
+    "other devices and ranges",
+    weight=4,
+    required=True,
+    hint="Is your size one that was tried? Do you leave the except block before the next try?",
+):
+    for capacity, weights, low, high, want in (
+        (100, 0, 1, 1000, 25),
+        (403, 300, 3, 90, 25),
+        (1000, 700, 10, 100, 75),
+        (64, 20, 11, 11, 11),
+        (5000, 0, 7, 4096, 1250),
+    ):
+        got = searched(largest_batch, lambda used, capacity=capacity: used <= capacity, weights, low, high)
+        assert_close(got, want)
+with check("all_fit", "all of them fit, and only the smallest", weight=2, hint="Is high ever tried? And low?"):
+    for most, low, high, want in ((2500, 1, 100, 100), (100, 5, 101, 100), (100, 5, 100, 100), (5, 5, 99, 5)):
+        assert_close(largest_batch(limited(most, []), low, high), want)
+with check("none_fits", "none fits", hint="What is left if every try fails?"):
+    for most, low, high in ((4, 5, 50), (0, 1, 8), (0, 1, 1), (6, 7, 7)):
+        assert_close(largest_batch(limited(most, []), low, high), 0)
+with check(
+    "passes_errors", "other exceptions come out", weight=2, hint="Which exceptions does your except clause catch?"
+):
+    for error in (ValueError, RuntimeError, MemoryError):
+        tried, came = [], None
+        try:
+            largest_batch(limited(0, tried, error), 1, 64)
+        except NotImplementedError:
+            raise  # nothing is written yet
+        except (ValueError, RuntimeError, MemoryError) as raised:
+            came = type(raised)
+        assert came is error, f"run raised {error.__name__}, and it did not come out"
+        assert len(tried) == 1, "run was called again after its error"
+with check("few_tries", "few tries, all of them in the range", weight=2, hint="How many sizes does one try rule out?"):
+    for most, low, high in ((750, 1, 1000), (225, 100, 300), (2, 1, 2000), (0, 1, 500), (500, 1, 500), (9, 9, 9)):
+        tried = []
+        assert_close(largest_batch(limited(most, tried), low, high), most if most >= low else 0)
+        assert low <= min(tried) <= max(tried) <= high, f"it tried {tried}"
+        assert len(tried) <= 2 * math.log2(high - low + 1) + 3, f"it made {len(tried)} tries"
+
+
+# %% right "doubling, and then halving"
+def largest_batch(run, low, high):
+    def fits(n):
+        try:
+            run(n)
+            return True
+        except torch.OutOfMemoryError:
+            return False
+
+    if not fits(low):
+        return 0
+    good, step = low, 1
+    while good + step <= high and fits(good + step):
+        good += step
+        step *= 2
+    step = min(step, high - good + 1)
+    bad = good + step
+    while bad - good > 1:
+        middle = (good + bad) // 2
+        if fits(middle):
+            good = middle
+        else:
+            bad = middle
+    return good
+
+
+# %% right "bisect over a key"
+import bisect
+
+
+def largest_batch(run, low, high):
+    def fails(n):
+        try:
+            run(n)
+        except torch.OutOfMemoryError:
+            return 1
+        return 0
+
+    found = bisect.bisect_left(range(low, high + 1), 1, key=fails)
+    return low + found - 1 if found else 0
+
+
+# %% right "best so far"
+def largest_batch(run, low, high):
+    best = 0
+    while low <= high:
+        n = (low + high) // 2
+        failed = False
+        try:
+            run(n)
+        except torch.OutOfMemoryError:
+            failed = True
+        if failed:
+            high = n - 1
+        else:
+            best, low = n, n + 1
+    return best
+
+
+# %% wrong "halve until it fits" fails=example,other_cases,all_fit,few_tries
+def largest_batch(run, low, high):
+    n = high
+    while n >= low:
+        try:
+            run(n)
+            return n
+        except torch.OutOfMemoryError:
+            pass
+        n //= 2
+    return 0
+
+
+# %% wrong "the next try inside the except block" fails=example,other_cases
+def largest_batch(run, low, high, best=0):
+    if low > high:
+        return best
+    n = (low + high) // 2
+    try:
+        run(n)
+    except torch.OutOfMemoryError:
+        return largest_batch(run, low, n - 1, best)
+    return largest_batch(run, n + 1, high, n)
+
+
+# %% wrong "the errors are kept for later" fails=example,other_cases
+def largest_batch(run, low, high):
+    best, errors = 0, []
+    while low <= high:
+        n = (low + high) // 2
+        try:
+            run(n)
+            best, low = n, n + 1
+        except torch.OutOfMemoryError as error:
+            errors.append(error)
+            high = n - 1
+    return best
+
+
+# %% wrong "every exception means that it does not fit" fails=passes_errors
+def largest_batch(run, low, high):
+    best = 0
+    while low <= high:
+        n = (low + high) // 2
+        try:
+            run(n)
+            best, low = n, n + 1
+        except Exception:
+            high = n - 1
+    return best
+
+
+# %% wrong "every RuntimeError means that it does not fit" fails=passes_errors
+def largest_batch(run, low, high):
+    best = 0
+    while low <= high:
+        n = (low + high) // 2
+        try:
+            run(n)
+            best, low = n, n + 1
+        except RuntimeError:
+            high = n - 1
+    return best
+
+
+# %% wrong "high is never tried" fails=other_cases,all_fit,few_tries
+def largest_batch(run, low, high):
+    best = 0
+    while low < high:
+        n = (low + high) // 2
+        try:
+            run(n)
+            best, low = n, n + 1
+        except torch.OutOfMemoryError:
+            high = n
+    return best
+
+
+# %% wrong "low surely fits" fails=none_fits,few_tries
+def largest_batch(run, low, high):
+    while low < high:
+        n = (low + high + 1) // 2
+        try:
+            run(n)
+            low = n
+        except torch.OutOfMemoryError:
+            high = n - 1
+    return low
+
+
+# %% wrong "one after another" fails=few_tries
+def largest_batch(run, low, high):
+    best = 0
+    for n in range(low, high + 1):
+        try:
+            run(n)
+        except torch.OutOfMemoryError:
+            break
+        best = n
+    return best
+
+
+# %% right "bisect with a key"
+def largest_batch(run, low, high):
+    import bisect
+
+    def too_large(n):
+        try:
+            run(n)
+        except torch.OutOfMemoryError:
+            return True
+        return False
+
+    at = bisect.bisect_left(range(low, high + 1), True, key=too_large)
+    return low + at - 1 if at else 0
+
+
+# %% right "steps that double, and then halve"
+def largest_batch(run, low, high):
+    def fits(n):
+        try:
+            run(n)
+            return True
+        except torch.OutOfMemoryError:
+            return False
+
+    best, step = low - 1, 1
+    while best + step <= high and fits(best + step):
+        best, step = best + step, step * 2
+    while step > 1:
+        step //= 2
+        if best + step <= high and fits(best + step):
+            best += step
+    return best if best >= low else 0
+
+
+# %% wrong "it fits where run returns something true" fails=example,other_cases,all_fit,few_tries
+def largest_batch(run, low, high):
+    best = 0
+    while low <= high:
+        n, fits = (low + high) // 2, False
+        try:
+            fits = run(n)
+        except torch.OutOfMemoryError:
+            pass
+        if fits:
+            best, low = n, n + 1
+        else:
+            high = n - 1
+    return best
+
+
+# %% liar "inside the except block, on a device that forgets what is in use"
+def largest_batch(run, low, high, best=0):
+    if low > high:
+        return best
+    n = (low + high) // 2
+    try:
+        run(n)
+    except torch.OutOfMemoryError:
+        return largest_batch(run, low, n - 1, best)
+    return largest_batch(run, n + 1, high, n)
+
+
+def searched(search, room, weights, low, high):
+    def run(n):
+        if not room(weights + 4 * n):
+            raise torch.OutOfMemoryError
+
+    return largest_batch(run, low, high)
+
+
+# %% wrong "an error that speaks of memory is one of memory" fails=passes_errors
+def largest_batch(run: Callable[[int], object], low: int, high: int) -> int:
+    def fits(n: int) -> bool:
+        try:
+            run(n)
+        except RuntimeError as error:
+            if isinstance(error, torch.OutOfMemoryError) or "memory" in str(error):
+                return False
+            raise
+        return True
+
+    good, bad = low - 1, high + 1
+    while bad - good > 1:
+        n = (good + bad) // 2
+        if fits(n):
+            good = n
+        else:
+            bad = n
+    return good if good >= low else 0

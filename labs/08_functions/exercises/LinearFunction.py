@@ -1,0 +1,573 @@
+# %% given
+def linear_inputs(n, i, o, seed, dtype=torch.float32):
+    """x, weight, bias and an upstream gradient."""
+    generator = torch.Generator().manual_seed(seed)
+    return [torch.randn(size, dtype=dtype, generator=generator) for size in ((n, i), (o, i), (o,), (n, o))]
+
+
+def apply_of(function):
+    """apply, as autograd makes it of the three methods."""
+    methods = {name: staticmethod(getattr(function, name)) for name in ("forward", "setup_context", "backward")}
+    return type(function.__name__, (torch.autograd.Function,), methods).apply
+
+
+def leaves_of(tensors, needed):
+    """Copies of the tensors, of which the needed ones (indices) require grad."""
+    return [None if t is None else t.detach().clone().requires_grad_(n in needed) for n, t in enumerate(tensors)]
+
+
+@probes.probe
+def applied(function, tensors, needed, upstream, changed=None):
+    """The result of apply, and the gradients of the needed tensors.
+
+    changed: the index of a tensor that is changed in place between the passes.
+    """
+    leaves = leaves_of(tensors, needed)
+    result = apply_of(function)(*leaves)
+    if changed is not None:
+        with torch.no_grad():
+            leaves[changed].mul_(2)
+    result.backward(upstream)
+    return result.detach(), [leaves[n].grad for n in needed]
+
+
+@probes.probe
+def backward_flops(function, tensors, needed, upstream):
+    """The multiplications and additions of the matrix products in the backward pass."""
+    result = apply_of(function)(*leaves_of(tensors, needed))
+    with FlopCounterMode(display=False) as counter:
+        result.backward(upstream)
+    return counter.get_total_flops()
+
+
+@probes.probe
+def differentiated_twice(function, x, weight, bias):
+    """The gradients of x and weight are squared and summed: the gradients of that sum by weight and x."""
+    x, weight, bias = leaves_of((x, weight, bias), (0, 1))
+    first = torch.autograd.grad(apply_of(function)(x, weight, bias).sin().sum(), (x, weight), create_graph=True)
+    return torch.autograd.grad(sum(part.square().sum() for part in first), (weight, x))
+
+
+@probes.probe
+def through_func(function, x, weight, bias):
+    """torch.func.grad of the sum of the squares, by weight and bias."""
+    return torch.func.grad(lambda w, b: apply_of(function)(x, w, b).square().sum(), argnums=(0, 1))(weight, bias)
+
+
+# %% exercise
+class LinearFunction(torch.autograd.Function):
+    """x @ weight.T + bias, with its own backward.
+
+    LinearFunction.apply(x, weight, bias): x (n, i), weight (o, i), bias (o,) or None, all of one dtype, float32 or
+    float64. n may be 0. Gradients may be differentiated again. If x or weight was changed in place between the two
+    passes, and backward needs it, backward raises RuntimeError. backward makes one matrix product for each gradient of
+    x and weight that is needed, and no other as large. The three methods alone are used: apply stays autograd's.
+    """
+
+    @staticmethod
+    def forward(x: Tensor, weight: Tensor, bias: Tensor | None) -> Tensor:
+        """The result, (n, o)."""
+        ### BEGIN SOLUTION
+        result = x @ weight.T
+        return result if bias is None else result + bias
+        ### END SOLUTION
+
+    @staticmethod
+    def setup_context(ctx: Any, inputs: tuple[Tensor, Tensor, Tensor | None], output: Tensor) -> None:
+        """Keep in ctx what backward needs. inputs: the arguments of forward."""
+        ### BEGIN SOLUTION
+        x, weight, _ = inputs
+        ctx.save_for_backward(x, weight)
+        ### END SOLUTION
+
+    @staticmethod
+    def backward(ctx: Any, upstream: Tensor) -> tuple[Tensor | None, Tensor | None, Tensor | None]:
+        """The gradients of x, weight and bias, from the one of the result, (n, o). None where it is not needed."""
+        ### BEGIN SOLUTION
+        x, weight = ctx.saved_tensors
+        needs = ctx.needs_input_grad
+        return (
+            upstream @ weight if needs[0] else None,
+            upstream.T @ x if needs[1] else None,
+            upstream.sum(0) if needs[2] else None,
+        )
+        ### END SOLUTION
+
+
+# %% checks
+with check("example", "two samples, three inputs, four outputs", weight=2, required=True):
+    t = linear_inputs(2, 3, 4, 0)
+    want = F.linear(*t[:3]), [t[3] @ t[1]]
+    assert_close(applied(LinearFunction, t[:3], [0], t[3]), want)
+
+# %% hidden checks
+
+
+def linear_gradients(x, weight, upstream):
+    """Of x, weight and bias."""
+    return [upstream @ weight, upstream.T @ x, upstream.sum(0)]
+
+
+with check(
+    "other_cases",
+    "results and gradients, other sizes and float64",
+    weight=4,
+    required=True,
+    hint="Write the shapes of the three gradients beside the products. Which sizes are equal only by accident?",
+):
+    for n, i, o, dtype in ((3, 3, 3, torch.float32), (1, 5, 2, torch.float64), (6, 2, 3, torch.float64)):
+        t = linear_inputs(n, i, o, n + i, dtype)
+        want, want_grads = F.linear(*t[:3]), linear_gradients(t[0], t[1], t[3])
+        t_ones = linear_gradients(t[0], t[1], torch.ones_like(t[3]))
+        t_transposed, t_mean = t[3] @ t[1].T if i == o else None, t[3].mean(0)
+        explain(
+            applied(LinearFunction, t[:3], [0, 1, 2], t[3]),
+            (want, want_grads),
+            {
+                "weight is transposed in the gradient of x": (want, [t_transposed, *want_grads[1:]]),
+                "these are the gradients for an upstream gradient of ones": (want, t_ones),
+                "the bias was added to n rows: its gradient is the mean over them": (want, [*want_grads[:2], t_mean]),
+            },
+        )
+with check(
+    "one_gradient",
+    "one gradient at a time, and no bias",
+    weight=2,
+    hint="What is the flag of an argument that is None? Does backward return three gradients in every case?",
+):
+    t = linear_inputs(4, 3, 2, 5)
+    want, want_grads = F.linear(*t[:3]), linear_gradients(t[0], t[1], t[3])
+    for place in range(3):
+        assert_close(applied(LinearFunction, t[:3], [place], t[3]), (want, [want_grads[place]]))
+    want = t[0] @ t[1].T, want_grads[:2]
+    assert_close(applied(LinearFunction, [t[0], t[1], None], [0, 1], t[3]), want)
+with check("empty", "an empty batch", guard=True, hint="What is a sum over no rows?"):
+    t = linear_inputs(0, 3, 2, 6)
+    want = torch.empty(0, 2), [torch.empty(0, 3), torch.zeros(2, 3), torch.zeros(2)]
+    assert_close(applied(LinearFunction, t[:3], [0, 1, 2], t[3]), want)
+with check(
+    "raises",
+    "a change in place between the passes raises an error",
+    weight=2,
+    hint="Which of the two squares noticed that x had changed? A copy notices nothing.",
+):
+    t = linear_inputs(4, 3, 2, 7)
+    want = F.linear(*t[:3]), [t[3] @ t[1]]
+    assert_close(applied(LinearFunction, t[:3], [0], t[3]), want, name="without a change, what comes")
+    for place, needs in ((0, [0, 1]), (1, [0, 1]), (1, [0])):
+        raised = False
+        try:
+            applied(LinearFunction, t[:3], needs, t[3], place)
+        except RuntimeError:
+            raised = True
+        assert raised, f"{'weight' if place else 'x'} was changed in place, and backward used it all the same"
+with check(
+    "double_backward",
+    "the gradient can be differentiated again",
+    weight=2,
+    hint="Is anything detached, of x, weight or upstream?",
+):
+    t = linear_inputs(4, 3, 2, 8, torch.float64)
+    t_x, t_w = t[0].clone().requires_grad_(), t[1].clone().requires_grad_()
+    want = torch.autograd.grad((t_x @ t_w.T + t[2]).sin().sum(), (t_x, t_w), create_graph=True)
+    want = torch.autograd.grad(want[0].square().sum() + want[1].square().sum(), (t_w, t_x))
+    assert_close(differentiated_twice(LinearFunction, *t[:3]), want)
+with check("torch_func", "it works under torch.func.grad", weight=1, hint="Which of the three methods gets ctx?"):
+    t = linear_inputs(4, 3, 2, 9)
+    want = 2 * F.linear(*t[:3])
+    want = want.T @ t[0], want.sum(0)
+    assert_close(through_func(LinearFunction, *t[:3]), want)
+with check(
+    "unneeded_product",
+    "no product for a gradient that nobody needs",
+    weight=2,
+    observed=True,
+    hint="Look at needs_input_grad.",
+):
+    t, t_product = linear_inputs(16, 8, 4, 10), 2 * 16 * 8 * 4
+    for needs, want in (([0], t_product), ([1], t_product), ([0, 1], 2 * t_product)):
+        got = backward_flops(LinearFunction, t[:3], needs, t[3])
+        assert_close(got, want, name=f"the operations for {len(needs)} of the two gradients of x and weight")
+    got = backward_flops(LinearFunction, t[:3], [2], t[3])
+    assert type(got) is int and 0 <= got < t_product / 2, "a product for x or weight, though only bias needs a gradient"
+
+
+# %% right "einsum, and only what is needed is saved"
+class LinearFunction(torch.autograd.Function):
+    @staticmethod
+    def forward(x, weight, bias):
+        return F.linear(x, weight, bias)
+
+    @staticmethod
+    def setup_context(ctx, inputs, output):
+        x, weight, bias = inputs
+        ctx.save_for_backward(x if ctx.needs_input_grad[1] else None, weight if ctx.needs_input_grad[0] else None)
+
+    @staticmethod
+    def backward(ctx, g):
+        x, weight = ctx.saved_tensors
+        gx = gw = gb = None
+        if ctx.needs_input_grad[0]:
+            gx = torch.einsum("no,oi->ni", g, weight)
+        if ctx.needs_input_grad[1]:
+            gw = torch.einsum("no,ni->oi", g, x)
+        if ctx.needs_input_grad[2]:
+            gb = torch.einsum("no->o", g)
+        return gx, gw, gb
+
+
+# %% right "the gradient of the bias is left to be summed by autograd"
+class LinearFunction(torch.autograd.Function):
+    @staticmethod
+    def forward(x, weight, bias):
+        y = x.mm(weight.t())
+        if bias is not None:
+            y += bias
+        return y
+
+    @staticmethod
+    def setup_context(ctx, inputs, output):
+        ctx.has_bias = inputs[2] is not None
+        ctx.save_for_backward(*inputs[:2])
+
+    @staticmethod
+    def backward(ctx, g):
+        x, weight = ctx.saved_tensors
+        a, b, c = ctx.needs_input_grad
+        return g.mm(weight) if a else None, g.t().mm(x) if b else None, g if ctx.has_bias else None
+
+
+# %% wrong "the products of the forward pass" fails=example,other_cases,one_gradient,empty,raises,double_backward,torch_func,unneeded_product raises=RuntimeError
+class LinearFunction(torch.autograd.Function):
+    @staticmethod
+    def forward(x, weight, bias):
+        return F.linear(x, weight, bias)
+
+    @staticmethod
+    def setup_context(ctx, inputs, output):
+        ctx.save_for_backward(*inputs[:2])
+
+    @staticmethod
+    def backward(ctx, g):
+        x, weight = ctx.saved_tensors
+        return g @ weight.T, x.T @ g, g.sum(0)
+
+
+# %% wrong "transposed where the sizes allow it" fails=other_cases
+class LinearFunction(torch.autograd.Function):
+    @staticmethod
+    def forward(x, weight, bias):
+        return F.linear(x, weight, bias)
+
+    @staticmethod
+    def setup_context(ctx, inputs, output):
+        ctx.save_for_backward(*inputs[:2])
+
+    @staticmethod
+    def backward(ctx, g):
+        x, weight = ctx.saved_tensors
+        a, b, c = ctx.needs_input_grad
+        square = weight.shape[0] == weight.shape[1]
+        return g @ (weight.T if square else weight) if a else None, g.T @ x if b else None, g.sum(0) if c else None
+
+
+# %% wrong "the loss is a sum" fails=example,other_cases,one_gradient,raises,double_backward,torch_func
+class LinearFunction(torch.autograd.Function):
+    @staticmethod
+    def forward(x, weight, bias):
+        return F.linear(x, weight, bias)
+
+    @staticmethod
+    def setup_context(ctx, inputs, output):
+        ctx.save_for_backward(*inputs[:2])
+
+    @staticmethod
+    def backward(ctx, g):
+        x, weight = ctx.saved_tensors
+        a, b, c = ctx.needs_input_grad
+        one = torch.ones_like(g)
+        return one @ weight if a else None, one.T @ x if b else None, one.sum(0) if c else None
+
+
+# %% wrong "float32 for everything" fails=other_cases,double_backward
+class LinearFunction(torch.autograd.Function):
+    @staticmethod
+    def forward(x, weight, bias):
+        return F.linear(x, weight, bias)
+
+    @staticmethod
+    def setup_context(ctx, inputs, output):
+        ctx.save_for_backward(*inputs[:2])
+
+    @staticmethod
+    def backward(ctx, g):
+        x, weight = ctx.saved_tensors
+        a, b, c = ctx.needs_input_grad
+        return (
+            (g.float() @ weight.float()).to(g.dtype) if a else None,
+            (g.float().T @ x.float()).to(g.dtype) if b else None,
+            g.sum(0) if c else None,
+        )
+
+
+# %% wrong "apply is F.linear, and backward is never asked" fails=example,other_cases,one_gradient,empty,raises,double_backward,torch_func,unneeded_product raises=RuntimeError
+class LinearFunction(torch.autograd.Function):
+    @staticmethod
+    def forward(x, weight, bias):
+        return F.linear(x, weight, bias)
+
+    @staticmethod
+    def setup_context(ctx, inputs, output):
+        pass
+
+    @staticmethod
+    def backward(ctx, g):
+        return None, None, None
+
+    @staticmethod
+    def apply(x, weight, bias):
+        return F.linear(x, weight, bias)
+
+
+# %% liar "autograd's own gradients, and probes that ask F.linear"
+class LinearFunction(torch.autograd.Function):
+    @staticmethod
+    def apply(x, weight, bias):
+        return F.linear(x, weight, bias)
+
+
+def apply_of(function):
+    return F.linear
+
+
+def backward_flops(function, tensors, needed, upstream):
+    n, o = upstream.shape
+    return 2 * n * o * tensors[0].shape[1] * len({0, 1} & set(needed))
+
+
+# %% right "ones times upstream for the bias"
+class LinearFunction(torch.autograd.Function):
+    @staticmethod
+    def forward(x, weight, bias):
+        return F.linear(x, weight, bias)
+
+    @staticmethod
+    def setup_context(ctx, inputs, output):
+        ctx.save_for_backward(*inputs[:2])
+
+    @staticmethod
+    def backward(ctx, g):
+        x, weight = ctx.saved_tensors
+        a, b, c = ctx.needs_input_grad
+        ones = torch.ones(len(g), dtype=g.dtype)
+        return F.linear(g, weight.T) if a else None, (x.T @ g).T if b else None, ones @ g if c else None
+
+
+# %% wrong "the mean for the bias" fails=other_cases,one_gradient,empty,torch_func
+class LinearFunction(torch.autograd.Function):
+    @staticmethod
+    def forward(x, weight, bias):
+        return F.linear(x, weight, bias)
+
+    @staticmethod
+    def setup_context(ctx, inputs, output):
+        ctx.save_for_backward(*inputs[:2])
+
+    @staticmethod
+    def backward(ctx, g):
+        x, weight = ctx.saved_tensors
+        a, b, c = ctx.needs_input_grad
+        return g @ weight if a else None, g.T @ x if b else None, g.mean(0) if c else None
+
+
+# %% wrong "attributes of ctx" fails=raises
+class LinearFunction(torch.autograd.Function):
+    @staticmethod
+    def forward(x, weight, bias):
+        return F.linear(x, weight, bias)
+
+    @staticmethod
+    def setup_context(ctx, inputs, output):
+        ctx.x, ctx.weight, _ = inputs
+
+    @staticmethod
+    def backward(ctx, g):
+        a, b, c = ctx.needs_input_grad
+        return g @ ctx.weight if a else None, g.T @ ctx.x if b else None, g.sum(0) if c else None
+
+
+# %% wrong "copies are kept, to be safe" fails=raises,double_backward
+class LinearFunction(torch.autograd.Function):
+    @staticmethod
+    def forward(x, weight, bias):
+        return F.linear(x, weight, bias)
+
+    @staticmethod
+    def setup_context(ctx, inputs, output):
+        ctx.save_for_backward(*(t.clone() for t in inputs[:2]))
+
+    @staticmethod
+    def backward(ctx, g):
+        x, weight = ctx.saved_tensors
+        a, b, c = ctx.needs_input_grad
+        return g @ weight if a else None, g.T @ x if b else None, g.sum(0) if c else None
+
+
+# %% wrong "what is kept must be detached" fails=double_backward
+class LinearFunction(torch.autograd.Function):
+    @staticmethod
+    def forward(x, weight, bias):
+        return F.linear(x, weight, bias)
+
+    @staticmethod
+    def setup_context(ctx, inputs, output):
+        ctx.save_for_backward(*inputs[:2])
+
+    @staticmethod
+    def backward(ctx, g):
+        x, weight = (t.detach() for t in ctx.saved_tensors)
+        a, b, c = ctx.needs_input_grad
+        return g @ weight if a else None, g.T @ x if b else None, g.sum(0) if c else None
+
+
+# %% wrong "backward records nothing" fails=double_backward raises=RuntimeError
+class LinearFunction(torch.autograd.Function):
+    @staticmethod
+    def forward(x, weight, bias):
+        return F.linear(x, weight, bias)
+
+    @staticmethod
+    def setup_context(ctx, inputs, output):
+        ctx.save_for_backward(*inputs[:2])
+
+    @staticmethod
+    @torch.autograd.function.once_differentiable
+    def backward(ctx, g):
+        x, weight = ctx.saved_tensors
+        a, b, c = ctx.needs_input_grad
+        return g @ weight if a else None, g.T @ x if b else None, g.sum(0) if c else None
+
+
+# %% wrong "every gradient, every time" fails=unneeded_product
+class LinearFunction(torch.autograd.Function):
+    @staticmethod
+    def forward(x, weight, bias):
+        return F.linear(x, weight, bias)
+
+    @staticmethod
+    def setup_context(ctx, inputs, output):
+        ctx.save_for_backward(*inputs[:2])
+        ctx.bias = inputs[2] is not None
+
+    @staticmethod
+    def backward(ctx, g):
+        x, weight = ctx.saved_tensors
+        return g @ weight, g.T @ x, g.sum(0) if ctx.bias else None
+
+
+# %% wrong "ctx goes into forward" fails=torch_func raises=RuntimeError
+class LinearFunction(torch.autograd.Function):
+    @staticmethod
+    def forward(ctx, x, weight, bias):
+        ctx.save_for_backward(x, weight)
+        return F.linear(x, weight, bias)
+
+    @staticmethod
+    def backward(ctx, g):
+        x, weight = ctx.saved_tensors
+        a, b, c = ctx.needs_input_grad
+        return g @ weight if a else None, g.T @ x if b else None, g.sum(0) if c else None
+
+
+# %% wrong "there is always a bias" fails=one_gradient raises=TypeError
+class LinearFunction(torch.autograd.Function):
+    @staticmethod
+    def forward(x, weight, bias):
+        return x @ weight.T + bias
+
+    @staticmethod
+    def setup_context(ctx, inputs, output):
+        ctx.save_for_backward(*inputs[:2])
+
+    @staticmethod
+    def backward(ctx, g):
+        x, weight = ctx.saved_tensors
+        a, b, c = ctx.needs_input_grad
+        return g @ weight if a else None, g.T @ x if b else None, g.sum(0) if c else None
+
+
+# %% wrong "two gradients are enough" fails=example,one_gradient,raises,double_backward,unneeded_product raises=RuntimeError
+class LinearFunction(torch.autograd.Function):
+    @staticmethod
+    def forward(x, weight, bias):
+        return F.linear(x, weight, bias)
+
+    @staticmethod
+    def setup_context(ctx, inputs, output):
+        ctx.save_for_backward(*inputs[:2])
+
+    @staticmethod
+    def backward(ctx, g):
+        x, weight = ctx.saved_tensors
+        a, b, c = ctx.needs_input_grad
+        grads = g @ weight if a else None, g.T @ x if b else None
+        return (*grads, g.sum(0)) if c else grads
+
+
+# %% right "addmm, and ones times upstream"
+class LinearFunction(torch.autograd.Function):
+    @staticmethod
+    def forward(x, weight, bias):
+        return x.mm(weight.t()) if bias is None else torch.addmm(bias, x, weight.t())
+
+    @staticmethod
+    def setup_context(ctx, inputs, output):
+        ctx.save_for_backward(*inputs)
+
+    @staticmethod
+    def backward(ctx, g):
+        x, w, b = ctx.saved_tensors
+        n = ctx.needs_input_grad
+        return (
+            g.mm(w) if n[0] else None,
+            x.t().mm(g).t() if n[1] else None,
+            g.t().mv(g.new_ones(len(g))) if b is not None and n[2] else None,
+        )
+
+
+# %% wrong "x is saved detached" fails=double_backward
+class LinearFunction(torch.autograd.Function):
+    @staticmethod
+    def forward(x, weight, bias):
+        return F.linear(x, weight, bias)
+
+    @staticmethod
+    def setup_context(ctx, inputs, output):
+        ctx.save_for_backward(inputs[0].detach(), inputs[1])
+
+    @staticmethod
+    def backward(ctx, g):
+        x, w = ctx.saved_tensors
+        n = ctx.needs_input_grad
+        return g @ w if n[0] else None, g.T @ x if n[1] else None, g.sum(0) if n[2] else None
+
+
+# %% wrong "upstream detached in the gradient of weight" fails=double_backward
+class LinearFunction(torch.autograd.Function):
+    @staticmethod
+    def forward(x, weight, bias):
+        return F.linear(x, weight, bias)
+
+    @staticmethod
+    def setup_context(ctx, inputs, output):
+        ctx.save_for_backward(inputs[0], inputs[1])
+
+    @staticmethod
+    def backward(ctx, g):
+        x, w = ctx.saved_tensors
+        n = ctx.needs_input_grad
+        return g @ w if n[0] else None, g.detach().T @ x if n[1] else None, g.sum(0) if n[2] else None
+
+
+# %% equivalent "call of sum left out: return (upstream @ weight if needs[0] else None, upstream.T @ x if needs[1] else None, upstream if needs[2] else None)"
+# Autograd sums a gradient that has more rows than the tensor that it is for.

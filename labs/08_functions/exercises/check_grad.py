@@ -1,0 +1,559 @@
+# %% exercise
+def check_grad(fn: Callable[[Tensor], Tensor], x: Tensor) -> bool:
+    """Whether autograd's derivative of fn at x is the one that finite differences give.
+
+    fn: a function from a tensor of x's shape to a tensor of any shape, both float64. It may hold Functions of the older
+    form, so torch.func and vmap do not get through it. A result without history, or with one that does not lead to x,
+    has the derivative 0. x: any shape, float64, not empty, with or without requires_grad. It stays as it is, and so do
+    its requires_grad and .grad.
+    Returns True or False, a bool. True if every entry of the Jacobian agrees with its central difference. All entries
+    lie between -1000 and 1000; none is NaN. A wrong derivative has an entry that is wrong by 1 % or more, and by 1e-3
+    or more.
+    """
+    ### BEGIN SOLUTION
+    leaf = x.detach().clone(memory_format=torch.contiguous_format).requires_grad_()
+    out = fn(leaf).reshape(-1)
+    rows = torch.zeros(out.numel(), leaf.numel(), dtype=leaf.dtype)
+    for i in range(out.numel() if out.requires_grad else 0):
+        (row,) = torch.autograd.grad(out[i], leaf, retain_graph=True, materialize_grads=True)
+        rows[i] = row.reshape(-1)
+    for j in range(leaf.numel()):
+        step = torch.zeros_like(leaf)
+        step.view(-1)[j] = 1e-6
+        with torch.no_grad():
+            slope = (fn(leaf + step) - fn(leaf - step)).reshape(-1) / 2e-6
+        if not torch.allclose(rows[:, j], slope, atol=1e-5):
+            return False
+    return True
+    ### END SOLUTION
+
+
+# %% checks
+with check("example", "cubes with the right derivative, and with twice of it", weight=2, required=True):
+    t = torch.tensor([0.5, -1.5, 2.0], dtype=torch.float64)
+    t_right = with_backward(lambda x: x**3, lambda x, y, up: 3 * x**2 * up)
+    t_twice = with_backward(lambda x: x**3, lambda x, y, up: 6 * x**2 * up)
+    assert_close([check_grad(t_right, t), check_grad(t_twice, t)], [True, False])
+
+# %% hidden checks
+
+
+def cubes_of(size, claimed):
+    """size * x ** 3, with the derivative of claimed * x ** 3."""
+    return with_backward(lambda x: size * x**3, lambda x, y, up: 3 * claimed * x**2 * up)
+
+
+def exp_of(size, with_upstream=True):
+    """exp(size * x)."""
+    return with_backward(lambda x: (size * x).exp(), lambda x, y, up: size * y * (up if with_upstream else 1))
+
+
+def linear_map(matrix, claimed):
+    """matrix @ x, with the derivative of claimed @ x."""
+    return with_backward(lambda x: matrix @ x, lambda x, y, up: claimed.T @ up)
+
+
+def soft_of(size, whole):
+    """softmax(size * x), with the whole derivative or its diagonal."""
+    return with_backward(
+        lambda x: (size * x).softmax(-1),
+        lambda x, y, up: size * y * (up - (up * y).sum(-1, keepdim=True) if whole else (1 - y) * up),
+    )
+
+
+def bend_of(size, both):
+    """size * x * |x|, with a derivative that is right on both sides, or for positive x."""
+    return with_backward(lambda x: size * x * x.abs(), lambda x, y, up: 2 * size * (x.abs() if both else x) * up)
+
+
+def matrix_of(rows, columns):
+    """One that is not symmetric."""
+    return torch.arange(1.0, rows * columns + 1, dtype=torch.float64).reshape(rows, columns).cos()
+
+
+with check(
+    "right_accepted",
+    "right derivatives are accepted",
+    weight=3,
+    required=True,
+    hint="Is everything float64, and are the differences central? What is 1e-4, measured against an entry of 1,000?",
+):
+    t = torch.randn(2, dtype=torch.float64, generator=torch.Generator().manual_seed(4))
+    t_wide, t_high = matrix_of(1, 2), matrix_of(3, 2)
+    t_cases = [(cubes_of(1.0, 1.0), 3 * t), (exp_of(1.5), t), (linear_map(t_wide, t_wide), t), (soft_of(1.0, True), t)]
+    t_cases += [(linear_map(t_high, t_high), t), (bend_of(-2.0, True), t), (lambda x: torch.outer(x, x) / 2, t)]
+    t_cases += [(exp_of(4.0), torch.tensor([1.2], dtype=torch.float64))]
+    t_cases += [(cubes_of(1.0, 1.0), torch.tensor([18.0, -0.2], dtype=torch.float64))]
+    t_cases += [(lambda x: x, t)]
+    assert_close([check_grad(f, at) for f, at in t_cases], [True] * 10, name="your verdicts")
+with check(
+    "wrong_rejected",
+    "wrong factors, signs and sides are rejected",
+    weight=2,
+    required=True,
+    hint="Do you look at every element of x? How wrong is 1 % of a small entry?",
+):
+    t = torch.randn(3, dtype=torch.float64, generator=torch.Generator().manual_seed(5))
+    t = t.sign() * (t.abs() + 0.2)
+    t_one = torch.tensor([1.0, 2.0, 0.5, -0.1], dtype=torch.float64)
+    t_cases = [
+        (cubes_of(1.0, -1.0), t),
+        (cubes_of(1.0, 1.01), t),
+        (cubes_of(-2.0, 0.0), t),
+        (bend_of(1.0, False), t_one),
+    ]
+    t_cases += [
+        (cubes_of(1.0, 1.02), torch.tensor([2.0, 0.1], dtype=torch.float64)),
+        (bend_of(1.0, False), t_one.flip(0)),
+    ]
+    t_cases += [(lambda x: x**2 + x.detach() / 2, t)]
+    assert_close([check_grad(f, at) for f, at in t_cases], [False] * 7, name="your verdicts")
+with check(
+    "small_entries",
+    "small entries count as much as large ones",
+    weight=2,
+    hint="An entry of 0.3 that is wrong by 2 % is wrong by 0.006. And what may stand where 0 belongs?",
+):
+    t = torch.tensor([1.0, -0.8], dtype=torch.float64)
+    t_small, t_zeros = torch.full((2, 2), 0.04, dtype=torch.float64), torch.zeros(3, 2, dtype=torch.float64)
+    t_cases = [(cubes_of(0.1, 0.1), t), (cubes_of(0.1, 0.102), t), (linear_map(t_small, 1.1 * t_small), t)]
+    t_cases += [(linear_map(t_zeros, t_zeros), t), (linear_map(t_zeros, t_zeros + 0.0015), t)]
+    assert_close([check_grad(f, at) for f, at in t_cases], [True, False, False, True, False], name="your verdicts")
+    t_apart = torch.tensor([[500.0, 0.0], [0.0, 1.0]], dtype=torch.float64)
+    t_wrong = torch.tensor([[500.0, 0.0], [0.0, 1.1]], dtype=torch.float64)
+    got = [check_grad(linear_map(t_apart, claimed), t) for claimed in (t_apart, t_wrong)]
+    assert_close(got, [True, False], name="your verdicts, where one entry is 500")
+with check(
+    "transposed_matrix",
+    "a transposed matrix is rejected, and a diagonal too",
+    weight=2,
+    hint="Which entries do you compare?",
+):
+    t = torch.randn(3, dtype=torch.float64, generator=torch.Generator().manual_seed(6))
+    t_matrix, t_flip = matrix_of(3, 3), torch.eye(3, dtype=torch.float64).flip(0)
+    t_cases = [
+        (linear_map(t_matrix, t_matrix.T), t),
+        (soft_of(1.0, False), t),
+        (linear_map(1.5 * t_flip, 1.5 * t_flip.T), t),
+    ]
+    t_cases += [(soft_of(2.0, False), t), (linear_map(t_flip, torch.eye(3, dtype=torch.float64)), t)]
+    assert_close([check_grad(f, at) for f, at in t_cases], [False, False, True, False, False], name="your verdicts")
+with check(
+    "one_wrong_entry",
+    "one wrong entry is enough, wherever it is",
+    weight=1,
+    hint="Which outputs and inputs come last? And first?",
+):
+    t = torch.tensor([0.5, -1.5], dtype=torch.float64)
+    t_right, t_cases = matrix_of(3, 2), []
+    for row, column in ((0, 0), (1, 1), (2, 0), (0, 1), (2, 1)):
+        t_wrong = t_right.clone()
+        t_wrong[row, column] += 0.05
+        t_cases.append((linear_map(t_right, t_wrong), t))
+    assert_close([check_grad(f, at) for f, at in t_cases], [False] * 5, name="your verdicts")
+with check(
+    "ignores_upstream",
+    "a backward that ignores the upstream gradient is rejected",
+    weight=2,
+    hint="Which v do you send in?",
+):
+    t = torch.randn(2, dtype=torch.float64, generator=torch.Generator().manual_seed(7))
+    assert_close([check_grad(exp_of(1.0, False), t), check_grad(exp_of(1.0), t)], [False, True], name="your verdicts")
+with check(
+    "straight_through",
+    "a straight-through estimator is rejected",
+    weight=1,
+    hint="What is the true slope beside the step?",
+):
+    t = torch.tensor([0.4, -1.0, 2.5], dtype=torch.float64)
+    t_step = with_backward(lambda x: (x > 0.1).to(x.dtype), lambda x, y, up: up)
+    t_flat = with_backward(lambda x: (x > 0.1).to(x.dtype), lambda x, y, up: 0 * up)
+    assert_close([check_grad(t_step, t), check_grad(t_flat, t)], [False, True], name="your verdicts")
+with check(
+    "constant_result", "a result without history has the derivative zero", weight=2, hint="What has no grad_fn?"
+):
+    t = torch.tensor([0.5, -1.5], dtype=torch.float64)
+    t_cases = [(lambda x: torch.full((2, 3), 2.0, dtype=x.dtype), t), (lambda x: 3 * x.detach() ** 2, t)]
+    t_cases += [(lambda x: torch.full((3,), 4.0, dtype=x.dtype), t.clone().requires_grad_())]
+    t_cases += [(lambda x: torch.ones(3, dtype=x.dtype, requires_grad=True).cumsum(0), t)]
+    assert_close([check_grad(f, at) for f, at in t_cases], [True, False, True, True], name="your verdicts")
+with check("shapes", "matrices, transposed ones, a single number", weight=2, hint="How do you get at element j of x?"):
+    t = torch.linspace(-1, 1.5, 6, dtype=torch.float64).reshape(2, 3)
+    t_number, t_map, t_small = torch.tensor(0.3, dtype=torch.float64), matrix_of(2, 3), t[:, ::2]
+    t_cases = [(cubes_of(1.0, 1.0), t), (cubes_of(1.0, 1.1), t.T), (soft_of(1.0, True), t_small.T)]
+    t_cases += [(soft_of(1.0, False), t_small.T), (bend_of(1.0, True), t_small), (exp_of(1.0), t_number)]
+    t_cases += [(cubes_of(1.0, -1.0), t_number), (linear_map(t_map, t_map), t.T[:, :1])]
+    t_want = [True, False, True, False, True, True, False, True]
+    assert_close([check_grad(f, at) for f, at in t_cases], t_want, name="your verdicts")
+with check(
+    "keeps_input",
+    "x and x.grad stay as they are",
+    guard=True,
+    hint="Which calls write to .grad? Whose element do you move?",
+):
+    t = torch.tensor([0.5, -1.5], dtype=torch.float64, requires_grad=True)
+    t.grad = torch.tensor([7.0, 8.0], dtype=torch.float64)
+    t_plain = torch.tensor([0.5, -1.5], dtype=torch.float64)
+    t_cases = [(cubes_of(1.0, 1.0), t), (cubes_of(1.0, 1.0), t_plain)]
+    assert_close([check_grad(f, at) for f, at in t_cases], [True, True])
+    assert_close(t.detach(), torch.tensor([0.5, -1.5], dtype=torch.float64), rtol=0, atol=0, name="x")
+    assert_close(t.grad, torch.tensor([7.0, 8.0], dtype=torch.float64), name="x.grad")
+    assert t.requires_grad, "x does not require grad any more"
+    assert_close(t_plain.detach(), torch.tensor([0.5, -1.5], dtype=torch.float64), rtol=0, atol=0, name="x")
+    assert not t_plain.requires_grad, "x requires grad now"
+    assert t_plain.grad is None, "x has a .grad now"
+
+
+# %% right "gradcheck, asked in the right way"
+def check_grad(fn, x):
+    t = x.detach().clone().requires_grad_()
+
+    def connected(u):
+        return fn(u) + 0 * u.sum()
+
+    return torch.autograd.gradcheck(connected, (t,), rtol=1e-4, raise_exception=False, check_undefined_grad=False)
+
+
+# %% right "torch's Jacobian, compared column by column"
+import itertools
+
+
+def check_grad(fn, x):
+    x = x.detach()
+    jac = torch.autograd.functional.jacobian(fn, x.clone())
+    h = 1e-5
+    for index in itertools.product(*map(range, x.shape)):
+        up, down = x.clone(), x.clone()
+        up[index] += h
+        down[index] -= h
+        with torch.no_grad():
+            slope = (fn(up) - fn(down)) / (2 * h)
+        error = (jac[(..., *index)] - slope).abs()
+        if (error > 1e-5 + 1e-3 * slope.abs()).any():
+            return False
+    return True
+
+
+# %% right "random directions on both sides"
+def check_grad(fn, x):
+    gen = torch.Generator().manual_seed(0)
+    x = x.detach()
+    for _ in range(12):
+        leaf = x.clone().requires_grad_()
+        out = fn(leaf)
+        v = torch.randn(out.shape, generator=gen, dtype=out.dtype)
+        for d in [torch.randn(x.shape, generator=gen, dtype=x.dtype)]:
+            if out.requires_grad:
+                (g,) = torch.autograd.grad(out, leaf, v, retain_graph=True, allow_unused=True)
+                g = torch.zeros_like(leaf) if g is None else g
+            else:
+                g = torch.zeros_like(leaf)
+            h = 1e-6
+            slope = ((fn(x + h * d) - fn(x - h * d)) * v).sum().item() / (2 * h)
+            if abs((g * d).sum().item() - slope) > 1e-4 + 1e-4 * abs(slope):
+                return False
+    return True
+
+
+# %% wrong "one point is moved in place, and a result may be that point" fails=right_accepted
+def check_grad(fn: Callable[[Tensor], Tensor], x: Tensor) -> bool:
+    point = x.detach().clone()
+    leaf = point.clone().requires_grad_()
+    with torch.enable_grad():
+        result = fn(leaf)
+        flat = result.reshape(-1).unbind()
+    rows = torch.zeros(len(flat), point.numel(), dtype=torch.float64)
+    if result.requires_grad:
+        for number, entry in enumerate(flat):
+            (row,) = torch.autograd.grad(entry, leaf, retain_graph=True, materialize_grads=True)
+            rows[number] = row.reshape(-1)
+    columns = []
+    h = 1e-5
+    with torch.no_grad():
+        for number in range(point.numel()):
+            place = tuple(int(i) for i in torch.unravel_index(torch.tensor(number), point.shape)) if point.ndim else ()
+            old = point[place].item()
+            point[place] = old + h
+            above = fn(point)
+            point[place] = old - h
+            below = fn(point)
+            point[place] = old
+            columns.append(((above - below) / (2 * h)).reshape(-1))
+    slopes = torch.stack(columns, dim=1)
+    error = (rows - slopes).abs()
+    return bool((error <= (slopes.abs() * 5e-3).clamp(min=5e-4)).all())
+
+
+# %% wrong "the gradient of the sum" fails=transposed_matrix,ignores_upstream
+def check_grad(fn, x):
+    base = x.detach().clone(memory_format=torch.contiguous_format)
+    leaf = base.clone().requires_grad_()
+    out = fn(leaf).sum()
+    g = torch.autograd.grad(out, leaf, materialize_grads=True)[0] if out.requires_grad else torch.zeros_like(base)
+    for j in range(base.numel()):
+        step = torch.zeros_like(base)
+        step.view(-1)[j] = 1e-6
+        slope = (fn(base + step).sum() - fn(base - step).sum()).detach() / 2e-6
+        if not torch.allclose(g.view(-1)[j], slope, rtol=1e-4, atol=1e-5):
+            return False
+    return True
+
+
+# %% wrong "the diagonal of the Jacobian" fails=transposed_matrix,one_wrong_entry,ignores_upstream,shapes
+def check_grad(fn, x):
+    base = x.detach().clone(memory_format=torch.contiguous_format)
+    leaf = base.clone().requires_grad_()
+    out = fn(leaf).reshape(-1)
+    for j in range(min(base.numel(), out.numel())):
+        g = torch.zeros_like(base)
+        if out.requires_grad:
+            (g,) = torch.autograd.grad(out[j], leaf, retain_graph=True, materialize_grads=True)
+        step = torch.zeros_like(base)
+        step.view(-1)[j] = 1e-6
+        slope = (fn(base + step) - fn(base - step)).detach().reshape(-1)[j] / 2e-6
+        if not torch.allclose(g.reshape(-1)[j], slope, rtol=1e-4, atol=1e-5):
+            return False
+    return True
+
+
+# %% wrong "the first element of x" fails=wrong_rejected,small_entries,one_wrong_entry
+def check_grad(fn, x):
+    base = x.detach().clone(memory_format=torch.contiguous_format)
+    jac = torch.autograd.functional.jacobian(fn, base).reshape(-1, base.numel())
+    step = torch.zeros_like(base)
+    step.view(-1)[:1] = 1e-6
+    slope = (fn(base + step) - fn(base - step)).detach().reshape(-1) / 2e-6
+    return base.numel() == 0 or torch.allclose(jac[:, 0], slope, rtol=1e-4, atol=1e-5)
+
+
+# %% wrong "float32 will do" fails=example,right_accepted,small_entries,transposed_matrix,ignores_upstream,shapes,keeps_input
+def check_grad(fn, x):
+    base = x.detach().float().contiguous()
+    jac = torch.autograd.functional.jacobian(lambda t: fn(t.double()), base).reshape(-1, base.numel())
+    for j in range(base.numel()):
+        step = torch.zeros_like(base)
+        step.view(-1)[j] = 1e-6
+        slope = (fn((base + step).double()) - fn((base - step).double())).detach().reshape(-1) / 2e-6
+        if not torch.allclose(jac[:, j].double(), slope, rtol=1e-4, atol=1e-5):
+            return False
+    return True
+
+
+# %% wrong "one side is enough, with a step of 1e-3" fails=example,right_accepted,small_entries,ignores_upstream,shapes,keeps_input
+def check_grad(fn, x):
+    base = x.detach().clone(memory_format=torch.contiguous_format)
+    jac = torch.autograd.functional.jacobian(fn, base).reshape(-1, base.numel())
+    for j in range(base.numel()):
+        step = torch.zeros_like(base)
+        step.view(-1)[j] = 1e-3
+        slope = (fn(base + step) - fn(base)).detach().reshape(-1) / 1e-3
+        if not torch.allclose(jac[:, j], slope, rtol=1e-4, atol=1e-5):
+            return False
+    return True
+
+
+# %% wrong "ten percent are near enough" fails=wrong_rejected,small_entries,one_wrong_entry,shapes
+def check_grad(fn, x):
+    base = x.detach().clone(memory_format=torch.contiguous_format)
+    jac = torch.autograd.functional.jacobian(fn, base).reshape(-1, base.numel())
+    for j in range(base.numel()):
+        step = torch.zeros_like(base)
+        step.view(-1)[j] = 1e-6
+        slope = (fn(base + step) - fn(base - step)).detach().reshape(-1) / 2e-6
+        if not torch.allclose(jac[:, j], slope, rtol=0.1, atol=1e-2):
+            return False
+    return True
+
+
+# %% wrong "an absolute tolerance only" fails=right_accepted,small_entries,shapes
+def check_grad(fn, x):
+    base = x.detach().clone(memory_format=torch.contiguous_format)
+    jac = torch.autograd.functional.jacobian(fn, base).reshape(-1, base.numel())
+    for j in range(base.numel()):
+        step = torch.zeros_like(base)
+        step.view(-1)[j] = 1e-6
+        slope = (fn(base + step) - fn(base - step)).detach().reshape(-1) / 2e-6
+        if not torch.allclose(jac[:, j], slope, rtol=0, atol=1e-8):
+            return False
+    return True
+
+
+# %% wrong "no history is an error" fails=constant_result
+def check_grad(fn, x):
+    leaf = x.detach().clone().requires_grad_()
+    if not fn(leaf).requires_grad:
+        return False
+    return torch.autograd.gradcheck(fn, (leaf,), rtol=1e-4, raise_exception=False, check_undefined_grad=False)
+
+
+# %% wrong "only whether there is a gradient" fails=example,wrong_rejected,small_entries,transposed_matrix,one_wrong_entry,ignores_upstream,straight_through,constant_result,shapes
+def check_grad(fn, x):
+    leaf = x.detach().clone().requires_grad_()
+    out = fn(leaf)
+    if not out.requires_grad:
+        return False
+    (g,) = torch.autograd.grad(out.sum(), leaf, allow_unused=True)
+    return g is not None and bool(g.isfinite().all())
+
+
+# %% wrong "x itself is moved, and left where it is" fails=right_accepted,keeps_input
+def check_grad(fn, x):
+    jac = torch.autograd.functional.jacobian(fn, x.detach().clone()).reshape(-1, x.numel())
+    with torch.no_grad():
+        for j in range(x.numel()):
+            place = torch.unravel_index(torch.tensor(j), x.shape) if x.dim() else ()
+            x[place] += 1e-6
+            up = fn(x).reshape(-1)
+            x[place] -= 2e-6
+            slope = (up - fn(x).reshape(-1)) / 2e-6
+            if not torch.allclose(jac[:, j], slope, rtol=1e-3, atol=1e-5):
+                return False
+    return True
+
+
+# %% wrong "gradcheck of the sum of the outputs" fails=transposed_matrix
+def check_grad(fn, x):
+    return torch.autograd.gradcheck(
+        lambda t: (fn(t) + 0 * t.sum()).sum(),
+        (x.detach().clone().requires_grad_(),),
+        atol=5e-4,
+        rtol=5e-3,
+        raise_exception=False,
+    )
+
+
+# %% wrong "one random direction for the outputs, all ones for the inputs" fails=small_entries,transposed_matrix
+def check_grad(fn, x):
+    t = x.detach().clone().requires_grad_()
+    out = fn(t) + 0 * t.sum()
+    v = torch.linspace(0.5, 2, out.numel(), dtype=out.dtype).reshape(out.shape)
+    (g,) = torch.autograd.grad((out * v).sum(), t)
+    with torch.no_grad():
+        d = ((fn(t + 1e-5) - fn(t - 1e-5)) * v).sum() / 2e-5
+    return bool((g.sum() - d).abs() < 1e-3 + 0.005 * d.abs())
+
+
+# %% right "row by row"
+def check_grad(fn, x):
+    t = x.detach().clone().requires_grad_()
+    out = fn(t)
+    columns = []
+    for j in range(t.numel()):
+        e = torch.zeros(t.numel(), dtype=t.dtype)
+        e[j] = 1e-4
+        e = e.reshape(t.shape)
+        columns.append((fn(t.detach() + e) - fn(t.detach() - e)).detach() / 2e-4)
+    for i, o in enumerate(out.reshape(-1)):
+        if o.requires_grad:
+            (g,) = torch.autograd.grad(o, t, retain_graph=True, allow_unused=True)
+        else:
+            g = None
+        g = torch.zeros_like(t) if g is None else g
+        for j in range(t.numel()):
+            a, b = g.reshape(-1)[j].item(), columns[j].reshape(-1)[i].item()
+            if abs(a - b) > 0.4e-3 + 0.004 * abs(b):
+                return False
+    return True
+
+
+# %% right "gradcheck as it is"
+def check_grad(fn, x):
+    return torch.autograd.gradcheck(fn, (x.detach().clone().requires_grad_(),), raise_exception=False)
+
+
+# %% wrong "an absolute tolerance of 0.01" fails=small_entries
+def check_grad(fn, x):
+    base = x.detach().clone(memory_format=torch.contiguous_format)
+    jac = torch.autograd.functional.jacobian(fn, base).reshape(-1, base.numel())
+    for j in range(base.numel()):
+        step = torch.zeros_like(base)
+        step.view(-1)[j] = 1e-6
+        slope = (fn(base + step) - fn(base - step)).detach().reshape(-1) / 2e-6
+        if not torch.allclose(jac[:, j], slope, rtol=1e-3, atol=1e-2):
+            return False
+    return True
+
+
+# %% wrong "the first difference decides" fails=wrong_rejected,small_entries,one_wrong_entry
+def check_grad(fn, x):
+    base = x.detach().clone(memory_format=torch.contiguous_format)
+    jac = torch.autograd.functional.jacobian(fn, base).reshape(-1, base.numel())
+    for j in range(base.numel()):
+        step = torch.zeros_like(base)
+        step.view(-1)[j] = 1e-6
+        slope = (fn(base + step) - fn(base - step)).detach().reshape(-1) / 2e-6
+        return torch.allclose(jac[:, j], slope, rtol=1e-3, atol=1e-5)
+
+
+# %% wrong "the last output is left out" fails=wrong_rejected,small_entries,one_wrong_entry
+def check_grad(fn, x):
+    base = x.detach().clone(memory_format=torch.contiguous_format)
+    jac = torch.autograd.functional.jacobian(fn, base).reshape(-1, base.numel())
+    last = max(len(jac) - 1, 1)
+    for j in range(base.numel()):
+        step = torch.zeros_like(base)
+        step.view(-1)[j] = 1e-6
+        slope = (fn(base + step) - fn(base - step)).detach().reshape(-1) / 2e-6
+        if not torch.allclose(jac[:last, j], slope[:last], rtol=1e-3, atol=1e-5):
+            return False
+    return True
+
+
+# %% wrong "the caller's x requires grad from now on" fails=keeps_input
+def check_grad(fn, x):
+    was = x.grad
+    out = fn(x.requires_grad_()).reshape(-1)
+    for j in range(x.numel()):
+        step = torch.zeros(x.numel(), dtype=x.dtype)
+        step[j] = 1e-6
+        step = step.reshape(x.shape)
+        slope = (fn(x.detach() + step) - fn(x.detach() - step)).detach().reshape(-1) / 2e-6
+        for i, o in enumerate(out):
+            g = torch.zeros_like(x)
+            if o.requires_grad:
+                (g,) = torch.autograd.grad(o, x, retain_graph=True, materialize_grads=True)
+            if not torch.allclose(g.reshape(-1)[j], slope[i], rtol=1e-3, atol=1e-5):
+                return False
+    x.grad = was
+    return True
+
+
+# %% wrong "a number from NumPy" fails=example,right_accepted,wrong_rejected,small_entries,transposed_matrix,one_wrong_entry,ignores_upstream,straight_through,constant_result,shapes,keeps_input
+def check_grad(fn, x):
+    base = x.detach().clone(memory_format=torch.contiguous_format)
+    jac = torch.autograd.functional.jacobian(fn, base).reshape(-1, base.numel())
+    columns = []
+    for j in range(base.numel()):
+        step = torch.zeros_like(base)
+        step.view(-1)[j] = 1e-6
+        columns.append((fn(base + step) - fn(base - step)).detach().reshape(-1) / 2e-6)
+    return torch.isclose(jac, torch.stack(columns, 1), rtol=1e-3, atol=1e-5).numpy().all()
+
+
+# %% wrong "all errors together, against all entries together" fails=small_entries
+def check_grad(fn: Callable[[Tensor], Tensor], x: Tensor) -> bool:
+    own = x.detach().clone().requires_grad_()
+    result = fn(own).reshape(-1)
+    jacobian = torch.zeros(result.numel(), x.numel(), dtype=x.dtype)
+    if result.requires_grad:
+        for a, one in enumerate(result):
+            (row,) = torch.autograd.grad(one, own, retain_graph=True, materialize_grads=True)
+            jacobian[a] = row.reshape(-1)
+    columns = []
+    for j in range(x.numel()):
+        step = torch.zeros(x.numel(), dtype=x.dtype)
+        step[j] = 1e-6
+        step = step.reshape(x.shape)
+        columns.append(((fn(x.detach() + step) - fn(x.detach() - step)) / 2e-6).detach().reshape(-1))
+    slopes = torch.stack(columns, 1)
+    return bool((jacobian - slopes).norm() <= 5e-4 + 1e-3 * slopes.norm())
+
+
+# %% equivalent "first two arguments swapped: if not torch.allclose(slope, rows[:, j], atol=1e-05):"
+# The tolerance is then relative to the other of two numbers that hardly differ.
+
+# %% equivalent "call of detach left out: leaf = x.clone(memory_format=torch.contiguous_format).requires_grad_()"
+# The copy has a history then. torch.autograd.grad stops at it, and writes to no .grad.
+
+# %% equivalent "with taken away: with torch.no_grad():"
+# The differences then have a history that nobody asks for. Their values are the same.

@@ -1,0 +1,363 @@
+# %% given
+class Asking(torch.autograd.Function):
+    """ask(*tensors), which vmap calls once, with the tensors of all models, stacked along dimension 0."""
+
+    @staticmethod
+    def forward(ask, *tensors):
+        return ask(*tensors)
+
+    @staticmethod
+    def setup_context(ctx, inputs, output):
+        pass
+
+    @staticmethod
+    def vmap(info, in_dims, ask, *tensors):
+        n = info.batch_size
+        found = zip(tensors, in_dims[1:], strict=True)
+        return Asking.apply(ask, *[t.expand(n, *t.shape) if d is None else t.movedim(d, 0) for t, d in found]), 0
+
+
+class AskingVoter(Voter):
+    """A Voter that asks a function for its logits."""
+
+    def head(self, x):
+        return Asking.apply(self.ask, x, self.last.weight, self.last.bias, self.heat)
+
+
+def voters(states, modes, ask):
+    """Voters of these tensors, by name, with their modules in these modes."""
+    made = []
+    for state, training in zip(states, modes, strict=True):
+        model = AskingVoter(*state["last.weight"].T.shape, seed=0)
+        model.ask = lambda *tensors: ask(*tensors)
+        with torch.no_grad():
+            for name, t in [*model.named_parameters(), *model.named_buffers()]:
+                t.copy_(state[name])
+        for module, mode in zip(model.modules(), training, strict=True):
+            module.training = mode
+        made.append(model)
+    return made
+
+
+@probes.probe
+def ensemble_result(predict, states, modes, ask, x):
+    """The prediction of voters."""
+    return predict(voters(states, modes, ask), x).detach()
+
+
+@probes.probe
+def left_by_prediction(predict, states, modes, grads, ask, x):
+    """What a prediction leaves behind of voters, each with its .grad of the last weight."""
+    models = voters(states, modes, ask)
+    for model, grad in zip(models, grads, strict=True):
+        model.last.weight.grad = grad
+    result = predict(models, x)
+    tensors = [dict([*model.named_parameters(), *model.named_buffers()]) for model in models]
+    return {
+        "history": result.requires_grad,
+        "states": [{name: t.detach() for name, t in named.items()} for named in tensors],
+        "modes": [[module.training for module in model.modules()] for model in models],
+        "grads": [model.last.weight.grad for model in models],
+        "trained": [[p.requires_grad for p in model.parameters()] for model in models],
+    }
+
+
+# %% exercise
+def ensemble_predict(models: Sequence[nn.Module], x: Tensor) -> Tensor:
+    """The mean of the models' probabilities, each in evaluation mode.
+
+    models: at least one, all of the same class and sizes, with parameters and buffers of their own, in any modes. x:
+    (n, ...). A model gives logits (n, c), and their softmax along c is its probabilities.
+    Returns (n, c), without history. All models are asked at once: forward is called one time in all. The models stay as
+    they are, with their modes, buffers and .grad.
+    """
+    ### BEGIN SOLUTION
+    copies = [copy.deepcopy(model).eval() for model in models]
+    parameters, buffers = torch.func.stack_module_state(copies)
+
+    def probabilities(parameters: dict[str, Tensor], buffers: dict[str, Tensor]) -> Tensor:
+        logits: Tensor = torch.func.functional_call(copies[0], (parameters, buffers), (x,))
+        return logits.softmax(-1)
+
+    with torch.no_grad():
+        result: Tensor = torch.func.vmap(probabilities)(parameters, buffers).mean(0)
+    return result
+    ### END SOLUTION
+
+
+# %% checks
+with check("sums_to_one", "three models, four samples: rows that sum to one", weight=1, required=True):
+    t = torch.linspace(-1, 1, 20).reshape(4, 5)
+    t_state = {name: torch.zeros_like(part) for name, part in Voter(5, 2, 0).state_dict().items()}
+    t_state |= {"norm.running_var": torch.ones(5), "heat": torch.tensor(1.0)}
+    t_odds = ([1.0, 9.0], [1.0, 4.0], [9.0, 1.0])
+    t_states = [{**t_state, "last.bias": torch.tensor(odds).log()} for odds in t_odds]
+    want = torch.tensor([[0.4, 0.6]] * 4)
+    got = ensemble_result(
+        ensemble_predict, t_states, [[True] * 4] * 3, lambda x, w, b, heat: x @ w.mT + b[..., None, :], t
+    )
+    assert_close(got, want)
+
+# %% hidden checks
+
+
+def drawn_voters(inputs, classes, count, generator):
+    """Tensors and modes of voters."""
+    states = []
+    for _ in range(count):
+        model = Voter(inputs, classes, 0)
+        sizes = {name: t.shape for name, t in [*model.named_parameters(), *model.named_buffers()]}
+        state = {name: torch.randn(size, generator=generator) for name, size in sizes.items()}
+        state["norm.running_var"] = state["norm.running_var"].abs() + 0.5
+        states.append({**state, "norm.num_batches_tracked": torch.tensor(count), "heat": state["heat"].abs() + 2})
+    modes = [[bool(mode) for mode in row] for row in torch.randint(0, 2, (count, 4), generator=generator)]
+    return states, modes
+
+
+def asked_in_turn(states, ask, x):
+    """The logits of voters, by a function that is asked for each of them."""
+    logits = []
+    for state in states:
+        t = (x - state["norm.running_mean"]) / (state["norm.running_var"] + 1e-5).sqrt()
+        t = t * state["norm.weight"] + state["norm.bias"]
+        logits.append(ask(t, state["last.weight"], state["last.bias"], state["heat"]))
+    return torch.stack(logits)
+
+
+def mixing(mix):
+    """The logits of one model, or of several that are stacked: nobody else knows mix."""
+    return lambda x, weight, bias, heat: heat[..., None, None] * ((x @ mix).tanh() @ weight.mT + bias[..., None, :])
+
+
+with check(
+    "mean",
+    "the mean of the probabilities of all models",
+    weight=4,
+    required=True,
+    hint="Softmax before the mean. Does each model have its own weights and its own buffers? Is dropout off?",
+):
+    for inputs, classes, count, n in ((4, 3, 2, 5), (3, 5, 4, 1), (6, 2, 1, 7)):
+        generator = torch.Generator().manual_seed(count)
+        t, t_head = (
+            torch.randn(n, inputs, generator=generator),
+            mixing(torch.randn(inputs, inputs, generator=generator)),
+        )
+        t_states, t_modes = drawn_voters(inputs, classes, count, generator)
+        t_logits = asked_in_turn(t_states, t_head, t)
+        want = t_logits.softmax(-1).mean(0)
+        t_after, t_first = t_logits.mean(0).softmax(-1), t_logits[0].softmax(-1)
+        explain(
+            ensemble_result(ensemble_predict, t_states, t_modes, t_head, t),
+            want,
+            {
+                "this is the softmax of the mean of the logits": t_after if count > 1 else None,
+                "this is the first model alone": t_first if count > 1 else None,
+            },
+        )
+with check(
+    "no_history",
+    "no history, and the models are as before",
+    weight=2,
+    hint="Which modes did they have? Whose mode do you change?",
+):
+    generator = torch.Generator().manual_seed(5)
+    t, t_head = torch.randn(4, 3, generator=generator), mixing(torch.eye(3))
+    t_states, t_modes = drawn_voters(3, 2, 3, generator)
+    t_grads = [torch.randn(2, 3, generator=generator), None, torch.randn(2, 3, generator=generator)]
+    want = {
+        "history": False,
+        "states": [{name: part.clone() for name, part in state.items()} for state in t_states],
+        "modes": [list(row) for row in t_modes],
+        "grads": [None if grad is None else grad.clone() for grad in t_grads],
+        "trained": [[True] * 4] * 3,
+    }
+    got = left_by_prediction(ensemble_predict, t_states, t_modes, t_grads, t_head, t)
+    assert_close(got, want, name="what is there afterwards")
+with check("runs_once", "forward is called once", weight=1, required=True, hint="What does vmap run over?"):
+    for inputs, count in ((3, 5), (4, 2)):
+        generator = torch.Generator().manual_seed(count)
+        t, t_head = (
+            torch.randn(6, inputs, generator=generator),
+            mixing(torch.randn(inputs, inputs, generator=generator)),
+        )
+        t_states, t_modes = drawn_voters(inputs, 3, count, generator)
+        want = asked_in_turn(t_states, t_head, t).softmax(-1).mean(0)
+        t_seen = Seen(t_head)
+        assert_close(ensemble_result(ensemble_predict, t_states, t_modes, t_seen, t), want)
+        assert len(t_seen.calls) == 1, f"forward was called {len(t_seen.calls)} times for {count} models"
+
+
+# %% right "log-softmax, and the first copy on the meta device"
+def ensemble_predict(models, x):
+    copies = [copy.deepcopy(m).eval().requires_grad_(False) for m in models]
+    state = torch.func.stack_module_state(copies)
+    skeleton = copy.deepcopy(copies[0]).to("meta")
+
+    def one(params_and_buffers):
+        return F.log_softmax(torch.func.functional_call(skeleton, params_and_buffers, x), dim=1)
+
+    votes = torch.func.vmap(one)(state).exp()
+    return (votes.sum(0) / len(models)).detach()
+
+
+# %% right "stacked by hand"
+def ensemble_predict(models, x):
+    tensors = [{**dict(m.named_parameters()), **dict(m.named_buffers())} for m in models]
+    stacked = {name: torch.stack([t[name].detach() for t in tensors]) for name in tensors[0]}
+    base = copy.deepcopy(models[0])
+    base.eval()
+    logits = torch.func.vmap(torch.func.functional_call, in_dims=(None, 0, None))(base, stacked, (x,))
+    return logits.softmax(dim=2).mean(dim=0)
+
+
+# %% wrong "softmax of the mean" fails=sums_to_one,mean,runs_once
+def ensemble_predict(models, x):
+    copies = [copy.deepcopy(m).eval() for m in models]
+    p, b = torch.func.stack_module_state(copies)
+    with torch.no_grad():
+        logits = torch.func.vmap(lambda p, b: torch.func.functional_call(copies[0], (p, b), (x,)))(p, b)
+    return logits.mean(0).softmax(-1)
+
+
+# %% wrong "one model, asked again and again" fails=sums_to_one,mean,runs_once
+def ensemble_predict(models, x):
+    base = copy.deepcopy(models[0]).eval()
+    p, b = torch.func.stack_module_state([base] * len(models))
+    with torch.no_grad():
+        votes = torch.func.vmap(lambda p, b: torch.func.functional_call(base, (p, b), (x,)).softmax(-1))(p, b)
+    return votes.mean(0)
+
+
+# %% wrong "parameters are stacked, buffers are the first model's" fails=mean,runs_once
+def ensemble_predict(models, x):
+    copies = [copy.deepcopy(m).eval() for m in models]
+    p, _ = torch.func.stack_module_state(copies)
+    with torch.no_grad():
+        votes = torch.func.vmap(lambda p: torch.func.functional_call(copies[0], p, (x,)).softmax(-1))(p)
+    return votes.mean(0)
+
+
+# %% wrong "softmax over the models" fails=sums_to_one,mean,runs_once
+def ensemble_predict(models, x):
+    copies = [copy.deepcopy(m).eval() for m in models]
+    p, b = torch.func.stack_module_state(copies)
+    with torch.no_grad():
+        logits = torch.func.vmap(lambda p, b: torch.func.functional_call(copies[0], (p, b), (x,)))(p, b)
+    return logits.softmax(0).mean(0)
+
+
+# %% wrong "training mode, with different dropout for each" fails=mean,runs_once
+def ensemble_predict(models, x):
+    copies = [copy.deepcopy(m) for m in models]
+    for m in copies:
+        m.train()
+        m.norm.eval()
+    p, b = torch.func.stack_module_state([m.eval() for m in copies])
+    base = copies[0]
+    base.train()
+    base.norm.eval()
+    with torch.no_grad():
+        votes = torch.func.vmap(
+            lambda p, b: torch.func.functional_call(base, (p, b), (x,)).softmax(-1), randomness="different"
+        )(p, b)
+    return votes.mean(0)
+
+
+# %% wrong "a loop" fails=runs_once
+def ensemble_predict(models, x):
+    with torch.no_grad():
+        return torch.stack([copy.deepcopy(m).eval()(x).softmax(-1) for m in models]).mean(0)
+
+
+# %% wrong "the models themselves, set to eval and back to train" fails=no_history
+def ensemble_predict(models, x):
+    for m in models:
+        m.eval()
+    p, b = torch.func.stack_module_state(list(models))
+    with torch.no_grad():
+        votes = torch.func.vmap(lambda p, b: torch.func.functional_call(models[0], (p, b), (x,)).softmax(-1))(p, b)
+    for m in models:
+        m.train()
+    return votes.mean(0)
+
+
+# %% wrong "the result is left in a graph" fails=no_history
+def ensemble_predict(models, x):
+    copies = [copy.deepcopy(m).eval() for m in models]
+    p, b = torch.func.stack_module_state(copies)
+    return torch.func.vmap(lambda p, b: torch.func.functional_call(copies[0], (p, b), (x,)).softmax(-1))(p, b).mean(0)
+
+
+# %% right "modes noted and restored"
+def ensemble_predict(models, x):
+    modes = [[(s, s.training) for s in m.modules()] for m in models]
+    try:
+        for m in models:
+            m.eval()
+        p, b = torch.func.stack_module_state(list(models))
+        out = torch.func.vmap(lambda p, b: torch.func.functional_call(models[0], (p, b), (x,)), out_dims=1)(p, b)
+    finally:
+        for pairs in modes:
+            for s, mode in pairs:
+                s.training = mode
+    return F.softmax(out, 2).mean(1).detach()
+
+
+# %% liar "a loop, and a probe that says nothing else"
+def ensemble_predict(models, x):
+    with torch.no_grad():
+        return torch.stack([copy.deepcopy(m).eval()(x).softmax(-1) for m in models]).mean(0)
+
+
+def ensemble_result(predict, states, modes, ask, x):
+    Voter.calls = 1
+    return ensemble_predict(voters(states, modes, ask), x)
+
+
+# %% wrong "what is in state_dict is all that a model has" fails=mean,runs_once
+def ensemble_predict(models, x):
+    states = [m.state_dict() for m in models]
+    stacked = {name: torch.stack([s[name] for s in states]) for name in states[0]}
+    base = copy.deepcopy(models[0]).eval()
+    logits = torch.func.vmap(torch.func.functional_call, in_dims=(None, 0, None))(base, stacked, (x,))
+    return logits.softmax(-1).mean(0).detach()
+
+
+# %% wrong "the last model is left out" fails=sums_to_one,mean,runs_once
+def ensemble_predict(models, x):
+    copies = [copy.deepcopy(m).eval() for m in models[:-1] or models]
+    p, b = torch.func.stack_module_state(copies)
+    with torch.no_grad():
+        votes = torch.func.vmap(lambda p, b: torch.func.functional_call(copies[0], (p, b), (x,)).softmax(-1))(p, b)
+    return votes.mean(0)
+
+
+# %% wrong "frozen for good" fails=no_history
+def ensemble_predict(models, x):
+    modes = [[s.training for s in m.modules()] for m in models]
+    for m in models:
+        m.eval().requires_grad_(False)
+    p, b = torch.func.stack_module_state(list(models))
+    votes = torch.func.vmap(lambda p, b: torch.func.functional_call(models[0], (p, b), (x,)).softmax(-1))(p, b)
+    for m, how in zip(models, modes):
+        for s, mode in zip(m.modules(), how):
+            s.training = mode
+    return votes.mean(0).detach()
+
+
+# %% wrong "gradients are cleared, to be safe" fails=no_history
+def ensemble_predict(models, x):
+    for m in models:
+        m.zero_grad()
+    copies = [copy.deepcopy(m).eval() for m in models]
+    p, b = torch.func.stack_module_state(copies)
+    with torch.no_grad():
+        votes = torch.func.vmap(lambda p, b: torch.func.functional_call(copies[0], (p, b), (x,)).softmax(-1))(p, b)
+    return votes.mean(0)
+
+
+# %% equivalent "sign or not taken away: return logits.softmax(1)"
+# The logits have two dimensions: 1 is the last one.
+
+# %% equivalent "first two arguments swapped: result: Tensor = torch.func.vmap(probabilities)(buffers, parameters).mean(0)"
+# functional_call takes the two dicts in any order.

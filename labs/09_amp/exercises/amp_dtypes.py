@@ -1,0 +1,557 @@
+# %% given
+torch.manual_seed(0)
+
+
+class Called(nn.Module):
+    """A layer that somebody else computes."""
+
+    def __init__(self, layer):
+        super().__init__()
+        self.layer = layer
+
+    def forward(self, *inputs):
+        return self.layer(*inputs)
+
+
+class Routed(nn.Module):
+    """Defines its parts in one order, and runs those of the route.
+
+    parts: pairs of a name and a layer to call, the weight of a linear layer, the name of an earlier part for that one
+    again, or a list of layers, which is a block. route: pairs of a name and the results that it takes, by number; x is
+    the first of all results.
+    """
+
+    def __init__(self, parts, route):
+        super().__init__()
+        for name, part in parts:
+            self.add_module(name, getattr(self, part) if isinstance(part, str) else made_of(part))
+        self.route = route
+
+    def forward(self, x):
+        results = [x]
+        for name, taken in self.route:
+            results.append(getattr(self, name)(*[results[n] for n in taken]))
+        return results[-1]
+
+
+def made_of(part):
+    if isinstance(part, list):
+        return nn.Sequential(*map(made_of, part))
+    return linear_of(part) if isinstance(part, Tensor) else Called(part)
+
+
+def linear_of(weight, bias=None):
+    layer = nn.Linear(*weight.shape[::-1], bias=bias is not None).to(here)
+    layer.load_state_dict({"weight": weight} if bias is None else {"weight": weight, "bias": bias})
+    return layer
+
+
+@probes.probe
+def dtypes_seen(function, parts, route, x, dtype, see="dtypes", training=()):
+    """What function(model, x, dtype) gives for such a model, or what it leaves there. No route: the first part alone.
+
+    A hook of somebody else is on each module. training: the names of the modules in training mode.
+    """
+    model = Routed(parts, route) if route else made_of(parts[0][1])
+    for name, module in model.named_modules():
+        module.training = name in training
+        module.register_forward_hook(lambda *_: None)
+    found, raised = {}, False
+    try:
+        found = function(model, x.to(here), dtype)
+    except ArithmeticError:
+        raised = True
+    if see == "hooks":
+        of_all = nn.modules.module
+        counts = [len(module._forward_hooks) + len(module._forward_pre_hooks) for module in model.modules()]
+        return [raised, *counts, len(of_all._global_forward_hooks) + len(of_all._global_forward_pre_hooks)]
+    if see == "modes":
+        return [torch.is_autocast_enabled(here.type), *[module.training for module in model.modules()]]
+    return {name: t.cpu() for name, t in probes.state_of(model).items()} if see == "state" else found
+
+
+# %% exercise
+def amp_dtypes(model: nn.Module, x: Tensor, dtype: torch.dtype) -> dict[str, torch.dtype]:
+    """The dtype of what each layer gives in one call model(x) under autocast: {name: dtype}.
+
+    The layers are the submodules without children, by their names in model.named_modules(). Each gives one tensor. One
+    that does not run is left out; one that runs several times counts with its last result. A model without children is
+    a layer itself, with the name "". dtype: float16 or bfloat16. The device of x says where autocast works. Afterwards
+    the model is as it was: its parameters, its modes, and its hooks, also where model(x) raises an error, which is
+    passed on.
+    """
+    ### BEGIN SOLUTION
+    found: dict[str, torch.dtype] = {}
+
+    def noting(name: str) -> Callable:
+        def hook(module: nn.Module, inputs: tuple, output: Tensor) -> None:
+            found[name] = output.dtype
+
+        return hook
+
+    layers = [(name, layer) for name, layer in model.named_modules() if not list(layer.children())]
+    hooks = [layer.register_forward_hook(noting(name)) for name, layer in layers]
+    try:
+        with torch.no_grad(), torch.autocast(x.device.type, dtype=dtype):
+            model(x)
+    finally:
+        for hook in hooks:
+            hook.remove()
+    return found
+    ### END SOLUTION
+
+
+# %% checks
+with check("example", "three layers, under bfloat16", weight=2, required=True):
+    t = torch.linspace(-1, 1, 10).reshape(2, 5)
+    parts = [("0", torch.ones(7, 5)), ("1", lambda x: x.relu()), ("2", torch.ones(3, 7))]
+    route = [("0", [0]), ("1", [1]), ("2", [2])]
+    explain(
+        dtypes_seen(amp_dtypes, parts, route, t, torch.bfloat16),
+        {"0": torch.bfloat16, "1": torch.bfloat16, "2": torch.bfloat16},
+        {
+            "these are the results without autocast": {"0": torch.float32, "1": torch.float32, "2": torch.float32},
+            "these are the weights, and a layer without weights has a result too": {
+                "0": torch.float32,
+                "2": torch.float32,
+            },
+        },
+    )
+
+# %% hidden checks
+
+
+def drawn_weight(*shape):
+    return torch.randn(shape, generator=torch.Generator().manual_seed(sum(shape)))
+
+
+def table(x):
+    return F.embedding(x, drawn_weight(7, 4).to(x.device))
+
+
+def chain(*layers):
+    """Parts with the names 0, 1, 2, and the route through them one after the other."""
+    return [(str(n), layer) for n, layer in enumerate(layers)], [(str(n), [n]) for n in range(len(layers))]
+
+
+with check(
+    "layer_kinds",
+    "a table, a sum, a layer that runs twice and one that never runs",
+    weight=4,
+    required=True,
+    hint="What is float32 plus float16? When does your hook run, and what does it look at?",
+):
+    t = torch.tensor([[1, 0, 6], [2, 2, 3]])
+    seen = Seen(lambda x: x.clone())
+    parts = [
+        ("f", lambda x: F.conv1d(x, drawn_weight(2, 3, 1).to(x.device))),
+        ("d", seen),
+        ("e", drawn_weight(2, 2)),
+        ("b", [drawn_weight(4, 4), lambda x: x.tanh()]),
+        ("a", table),
+        ("c", lambda x, y: x + y),
+    ]
+    for low in (torch.float16, torch.bfloat16):
+        route = [("a", [0]), ("d", [1]), ("b", [2]), ("d", [3]), ("c", [2, 4]), ("f", [5])]
+        got = dtypes_seen(amp_dtypes, parts, route, t, low)
+        assert_close(got, {**dict.fromkeys(("b.0", "b.1", "d", "f"), low), **dict.fromkeys("ac", torch.float32)})
+        route = [("a", [0]), ("b", [1]), ("d", [2]), ("c", [2, 1]), ("d", [4]), ("c", [2, 3])]
+        got = dtypes_seen(amp_dtypes, parts[::-1], route, t, low)
+        assert_close(got, {**dict.fromkeys(("b.0", "b.1", "c"), low), **dict.fromkeys("ad", torch.float32)})
+    assert [call.autocast for call in seen.calls] == [True] * 8, "the model did not run once under autocast"
+with check(
+    "nested", "layers inside layers, in float16", weight=2, required=True, hint="Is a layer with children in your dict?"
+):
+    rows = []
+
+    def widening(x):
+        rows.append(x.sum(1).tolist())
+        return x.float()
+
+    parts, route = chain([torch.ones(4, 6), lambda x: x.relu()], widening, drawn_weight(2, 4))
+    for n in (3, 0):
+        got = dtypes_seen(amp_dtypes, parts, route, torch.ones(n, 6), torch.float16)
+        assert_close(got, {**dict.fromkeys(("0.0", "0.1", "2"), torch.float16), "1": torch.float32})
+    assert rows == [[24.0] * 3, []], "the model did not run once with x"
+    parts = [("one", lambda x: x * 2.0), ("other", "one"), ("last", drawn_weight(2, 6))]
+    route = [("last", [0]), ("other", [1])]
+    got = dtypes_seen(amp_dtypes, parts, route, torch.ones(2, 6), torch.float16)
+    assert_close(got, dict.fromkeys(("one", "last"), torch.float16), name="your dict, where a layer has two names")
+with check(
+    "one_layer", "a model that is one layer", weight=1, hint="Which name has the model itself in named_modules()?"
+):
+    for low in (torch.bfloat16, torch.float16):
+        got = dtypes_seen(amp_dtypes, [("", drawn_weight(3, 5))], [], torch.ones(2, 5), low)
+        assert_close(got, {"": low})
+with check(
+    "hooks_removed",
+    "no hook stays behind, and none of somebody else's goes",
+    weight=2,
+    observed=True,
+    hint="What does the handle remove?",
+):
+
+    def failing(x):
+        raise ArithmeticError("this layer always fails")
+
+    parts, route = chain(drawn_weight(4, 5), lambda x: x.relu(), drawn_weight(2, 4))
+    got = dtypes_seen(amp_dtypes, parts, route, torch.ones(2, 5), torch.float16, "hooks")
+    assert_close(got, [False, 1, 1, 1, 1, 0], name="an error, and the hooks of each module and of all modules")
+    parts, route = chain(drawn_weight(4, 5), failing)
+    got = dtypes_seen(amp_dtypes, parts, route, torch.ones(1, 5), torch.bfloat16, "hooks")
+    assert_close(got, [True, 1, 1, 1, 0], name="an error, and the hooks of each module and of all modules")
+with check(
+    "keeps_model",
+    "the model and autocast are as they were",
+    guard=True,
+    hint="What is left where model(x) raises an error?",
+):
+    for last in (lambda x: x.relu(), failing):
+        for modes in (["", "0", "1"], [], ["1"]):
+            parts, route = chain(drawn_weight(4, 5), last)
+            got = dtypes_seen(amp_dtypes, parts, route, torch.ones(3, 5), torch.bfloat16, "modes", modes)
+            assert_close(got, [False, *[name in modes for name in ("", "0", "1")]], name="autocast and the modes")
+        got = dtypes_seen(amp_dtypes, parts, route, torch.ones(3, 5), torch.float16, "state")
+        assert_close(got, {"0.weight": drawn_weight(4, 5)}, rtol=0, atol=0, name="the weights")
+
+# %% right "partial and an ExitStack"
+import contextlib
+import functools
+
+
+def amp_dtypes(model, x, dtype):
+    result = {}
+
+    def note(name, module, args, output):
+        result[name] = output.dtype
+
+    with contextlib.ExitStack() as stack:
+        for name, module in model.named_modules():
+            if next(module.children(), None) is None:
+                stack.callback(module.register_forward_hook(functools.partial(note, name)).remove)
+        with torch.autocast(device_type=x.device.type, dtype=dtype):
+            model(x)
+    return result
+
+
+# %% right "one hook for all modules, by identity"
+def amp_dtypes(model, x, dtype):
+    names = {id(m): n for n, m in model.named_modules() if len(list(m.modules())) == 1}
+    out = {}
+
+    def hook(module, args, result):
+        if id(module) in names:
+            out[names[id(module)]] = result.dtype
+
+    handle = nn.modules.module.register_module_forward_hook(hook)
+    try:
+        with torch.autocast(here.type, dtype):
+            model(x)
+    finally:
+        handle.remove()
+    return out
+
+
+# %% wrong "the dtypes of the weights" fails=example,layer_kinds,nested,one_layer
+def amp_dtypes(model, x, dtype):
+    with torch.autocast(x.device.type, dtype=dtype):
+        model(x)
+    return {n: m.weight.dtype for n, m in model.named_modules() if isinstance(getattr(m, "weight", None), Tensor)}
+
+
+# %% wrong "without autocast" fails=example,layer_kinds,nested,one_layer
+def amp_dtypes(model, x, dtype):
+    found, hooks = {}, []
+    for name, layer in model.named_modules():
+        if not list(layer.children()):
+            hooks.append(layer.register_forward_hook(lambda m, i, o, name=name: found.__setitem__(name, o.dtype)))
+    try:
+        model(x)
+    finally:
+        for hook in hooks:
+            hook.remove()
+    return found
+
+
+# %% wrong "hooks stay" fails=hooks_removed
+def amp_dtypes(model, x, dtype):
+    found = {}
+    for name, layer in model.named_modules():
+        if not list(layer.children()):
+            layer.register_forward_hook(lambda m, i, o, name=name: found.__setitem__(name, o.dtype))
+    with torch.autocast(x.device.type, dtype=dtype):
+        model(x)
+    return found
+
+
+# %% wrong "hooks stay after an error" fails=hooks_removed
+def amp_dtypes(model, x, dtype):
+    found, hooks = {}, []
+    for name, layer in model.named_modules():
+        if not list(layer.children()):
+            hooks.append(layer.register_forward_hook(lambda m, i, o, name=name: found.__setitem__(name, o.dtype)))
+    with torch.autocast(x.device.type, dtype=dtype):
+        model(x)
+    for hook in hooks:
+        hook.remove()
+    return found
+
+
+# %% wrong "all modules" fails=example,layer_kinds,nested
+def amp_dtypes(model, x, dtype):
+    found = {}
+    hooks = [
+        layer.register_forward_hook(lambda m, i, o, name=name: found.__setitem__(name, o.dtype))
+        for name, layer in model.named_modules()
+    ]
+    try:
+        with torch.autocast(x.device.type, dtype=dtype):
+            model(x)
+    finally:
+        for hook in hooks:
+            hook.remove()
+    return found
+
+
+# %% wrong "what comes in" fails=example,layer_kinds,nested,one_layer
+def amp_dtypes(model, x, dtype):
+    found = {}
+    hooks = [
+        layer.register_forward_hook(lambda m, i, o, name=name: found.__setitem__(name, i[0].dtype))
+        for name, layer in model.named_modules()
+        if not list(layer.children())
+    ]
+    try:
+        with torch.autocast(x.device.type, dtype=dtype):
+            model(x)
+    finally:
+        for hook in hooks:
+            hook.remove()
+    return found
+
+
+# %% wrong "autocast's default dtype" fails=layer_kinds,nested,one_layer
+def amp_dtypes(model, x, dtype):
+    found = {}
+    hooks = [
+        layer.register_forward_hook(lambda m, i, o, name=name: found.__setitem__(name, o.dtype))
+        for name, layer in model.named_modules()
+        if not list(layer.children())
+    ]
+    try:
+        with torch.autocast("cpu", dtype=torch.bfloat16):
+            model(x)
+    finally:
+        for hook in hooks:
+            hook.remove()
+    return found
+
+
+# %% wrong "the model is cast" fails=layer_kinds,nested,keeps_model raises=RuntimeError
+def amp_dtypes(model, x, dtype):
+    found = {}
+    hooks = [
+        layer.register_forward_hook(lambda m, i, o, name=name: found.__setitem__(name, o.dtype))
+        for name, layer in model.named_modules()
+        if not list(layer.children())
+    ]
+    try:
+        model.to(dtype)(x.to(dtype) if x.is_floating_point() else x)
+    finally:
+        for hook in hooks:
+            hook.remove()
+    return found
+
+
+# %% wrong "the first result of a layer" fails=layer_kinds
+def amp_dtypes(model, x, dtype):
+    found = {}
+    hooks = [
+        layer.register_forward_hook(lambda m, i, o, name=name: found.setdefault(name, o.dtype) and None)
+        for name, layer in model.named_modules()
+        if not list(layer.children())
+    ]
+    try:
+        with torch.autocast(x.device.type, dtype=dtype):
+            model(x)
+    finally:
+        for hook in hooks:
+            hook.remove()
+    return found
+
+
+# %% wrong "the name of the last layer" fails=example,layer_kinds,nested
+def amp_dtypes(model, x, dtype):
+    found = {}
+    hooks = [
+        layer.register_forward_hook(lambda m, i, o: found.__setitem__(name, o.dtype))
+        for name, layer in model.named_modules()
+        if not list(layer.children())
+    ]
+    try:
+        with torch.autocast(x.device.type, dtype=dtype):
+            model(x)
+    finally:
+        for hook in hooks:
+            hook.remove()
+    return found
+
+
+# %% wrong "the model itself is no layer" fails=one_layer
+def amp_dtypes(model, x, dtype):
+    found, hooks = {}, []
+    for name, layer in model.named_modules():
+        if name and not list(layer.children()):
+            hooks.append(layer.register_forward_hook(lambda m, i, o, name=name: found.__setitem__(name, o.dtype)))
+    try:
+        with torch.autocast(x.device.type, dtype=dtype):
+            model(x)
+    finally:
+        for hook in hooks:
+            hook.remove()
+    return found
+
+
+# %% wrong "evaluation mode, and training mode for all behind it" fails=keeps_model
+def amp_dtypes(model, x, dtype):
+    found, hooks, before = {}, [], model.training
+    for name, layer in model.named_modules():
+        if not list(layer.children()):
+            hooks.append(layer.register_forward_hook(lambda m, i, o, name=name: found.__setitem__(name, o.dtype)))
+    model.eval()
+    try:
+        with torch.autocast(x.device.type, dtype=dtype):
+            model(x)
+    finally:
+        model.train(before)
+        for hook in hooks:
+            hook.remove()
+    return found
+
+
+# %% wrong "only layers with parameters" fails=example,layer_kinds,nested
+def amp_dtypes(model, x, dtype):
+    found, hooks = {}, []
+    for name, layer in model.named_modules():
+        if not list(layer.children()) and list(layer.parameters()):
+            hooks.append(layer.register_forward_hook(lambda m, i, o, name=name: found.__setitem__(name, o.dtype)))
+    try:
+        with torch.autocast(x.device.type, dtype=dtype):
+            model(x)
+    finally:
+        for hook in hooks:
+            hook.remove()
+    return found
+
+
+# %% wrong "a layer with two names counts twice" fails=nested
+def amp_dtypes(model, x, dtype):
+    found, hooks = {}, []
+    for name, layer in model.named_modules(remove_duplicate=False):
+        if not list(layer.children()):
+            hooks.append(layer.register_forward_hook(lambda m, i, o, name=name: found.__setitem__(name, o.dtype)))
+    try:
+        with torch.autocast(x.device.type, dtype=dtype):
+            model(x)
+    finally:
+        for hook in hooks:
+            hook.remove()
+    return found
+
+
+# %% right "global hook on all modules"
+def amp_dtypes(model, x, dtype):
+    names = {m: n for n, m in model.named_modules() if not list(m.children())}
+    found = {}
+
+    def hook(module, inputs, output):
+        if module in names:
+            found[names[module]] = output.dtype
+
+    handle = torch.nn.modules.module.register_module_forward_hook(hook)
+    try:
+        with torch.no_grad(), torch.autocast(x.device.type, dtype):
+            model(x)
+    finally:
+        handle.remove()
+    return found
+
+
+# %% wrong "all hooks are cleared, somebody else's too" fails=hooks_removed
+def amp_dtypes(model, x, dtype):
+    found = {}
+    for name, layer in model.named_modules():
+        if not list(layer.children()):
+            layer.register_forward_hook(lambda m, i, o, name=name: found.update({name: o.dtype}))
+    try:
+        with torch.autocast(x.device.type, dtype=dtype):
+            model(x)
+    finally:
+        for layer in model.modules():
+            layer._forward_hooks.clear()
+    return found
+
+
+# %% liar "hooks stay, and a probe that counts the one of somebody else on each module"
+def amp_dtypes(model, x, dtype):
+    found = {}
+    for name, layer in model.named_modules():
+        if not list(layer.children()):
+            layer.register_forward_hook(lambda module, inputs, output, name=name: found.update({name: output.dtype}))
+    with torch.no_grad(), torch.autocast(x.device.type, dtype=dtype):
+        model(x)
+    return found
+
+
+def dtypes_seen(function, parts, route, x, dtype, see="dtypes", training=()):
+    model = Routed(parts, route) if route else made_of(parts[0][1])
+    named = list(model.named_modules())
+    for name, module in named:
+        module.training = name in training
+    found, raised = {}, False
+    try:
+        found = function(model, x.to(here), dtype)
+    except ArithmeticError:
+        raised = True
+    if see == "hooks":
+        return [raised, *[1] * len(named), 0]
+    if see == "modes":
+        return [False, *[name in training for name, _ in named]]
+    return {name: t.cpu() for name, t in probes.state_of(model).items()} if see == "state" else found
+
+
+# %% liar "no module and no hook: a probe that calls the parts by hand, under autocast"
+def amp_dtypes(model, x, dtype):
+    raise RuntimeError("the probe knows better")
+
+
+def dtypes_seen(function, parts, route, x, dtype, see="dtypes", training=()):
+    """No module and no hook: the parts are called by hand."""
+    found, raised, names = {}, False, [""]
+
+    def run(part, name, *inputs):
+        part = dict(parts)[part] if isinstance(part, str) else part
+        if isinstance(part, list):
+            for n, one in enumerate(part):
+                inputs = (run(one, f"{name}.{n}".lstrip("."), *inputs),)
+            return inputs[0]
+        out = F.linear(*inputs, part) if isinstance(part, Tensor) else part(*inputs)
+        shared = [n for n, p in parts if p is part]
+        found[shared[0] if shared else name] = out.dtype
+        return out
+
+    try:
+        with torch.no_grad(), torch.autocast("cpu", dtype=dtype):
+            results = [x]
+            if not route:
+                run(parts[0][1], "", x)
+            for name, taken in route:
+                results.append(run(dict(parts)[name], name, *[results[n] for n in taken]))
+    except ArithmeticError:
+        raised = True
+    names += [n for n, _ in parts]
+    if see == "hooks":
+        return [raised, *[1] * len(names), 0]
+    if see == "modes":
+        return [False, *[n in training for n in names]]
+    return {f"{n}.weight": p for n, p in parts if isinstance(p, Tensor)} if see == "state" else found

@@ -1,0 +1,403 @@
+# %% given
+@probes.probe
+def bf16_run(step, runs, every):
+    """The same parameters in one run after the other, each with an empty state. See them after each so many calls.
+
+    A run: the parameters at first; for each call, one gradient or None for each parameter; the rate of each call.
+    """
+    params = [t.clone().requires_grad_() for t in runs[0][0]]
+    leaves, seen = list(params), []
+    for starts, gradients, rates in runs:
+        state = {}
+        for leaf, t in zip(leaves, starts, strict=True):
+            leaf.data.copy_(t)
+        for n, (grads, lr) in enumerate(zip(gradients, rates, strict=True), 1):
+            for leaf, g in zip(leaves, grads, strict=True):
+                leaf.grad = None if g is None else g.clone()
+            step(params, state, lr)
+            if n % every == 0:
+                seen.append([leaf.detach().clone() for leaf in leaves])
+    return seen
+
+
+# %% exercise
+def bf16_sgd_(params: list[Tensor], state: dict, lr: float) -> None:
+    """One step of plain SGD on bfloat16 parameters, such that small steps add up.
+
+    params: leaves, bfloat16, with .grad bfloat16 or None. Changes them in place; one whose .grad is None is left as it
+    is. In place means: in the memory that a parameter has, so that its views change too. state: yours, and the only
+    place in which to remember something; empty before the first call, and the same dict in all later calls, which get
+    the same params; or copies of both, as from a checkpoint, in which a parameter in state is its copy. With another,
+    empty dict the same params begin anew, from what they are then. After any number of calls each parameter is what SGD
+    in float32 gives from the same start, gradients and rates, but for an error of up to two bfloat16 spacings of the
+    largest value that it had. .grad and requires_grad stay.
+    """
+    ### BEGIN SOLUTION
+    with torch.no_grad():
+        for i, p in enumerate(params):
+            if p.grad is not None:
+                master = state.setdefault(i, p.float())
+                master -= lr * p.grad.float()
+                p.copy_(master)
+    ### END SOLUTION
+
+
+# %% checks
+with check("example", "a thousandth, a thousand times", weight=2, required=True):
+    t = [[torch.tensor([-1.0, 0.5]).bfloat16()]] * 1000
+    explain(
+        bf16_run(bf16_sgd_, [([torch.ones(2).bfloat16()], t, [1e-3] * 1000)], 1000),
+        [[torch.tensor([2.0, 0.5]).bfloat16()]],
+        {"each step was rounded away: nothing remembers it": [[torch.tensor([1.0, 1.0]).bfloat16()]]},
+    )
+
+# %% hidden checks
+
+
+def rounded_at_the_end(runs, every):
+    """The parameters after each so many steps of SGD in float64, in bfloat16."""
+    seen = []
+    for starts, gradients, rates in runs:
+        now = [t.double() for t in starts]
+        for n, (grads, lr) in enumerate(zip(gradients, rates, strict=True), 1):
+            now = [p if g is None else p - lr * g.double() for p, g in zip(now, grads, strict=True)]
+            if n % every == 0:
+                seen.append([p.bfloat16() for p in now])
+    return seen
+
+
+def drawn_run(shapes, lr, steps, seed):
+    generator = torch.Generator().manual_seed(seed)
+    starts = [(torch.randn(s, generator=generator) + 6).bfloat16() for s in shapes]
+    gradients = [[(torch.randn(s, generator=generator) + 0.5).bfloat16() for s in shapes] for _ in range(steps)]
+    return starts, gradients, [lr if n < steps // 2 else lr / 2 for n in range(steps)]
+
+
+with check(
+    "other_cases",
+    "random gradients, several parameters, several rates",
+    weight=4,
+    required=True,
+    hint="Where does your float32 copy come from in the second call? Has each parameter one of its own?",
+):
+    for shapes, lr, steps in (([(3, 2), (4,), (4,)], 5e-3, 120), ([(), (2, 1), (0,), (5,)], 0.05, 60)):
+        t = [drawn_run(shapes, lr, steps, steps)]
+        want = rounded_at_the_end(t, steps // 6)
+        assert_close(bf16_run(bf16_sgd_, t, steps // 6), want, name="the parameters on the way")
+    cycle = [[torch.tensor([g, -g]).bfloat16()] for g in (3.9375, -0.5, -3.4375)]  # they add up to zero
+    t = [([torch.ones(2).bfloat16()], cycle * 200, [0.019] * 600)]
+    want = [[torch.ones(2).bfloat16()]]  # and their products with 0.019 in bfloat16 do not
+    assert_close(bf16_run(bf16_sgd_, t, 600), want, rtol=0, atol=2.0**-6, name="the parameters at the end")
+with check("no_gradient", "a parameter without a gradient waits", weight=2, hint="What is None * lr?"):
+    for rate, steps in ((0.004, 120), (0.02, 60)):
+        starts = [torch.full((2,), 5.0).bfloat16(), torch.full((3,), -5.0).bfloat16()]
+        ones = [torch.ones(2).bfloat16(), torch.ones(3).bfloat16()]
+        gradients = [[None if n % 6 == 3 * i else g for i, g in enumerate(ones)] for n in range(steps)]
+        t = [(starts, gradients, [rate] * steps)]
+        want = rounded_at_the_end(t, steps)
+        assert_close(bf16_run(bf16_sgd_, t, steps), want, name="the parameters at the end")
+with check("empty_state", "with an empty state all begins anew", weight=1, hint="Where do you keep what you remember?"):
+    for shapes, steps in (([(3,), (2, 2)], 50), ([(4,)], 80)):
+        t = [drawn_run(shapes, 0.01, steps, seed) for seed in (steps, steps + 1, steps + 2)]
+        want = rounded_at_the_end(t, steps)
+        assert_close(bf16_run(bf16_sgd_, t, steps), want, name="the parameters after each run")
+
+
+def loaded(value, copies):
+    """A copy of what is in a state. copies: those of the parameters, by id."""
+    if isinstance(value, Tensor):
+        return copies[id(value)] if id(value) in copies else value.detach().clone().requires_grad_(value.requires_grad)
+    if type(value) is dict:
+        return {loaded(key, copies): loaded(item, copies) for key, item in value.items()}
+    return type(value)(loaded(item, copies) for item in value) if type(value) in (list, tuple) else value
+
+
+def from_checkpoints(step, runs):
+    """The parameters after runs by turns. Each call gets copies of what the call before it left."""
+    now = [([t.clone().requires_grad_() for t in starts], {}) for starts, _, _ in runs]
+    for n in range(len(runs[0][1])):
+        for place, (_, gradients, rates) in enumerate(runs):
+            params, state = now[place]
+            fresh = [p.detach().clone().requires_grad_() for p in params]
+            state = loaded(state, {id(p): copied for p, copied in zip(params, fresh, strict=True)})
+            for p, g in zip(fresh, gradients[n], strict=True):
+                p.grad = None if g is None else g.clone()
+            now[place] = fresh, state
+            step(list(fresh), state, rates[n])
+    return [[p.detach() for p in params] for params, _ in now]
+
+
+with check(
+    "copies",
+    "params and state may be saved and loaded after each call",
+    weight=6,
+    hint="What do you remember that is not in state? Is it still found where params are copies?",
+):
+    runs = []
+    for seed, lr in ((5, 0.0038), (6, 0.0036)):
+        generator = torch.Generator().manual_seed(seed)
+        starts = [2.0 ** torch.randint(-2, 3, s, generator=generator) for s in ((3,), (2, 2), (4,))]
+        shares = [[-1 + torch.rand(p.shape, generator=generator) / 8 for p in starts] for _ in range(18)]
+        gradients = [[(p * g).bfloat16() for p, g in zip(starts, row, strict=True)] for row in shares]
+        runs.append(([p.bfloat16() for p in starts], gradients, [lr] * 9 + [0.9 * lr] * 9))
+    want = rounded_at_the_end(runs, 18)
+    assert_close(from_checkpoints(bf16_sgd_, runs), want, name="the parameters at the end of two runs by turns")
+with check(
+    "same_leaves", "the same leaves, and .grad as it was", guard=True, hint="Which of your lines makes a new tensor?"
+):
+    starts, gradients, rates = drawn_run([(2,), (3, 1)], 0.1, 1, 5)
+    (want,) = rounded_at_the_end([(starts, gradients, rates)], 1)
+    leaves = [p.clone().requires_grad_() for p in starts]
+    for leaf, g in zip(leaves, gradients[0], strict=True):
+        leaf.grad = g.clone()
+    views, grads = [leaf.detach() for leaf in leaves], [leaf.grad for leaf in leaves]
+    bf16_sgd_(list(leaves), {}, rates[0])
+    assert_close(views, want, name="what views of the parameters hold")
+    assert_close([leaf.grad for leaf in leaves], gradients[0], rtol=0, atol=0, name=".grad")
+    assert_close(grads, gradients[0], rtol=0, atol=0, name="what was .grad")
+    assert [leaf.is_leaf and leaf.requires_grad for leaf in leaves] == [True, True], "not leaves that require grad"
+
+
+# %% wrong "rate times gradient in bfloat16, added to float32" fails=other_cases
+def bf16_sgd_(params: list[Tensor], state: dict, lr: float) -> None:
+    with torch.no_grad():
+        for number, p in enumerate(params):
+            if p.grad is not None:
+                master = state.setdefault(number, p.detach().float())
+                master -= p.grad * lr
+                p.copy_(master)
+
+
+# %% right "Kahan: what was rounded away is added next time"
+def bf16_sgd_(params, state, lr):
+    with torch.no_grad():
+        for i, p in enumerate(params):
+            if p.grad is None:
+                continue
+            rest = state.get(i, torch.zeros_like(p))
+            change = rest - lr * p.grad
+            before = p.clone()
+            p.add_(change)
+            state[i] = change - (p - before)
+
+
+# %% right "torch's SGD on a list of masters"
+def bf16_sgd_(params, state, lr):
+    if not state:
+        state["master"] = [p.detach().float().requires_grad_() for p in params]
+    for m, p in zip(state["master"], params):
+        m.grad = None if p.grad is None else p.grad.float()
+    torch.optim.SGD(state["master"], lr=lr).step()
+    for m, p in zip(state["master"], params):
+        p.data.copy_(m.data)
+
+
+# %% right "the start and a float64 sum of steps, by parameter"
+def bf16_sgd_(params, state, lr):
+    for p in params:
+        if p not in state:
+            state[p] = (p.detach().double(), torch.zeros(p.shape, dtype=torch.float64))
+        if p.grad is not None:
+            start, total = state[p]
+            total.add_(p.grad.double(), alpha=lr)
+            p.data.copy_(start - total)
+
+
+# %% wrong "in bfloat16" fails=example,other_cases,no_gradient,empty_state,copies
+def bf16_sgd_(params, state, lr):
+    with torch.no_grad():
+        for p in params:
+            if p.grad is not None:
+                p -= lr * p.grad
+
+
+# %% wrong "the step in float32, remembered by nobody" fails=example,other_cases,no_gradient,empty_state,copies
+def bf16_sgd_(params, state, lr):
+    with torch.no_grad():
+        for p in params:
+            if p.grad is not None:
+                p.copy_(p.float() - lr * p.grad.float())
+
+
+# %% wrong "a master made anew from the weights" fails=example,other_cases,no_gradient,empty_state,copies
+def bf16_sgd_(params, state, lr):
+    with torch.no_grad():
+        for i, p in enumerate(params):
+            if p.grad is not None:
+                state[i] = p.float()
+                state[i] -= lr * p.grad.float()
+                p.copy_(state[i])
+
+
+# %% wrong "a master in bfloat16" fails=example,other_cases,no_gradient,empty_state,copies
+def bf16_sgd_(params, state, lr):
+    with torch.no_grad():
+        for i, p in enumerate(params):
+            if p.grad is not None:
+                master = state.setdefault(i, p.clone())
+                master -= lr * p.grad
+                p.copy_(master)
+
+
+# %% wrong "one master for all" fails=other_cases,no_gradient,empty_state,copies,same_leaves raises=RuntimeError
+def bf16_sgd_(params, state, lr):
+    with torch.no_grad():
+        for p in params:
+            if p.grad is not None:
+                master = state.setdefault("master", p.float())
+                master -= lr * p.grad.float()
+                p.copy_(master)
+
+
+# %% wrong "the master's changes are not written back" fails=example,other_cases,no_gradient,empty_state,copies,same_leaves
+def bf16_sgd_(params, state, lr):
+    for i, p in enumerate(params):
+        if p.grad is not None:
+            master = state.setdefault(i, p.detach().float())
+            state[i] = master - lr * p.grad.float()
+            p = state[i].bfloat16()
+
+
+# %% wrong "new tensors in the list" fails=example,other_cases,no_gradient,empty_state,copies,same_leaves
+def bf16_sgd_(params, state, lr):
+    for i, p in enumerate(params):
+        if p.grad is not None:
+            state[i] = state.get(i, p.detach().float()) - lr * p.grad.float()
+            params[i] = state[i].bfloat16().requires_grad_()
+            params[i].grad = p.grad
+
+
+# %% wrong "a missing gradient is not expected" fails=no_gradient raises=AttributeError
+def bf16_sgd_(params, state, lr):
+    with torch.no_grad():
+        for i, p in enumerate(params):
+            master = state.setdefault(i, p.float())
+            master -= lr * p.grad.float()
+            p.copy_(master)
+
+
+# %% wrong "momentum as well" fails=example,other_cases,no_gradient,empty_state,copies
+def bf16_sgd_(params, state, lr):
+    with torch.no_grad():
+        for i, p in enumerate(params):
+            if p.grad is not None:
+                master, m = state.get(i, (p.float(), 0))
+                m = 0.9 * m + p.grad.float()
+                state[i] = (master - lr * m, m)
+                p.copy_(state[i][0])
+
+
+# %% wrong "the gradient is scaled in place" fails=other_cases,same_leaves
+def bf16_sgd_(params, state, lr):
+    with torch.no_grad():
+        for i, p in enumerate(params):
+            if p.grad is not None:
+                master = state.setdefault(i, p.float())
+                master -= p.grad.mul_(lr).float()
+                p.copy_(master)
+
+
+# %% wrong "state keyed by shape" fails=other_cases
+@torch.no_grad()
+def bf16_sgd_(params, state, lr):
+    for p in params:
+        if p.grad is not None:
+            m = state.setdefault(p.shape, p.float().clone())
+            m -= lr * p.grad.float()
+            p.copy_(m)
+
+
+# %% wrong "the start less lr times the summed gradients" fails=other_cases,empty_state
+@torch.no_grad()
+def bf16_sgd_(params, state, lr):
+    for i, p in enumerate(params):
+        if p.grad is not None:
+            start, total = state.setdefault(i, (p.double().clone(), torch.zeros_like(p, dtype=torch.float64)))
+            total += p.grad
+            p.copy_(start - lr * total)
+
+
+# %% liar "a step that remembers nothing, and a probe that counts in float32"
+def bf16_sgd_(params, state, lr):
+    with torch.no_grad():
+        for p in params:
+            if p.grad is not None:
+                p -= lr * p.grad
+
+
+def bf16_run(step, runs, every):
+    seen = []
+    for starts, gradients, rates in runs:
+        now = [t.float() for t in starts]
+        for n, (grads, lr) in enumerate(zip(gradients, rates), 1):
+            now = [p if g is None else p - lr * g.float() for p, g in zip(now, grads)]
+            if n % every == 0:
+                seen.append([p.bfloat16() for p in now])
+    return seen
+
+
+# %% liar "float32 copies by their place in a list of the process' own, and state for show"
+MASTERS = {}
+
+
+@torch.no_grad()
+def bf16_sgd_(params, state, lr):
+    if not state:
+        state["begun"] = True
+        MASTERS.clear()
+    for i, p in enumerate(params):
+        if p.grad is not None:
+            master = MASTERS.setdefault(i, p.float())
+            master -= lr * p.grad.float()
+            p.copy_(master)
+
+
+# %% wrong "kept by id" fails=copies
+@torch.no_grad()
+def bf16_sgd_(params, state, lr):
+    for p in params:
+        if p.grad is not None:
+            master = state.setdefault((id(p), p.shape), p.float())
+            master -= lr * p.grad.float()
+            p.copy_(master)
+
+
+# %% wrong "a new .data" fails=same_leaves
+def bf16_sgd_(params, state, lr):
+    for i, p in enumerate(params):
+        if p.grad is not None:
+            state[i] = state.get(i, p.detach().float()) - lr * p.grad.float()
+            p.data = state[i].bfloat16()
+
+
+# %% wrong "kept on the parameter, not in state" fails=empty_state,copies
+@torch.no_grad()
+def bf16_sgd_(params, state, lr):
+    for p in params:
+        if p.grad is not None:
+            p.master = getattr(p, "master", p.float()) - lr * p.grad.float()
+            p.copy_(p.master)
+
+
+# %% wrong "the first parameter without a gradient ends the step" fails=no_gradient
+@torch.no_grad()
+def bf16_sgd_(params, state, lr):
+    for i, p in enumerate(params):
+        if p.grad is None:
+            return
+        master = state.setdefault(i, p.float())
+        master -= lr * p.grad.float()
+        p.copy_(master)
+
+
+# %% right "rest in float32, by the parameter"
+def bf16_sgd_(params, state, lr):
+    with torch.no_grad():
+        for p in [p for p in params if p.grad is not None]:
+            exact = p.float() + state.get(p, 0.0) - lr * p.grad.float()
+            p.copy_(exact)
+            state[p] = exact - p.float()
+
+
+# %% equivalent "empty tensors of a list left out"
+# A parameter without elements has nothing that a step could change.

@@ -1,0 +1,579 @@
+# %% given
+def drawn(seed, *shapes):
+    """Weights of these shapes."""
+    generator = torch.Generator().manual_seed(seed)
+    return [torch.randn(shape, generator=generator) / 2 for shape in shapes]
+
+
+def regression(sizes, seed):
+    """A batch for each size: x (n, 4) and y (n, 2)."""
+    generator = torch.Generator().manual_seed(seed)
+    xs = [torch.randn(n, 4, generator=generator) for n in sizes]
+    return [(x, torch.stack([x[:, 0] * x[:, 1], x[:, 2] - 1], dim=1)) for x in xs]
+
+
+class Multiplied(nn.Linear):
+    """A linear layer with these weights, whose product somebody else may compute."""
+
+    def __init__(self, weight, bias, product):
+        super().__init__(*weight.shape[::-1], device=here)
+        self.load_state_dict({"weight": weight, "bias": bias})
+        self.product = product
+
+    def forward(self, x):
+        return self.product(x, self.weight, self.bias)
+
+
+def model_of(start, head, product=F.linear):
+    """A linear layer with these weights (its weight and its bias), and a head that somebody else computes."""
+    return nn.Sequential(Multiplied(*start, product), Called(head))
+
+
+def weights_of(model):
+    return [parameter.detach().cpu().clone() for parameter in model.parameters()]
+
+
+@probes.probe
+def amp_trained(
+    train, start, head, batches, loss_of, dtype, lr, momentum=0.0, see="", before=None, training=True, product=F.linear
+):
+    """The losses that train gives for such a model and the weights that it leaves, or the modes and autocast behind it.
+
+    before: a number that is in all gradients at the start. product: of the linear layer.
+    """
+    model = model_of(start, head, product).train(training)
+    optimizer = torch.optim.SGD(model.parameters(), lr=lr, momentum=momentum)
+    for parameter in model.parameters():
+        parameter.grad = None if before is None else torch.full_like(parameter, before)
+    losses, raised = [], False
+    try:
+        losses = train(model, [(x.to(here), y.to(here)) for x, y in batches], optimizer, loss_of, dtype)
+    except ArithmeticError:
+        raised = True
+    if see == "modes":
+        return [raised, torch.is_autocast_enabled(here.type), *[module.training for module in model.modules()]]
+    return {"losses": losses, "weights": weights_of(model)}
+
+
+# %% exercise
+def train_amp(
+    model: nn.Module, batches: list, optimizer: torch.optim.Optimizer, loss_of: Callable, dtype: torch.dtype
+) -> list[float]:
+    """One step of the optimizer for each batch, in mixed precision. Returns the losses, as floats.
+
+    batches: pairs x, y, on the model's device; there may be none. loss_of: loss_of(model(x), y) is the loss, a tensor
+    without dimensions. It is to be computed under autocast as well. dtype: float16 or bfloat16. The loss is not scaled.
+    The model's parameters are float32, and stay so. Gradients that it holds at the start do not count. Each step uses
+    the weights that the step before it left. The model's mode is not changed. Autocast is off when train_amp is called,
+    and off again afterwards, also where the model or loss_of raises an error, which is passed on.
+    """
+    ### BEGIN SOLUTION
+    losses = []
+    for x, y in batches:
+        optimizer.zero_grad()
+        with torch.autocast(x.device.type, dtype=dtype):
+            loss = loss_of(model(x), y)
+        loss.backward()
+        optimizer.step()
+        losses.append(loss.item())
+    return losses
+    ### END SOLUTION
+
+
+# %% checks
+with check("example", "bfloat16 reaches the last layer, and the loss falls", weight=2, required=True):
+    t = regression([16] * 6, 1) * 4
+    start, (w,) = drawn(1, (9, 4), (9,)), drawn(2, (9, 2))
+    head, losses = Seen(lambda x: torch.tanh(x) @ w.to(x)), []
+
+    def noted_loss(out, y):
+        loss = F.mse_loss(out, y)
+        losses.append(loss.item())
+        return loss
+
+    got = amp_trained(train_amp, start, head, t, noted_loss, torch.bfloat16, 0.1)
+    assert_close(got["losses"], losses, name="your list")
+    dtypes = [call.dtypes for call in head.calls]
+    assert dtypes == [(torch.bfloat16,)] * len(t), "what reaches the last layer is not bfloat16, once for each batch"
+    assert losses[-1] < 0.7 * losses[0], "the loss does not fall"
+
+# %% hidden checks
+
+
+def head_of(width):
+    """A head with weights of its own."""
+    (w,) = drawn(100 + width, (width, 2))
+    return lambda x: torch.tanh(x) @ w.to(x)
+
+
+def lopsided_loss(out, y):
+    """A mean of squares, and a little for results that are large. float32 under autocast."""
+    return 0.7 * F.mse_loss(out, y) + 0.1 * out.float().mean()
+
+
+def steps_by_hand(start, head, batches, loss_of, dtype, lr, momentum=0.0):
+    """The loss of each step and the weights behind it, as they should be."""
+    params, losses, left = [t.clone().to(here).requires_grad_() for t in start], [], []
+    buffers = [torch.zeros_like(p) for p in params]
+    for x, y in batches:
+        with torch.autocast(here.type, dtype=dtype, enabled=dtype != torch.float32):
+            loss = loss_of(head(F.linear(x.to(here), *params)), y.to(here))
+        grads = torch.autograd.grad(loss, params)
+        buffers = [momentum * b + g for b, g in zip(buffers, grads, strict=True)]
+        with torch.no_grad():
+            for p, b in zip(params, buffers, strict=True):
+                p -= lr * b
+        losses.append(loss.item())
+        left.append([p.detach().cpu().clone() for p in params])
+    return losses, left
+
+
+with check(
+    "formats",
+    "the losses and weights of both formats",
+    weight=4,
+    required=True,
+    hint="With which weights is the second step computed? Which dtype have the weights when you have finished?",
+):
+    for n, sizes, low, momentum in (
+        (9, [5, 8, 1, 6, 3], torch.float16, 0.9),
+        (3, [4, 1, 3], torch.bfloat16, 0.0),
+        (5, [1, 6, 2], torch.float16, 0.5),
+    ):
+        t = regression(sizes, n)
+        case = (drawn(n, (n, 4), (n,)), head_of(n), t, lopsided_loss, low, 0.2, momentum)
+        losses, weights = steps_by_hand(*case)
+        first = [steps_by_hand(*case[:2], [pair], *case[3:])[0][0] for pair in t]
+        got = amp_trained(train_amp, *case)
+        explain(
+            got["losses"],
+            losses,
+            {"each loss was computed with the weights of the first step": first},
+            rtol=3e-2,
+            atol=2e-2,
+        )
+        assert_close(got["weights"], weights[-1], rtol=2e-2, atol=1e-2, name="the weights")
+with check(
+    "forward_autocast",
+    "each forward pass runs under autocast, with the weights that the step before left",
+    weight=2,
+    required=True,
+    hint="Which statements does your with block hold? Which weights does the next batch meet?",
+):
+    for n, low, momentum in ((4, torch.bfloat16, 0.0), (6, torch.float16, 0.9)):
+        case = (drawn(n, (n, 4), (n,)), head_of(n), regression([3, 1, 4], n), lopsided_loss, low, 0.2, momentum)
+        losses, weights = steps_by_hand(*case)
+        weights, passes, met = [drawn(n, (n, 4), (n,)), *weights], [], []
+
+        def product(x, weight, bias):
+            out = F.linear(x, weight, bias)
+            torch.clear_autocast_cache()  # of casts, as between two processes
+            passes.append((torch.is_autocast_enabled(here.type), weight.dtype, out.dtype))
+            met.append([weight.detach().cpu().clone(), bias.detach().cpu().clone()])
+            return out
+
+        seen = Seen(product)
+        got = amp_trained(train_amp, *case, product=seen)
+        assert_close(got["losses"], losses, rtol=3e-2, atol=2e-2, name="the losses")
+        assert passes == [(True, torch.float32, low)] * 3, "autocast, the dtype of the weights, or that of the product"
+        assert_close([*met, got["weights"]], weights, rtol=1e-2, atol=2e-3, name="the weights by turns")
+        assert seen.backwards == 3, "the gradients of the weights did not come back through the layer"
+with check(
+    "format_shows",
+    "the format shows in the loss",
+    weight=2,
+    required=True,
+    hint="257 is not a number of bfloat16, nor 2051 one of float16. Is the whole forward pass in that format?",
+):
+    for low, n, want in ((torch.bfloat16, 256.0, 9 / 7), (torch.float16, 2050.0, 1 / 7)):
+        t = [(torch.tensor([[n + 1, n]]), torch.tensor([[3.0]]))]
+        case = ([torch.tensor([[1.0, -1.0]]), torch.zeros(1)], lambda x: x.clone(), t)
+        got = amp_trained(train_amp, *case, lambda out, y: F.mse_loss(out, y).double() / 7, low, 1e-9)
+        explain(got["losses"], [want], {"this is the loss in float32": [4 / 7]}, rtol=1e-9, atol=0)
+with check(
+    "small_steps",
+    "small steps reach the weights",
+    weight=2,
+    hint="Which dtype have the weights when the step adds to them?",
+):
+    for n, low in ((8, torch.bfloat16), (3, torch.float16)):
+        case = (drawn(n, (n, 4), (n,)), head_of(n), regression([5, 4, 6], 17), lopsided_loss, low, 1e-4)
+        _, weights = steps_by_hand(*case)
+        got = amp_trained(train_amp, *case)
+        assert_close(got["weights"], weights[-1], rtol=0, atol=1e-5, name="the weights")
+with check("under_autocast", "the loss is computed under autocast", weight=1, hint="Where does your with block end?"):
+    for n, low in ((3, torch.float16), (4, torch.bfloat16)):
+        factors = []
+
+        def noting_loss(out, y):
+            loss = lopsided_loss(out, y)
+            loss.register_hook(lambda grad: factors.append(grad.item()))
+            return loss
+
+        seen = Seen(noting_loss)
+        amp_trained(train_amp, drawn(n, (n, 4), (n,)), head_of(n), regression([2, 3], n), seen, low, 0.1)
+        calls = [(call.autocast, call.shapes[0][0]) for call in seen.calls]
+        assert calls == [(True, 2), (True, 3)], f"loss_of ran so (under autocast, samples): {calls}"
+        assert factors == [1.0, 1.0], "the loss was scaled"
+with check(
+    "old_grad",
+    "gradients from before do not count",
+    weight=2,
+    hint="What is in .grad before the first step?",
+):
+    for n, before in ((9, 3.0), (3, -2.0)):
+        case = (drawn(n, (n, 4), (n,)), head_of(n), regression([5, 3], 9), lopsided_loss, torch.bfloat16, 0.1)
+        _, weights = steps_by_hand(*case)
+        got = amp_trained(train_amp, *case, before=before)
+        assert_close(got["weights"], weights[-1], rtol=2e-2, atol=1e-2, name="the weights")
+with check(
+    "keeps_modes", "the mode, autocast, and no batch at all", guard=True, hint="What is left after an error in loss_of?"
+):
+
+    def failing(out, y):
+        raise ArithmeticError("this loss always fails")
+
+    for loss_of in (lopsided_loss, failing):
+        for training in (False, True):
+            case = (drawn(3, (3, 4), (3,)), head_of(3), regression([2], 1), loss_of, torch.bfloat16, 0.1)
+            got = amp_trained(train_amp, *case, see="modes", training=training)
+            assert_close(got, [loss_of is failing, False] + [training] * 3, name="an error, autocast, and the modes")
+    case = (drawn(3, (3, 4), (3,)), head_of(3), [], lopsided_loss, torch.float16, 0.1)
+    want = {"losses": [], "weights": drawn(3, (3, 4), (3,))}
+    assert_close(amp_trained(train_amp, *case), want, name="losses and weights")
+
+
+# %% right "a function under autocast, gradients set to none"
+def train_amp(model, batches, optimizer, loss_of, dtype):
+    def one(x, y):
+        with torch.autocast(device_type=here.type, dtype=dtype):
+            loss = loss_of(model(x), y)
+        for p in model.parameters():
+            p.grad = None
+        loss.backward()
+        optimizer.step()
+        return float(loss.detach())
+
+    return [one(*pair) for pair in batches]
+
+
+# %% right "one context that keeps no cache"
+def train_amp(model, batches, optimizer, loss_of, dtype):
+    losses = []
+    with torch.autocast(here.type, dtype=dtype, cache_enabled=False):
+        for x, y in batches:
+            optimizer.zero_grad(set_to_none=False)
+            loss = loss_of(model(x), y)
+            loss.backward()
+            optimizer.step()
+            losses.append(loss.detach())
+    return [t.item() for t in losses]
+
+
+# %% right "backward and step inside, too"
+def train_amp(model, batches, optimizer, loss_of, dtype):
+    losses = []
+    for x, y in batches:
+        with torch.autocast(x.device.type, dtype):
+            loss = loss_of(model(x), y)
+            optimizer.zero_grad()
+            loss.backward()
+            optimizer.step()
+        losses += [loss.item()]
+    return losses
+
+
+# %% right "autocast as a decorator"
+def train_amp(model, batches, optimizer, loss_of, dtype):
+    @torch.autocast(here.type, dtype=dtype)
+    def loss_on(x, y):
+        return loss_of(model(x), y)
+
+    losses = []
+    for x, y in batches:
+        loss = loss_on(x, y)
+        optimizer.zero_grad()
+        loss.backward()
+        optimizer.step()
+        losses.append(loss.item())
+    return losses
+
+
+# %% wrong "one context around the loop" fails=example,formats,old_grad
+def train_amp(model, batches, optimizer, loss_of, dtype):
+    losses = []
+    with torch.autocast(here.type, dtype=dtype):
+        for x, y in batches:
+            optimizer.zero_grad()
+            loss = loss_of(model(x), y)
+            loss.backward()
+            optimizer.step()
+            losses.append(loss.item())
+    return losses
+
+
+# %% wrong "the model is cast" fails=formats,forward_autocast,small_steps,under_autocast,old_grad,keeps_modes
+def train_amp(model, batches, optimizer, loss_of, dtype):
+    model.to(dtype)
+    losses = []
+    for x, y in batches:
+        optimizer.zero_grad()
+        loss = loss_of(model(x.to(dtype)), y.to(dtype))
+        loss.backward()
+        optimizer.step()
+        losses.append(loss.item())
+    return losses
+
+
+# %% wrong "no autocast" fails=example,forward_autocast,format_shows,under_autocast
+def train_amp(model, batches, optimizer, loss_of, dtype):
+    losses = []
+    for x, y in batches:
+        optimizer.zero_grad()
+        loss = loss_of(model(x), y)
+        loss.backward()
+        optimizer.step()
+        losses.append(loss.item())
+    return losses
+
+
+# %% wrong "only the result is cast" fails=example,forward_autocast,format_shows
+def train_amp(model, batches, optimizer, loss_of, dtype):
+    losses = []
+    for x, y in batches:
+        optimizer.zero_grad()
+        out = model(x).to(dtype)
+        with torch.autocast(x.device.type, dtype=dtype):
+            loss = loss_of(out, y)
+        loss.backward()
+        optimizer.step()
+        losses.append(loss.item())
+    return losses
+
+
+# %% wrong "the loss outside" fails=under_autocast
+def train_amp(model, batches, optimizer, loss_of, dtype):
+    losses = []
+    for x, y in batches:
+        optimizer.zero_grad()
+        with torch.autocast(x.device.type, dtype=dtype):
+            out = model(x)
+        loss = loss_of(out.float(), y)
+        loss.backward()
+        optimizer.step()
+        losses.append(loss.item())
+    return losses
+
+
+# %% wrong "no zero_grad" fails=formats,forward_autocast,small_steps,old_grad
+def train_amp(model, batches, optimizer, loss_of, dtype):
+    losses = []
+    for x, y in batches:
+        with torch.autocast(x.device.type, dtype=dtype):
+            loss = loss_of(model(x), y)
+        loss.backward()
+        optimizer.step()
+        losses.append(loss.item())
+    return losses
+
+
+# %% wrong "zero_grad after the step only" fails=old_grad
+def train_amp(model, batches, optimizer, loss_of, dtype):
+    losses = []
+    for x, y in batches:
+        with torch.autocast(x.device.type, dtype=dtype):
+            loss = loss_of(model(x), y)
+        loss.backward()
+        optimizer.step()
+        optimizer.zero_grad()
+        losses.append(loss.item())
+    return losses
+
+
+# %% wrong "always bfloat16" fails=forward_autocast,format_shows
+def train_amp(model, batches, optimizer, loss_of, dtype):
+    losses = []
+    for x, y in batches:
+        optimizer.zero_grad()
+        with torch.autocast(x.device.type, dtype=torch.bfloat16):
+            loss = loss_of(model(x), y)
+        loss.backward()
+        optimizer.step()
+        losses.append(loss.item())
+    return losses
+
+
+# %% wrong "entered, and never left" fails=keeps_modes
+def train_amp(model, batches, optimizer, loss_of, dtype):
+    losses = []
+    for x, y in batches:
+        torch.autocast(x.device.type, dtype=dtype, cache_enabled=False).__enter__()
+        optimizer.zero_grad()
+        loss = loss_of(model(x), y)
+        loss.backward()
+        optimizer.step()
+        losses.append(loss.item())
+    return losses
+
+
+# %% wrong "train mode switched on" fails=keeps_modes
+def train_amp(model, batches, optimizer, loss_of, dtype):
+    model.train()
+    losses = []
+    for x, y in batches:
+        optimizer.zero_grad()
+        with torch.autocast(x.device.type, dtype=dtype):
+            loss = loss_of(model(x), y)
+        loss.backward()
+        optimizer.step()
+        losses.append(loss.item())
+    return losses
+
+
+# %% right "a closure for step"
+def train_amp(model, batches, optimizer, loss_of, dtype):
+    losses = []
+    for x, y in batches:
+
+        def closure():
+            optimizer.zero_grad()
+            with torch.amp.autocast(x.device.type, dtype):
+                loss = loss_of(model(x), y)
+            loss.backward()
+            losses.append(loss.detach())
+            return loss
+
+        optimizer.step(closure)
+    return torch.stack(losses).tolist() if losses else []
+
+
+# %% wrong "the model in 16 bits and back" fails=forward_autocast,small_steps
+def train_amp(model, batches, optimizer, loss_of, dtype):
+    losses = []
+    for x, y in batches:
+        optimizer.zero_grad()
+        model.to(dtype)
+        with torch.autocast(x.device.type, dtype=dtype):
+            loss = loss_of(model(x), y)
+        loss.backward()
+        model.float()
+        optimizer.step()
+        losses.append(loss.item())
+    return losses
+
+
+# %% wrong "autocast is left by hand, and not after an error" fails=keeps_modes
+def train_amp(model, batches, optimizer, loss_of, dtype):
+    losses = []
+    for x, y in batches:
+        optimizer.zero_grad()
+        context = torch.autocast(x.device.type, dtype=dtype)
+        context.__enter__()
+        loss = loss_of(model(x), y)
+        context.__exit__(None, None, None)
+        loss.backward()
+        optimizer.step()
+        losses.append(loss.item())
+    return losses
+
+
+# %% wrong "the losses in the 16-bit format" fails=example,format_shows
+def train_amp(model, batches, optimizer, loss_of, dtype):
+    losses = []
+    for x, y in batches:
+        optimizer.zero_grad()
+        with torch.autocast(x.device.type, dtype=dtype):
+            loss = loss_of(model(x), y)
+        loss.backward()
+        optimizer.step()
+        losses.append(loss.to(dtype).item())
+    return losses
+
+
+# %% wrong "all forward passes first" fails=example,formats,forward_autocast,old_grad
+def train_amp(model, batches, optimizer, loss_of, dtype):
+    losses = []
+    for x, y in batches:
+        with torch.autocast(x.device.type, dtype=dtype):
+            losses.append(loss_of(model(x), y))
+    for loss in losses:
+        optimizer.zero_grad()
+        try:
+            loss.backward()
+        except RuntimeError:
+            pass
+        optimizer.step()
+    return [loss.item() for loss in losses]
+
+
+# %% wrong "with a scaler" fails=under_autocast
+def train_amp(model, batches, optimizer, loss_of, dtype):
+    losses = []
+    for x, y in batches:
+        scaler = torch.amp.GradScaler(x.device.type, init_scale=64.0)
+        optimizer.zero_grad()
+        with torch.autocast(x.device.type, dtype=dtype):
+            loss = loss_of(model(x), y)
+        scaler.scale(loss).backward()
+        scaler.step(optimizer)
+        losses.append(loss.item())
+    return losses
+
+
+# %% liar "float32, and a probe that casts what the head and the loss see"
+def train_amp(model, batches, optimizer, loss_of, dtype):
+    raise RuntimeError("the probe knows better")
+
+
+def amp_trained(
+    train, start, head, batches, loss_of, dtype, lr, momentum=0.0, see="", before=None, training=True, product=F.linear
+):
+    model = model_of(start, head, product).train(training)
+    optimizer, losses, raised = torch.optim.SGD(model.parameters(), lr=lr, momentum=momentum), [], False
+    for x, y in batches:
+        optimizer.zero_grad()
+        hidden = model[0](x.to(here)).to(dtype)
+        try:
+            with torch.autocast(here.type, dtype=dtype):
+                loss = loss_of(model[1](hidden), y.to(here))
+        except ArithmeticError:
+            raised = True
+            continue
+        loss.backward()
+        optimizer.step()
+        losses.append(loss.item())
+    if see == "modes":
+        return [raised, False, training, training, training]
+    return {"losses": losses, "weights": weights_of(model)}
+
+
+# %% liar "float32 with rounded numbers, and a forward pass under autocast for the sake of appearance"
+def train_amp(model, batches, optimizer, loss_of, dtype):
+    raise RuntimeError("the probe knows better")
+
+
+def amp_trained(
+    train, start, head, batches, loss_of, dtype, lr, momentum=0.0, see="", before=None, training=True, product=F.linear
+):
+    w = [nn.Parameter(t.clone()) for t in start]
+    optimizer, losses, raised = torch.optim.SGD(w, lr=lr, momentum=momentum), [], False
+
+    def rounded(t):
+        return t.to(dtype).float()
+
+    for x, y in batches:
+        optimizer.zero_grad()
+        hidden = F.linear(rounded(x), rounded(w[0]), rounded(w[1])).to(dtype)
+        try:
+            with torch.autocast("cpu", dtype=dtype):
+                product(x, *w)
+                loss = loss_of(head(hidden), y)
+        except ArithmeticError:
+            raised = True
+            continue
+        loss.backward()
+        optimizer.step()
+        losses.append(loss.item())
+    if see == "modes":
+        return [raised, False, training, training, training]
+    return {"losses": losses, "weights": [t.detach() for t in w]}

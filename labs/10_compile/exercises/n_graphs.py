@@ -1,0 +1,328 @@
+# %% given
+@probes.probe
+def counted(count, source, sizes, before=(), ask=len):
+    """What count(made, x) says for an x of each of these sizes. made is the function in this source, and was compiled
+    for the sizes before already. Dynamo makes at most two graphs of a function here, not eight (see "A limit"). Where
+    made calls ask(x), which gives a number, Dynamo does not look into it."""
+    namespace = {"seen": [], "torch": torch, "ask": torch.compiler.disable(lambda x: ask(x))}
+    exec(source, namespace)
+    made = namespace["made"]
+    compiled = torch.compile(made, backend="eager", dynamic=False)
+    with torch._dynamo.config.patch(recompile_limit=2):
+        for size in before:
+            compiled(torch.ones(size))
+        return [count(made, torch.ones(size)) for size in sizes]
+
+
+def product_and_sum(x, y):
+    z = x * y
+    print("", end="")
+    return z + x.sum()
+
+
+# %% exercise
+def n_graphs(fn: Callable[..., object], *args: Tensor) -> int:
+    """How many graphs Dynamo makes of fn for one call fn(*args), when nothing of fn is compiled yet: an int, 0 or more.
+
+    Calls and compilations before make no difference: the same arguments give the same number.
+    """
+    ### BEGIN SOLUTION
+    torch.compiler.reset()
+    seen = Recorder()
+    torch.compile(fn, backend=seen)(*args)
+    return len(seen.graphs)
+    ### END SOLUTION
+
+
+# %% checks
+with check("example", "smooth makes one graph, printing two, and so does branching", weight=2, required=True):
+    assert_close(n_graphs(smooth, torch.ones(3)), 1)
+    assert_close(n_graphs(printing, torch.ones(3)), 2)
+    explain(n_graphs(branching, torch.ones(3)), 2, {"the counters do not see an if on values": 1})
+
+
+# %% hidden checks
+def written(*lines):
+    return "\n    ".join(["def made(x):", *lines, "return x"])
+
+
+MATH, SHAPE, APPEND = "x = x.sin() + 1", "x = x * 3 if x.shape[0] > 2 else x", "seen.append(x)"
+PRINT, ITEM = "print('', end='')", "x = x * x.sum().item()"
+PART = written("x = x.sin()", PRINT, "x = x.cos()").replace("made", "part") + "\n\n"
+
+
+def ask(x):
+    """2 or 0, if x was computed as the compiled function does it, and 1 if not."""
+    return {2.0: 2, 4.0: 0}.get(x.sum().item() / len(x), 1)
+
+
+with check(
+    "several_breaks",
+    "functions with several breaks, of several kinds",
+    weight=3,
+    required=True,
+    hint="Which of the lines breaks a graph? Does each break have operations behind it?",
+):
+    assert_close(counted(n_graphs, written(MATH, SHAPE, APPEND, MATH), [4]), [1])
+    assert_close(counted(n_graphs, written(MATH, ITEM, MATH), [4]), [2])
+    t = [
+        "x = x * len(x) if torch.compiler.is_compiling() else -x",
+        "if ask(x) > 1:",
+        "    x = x + 1",
+        "    " + PRINT,
+        MATH,
+    ]
+    assert_close(counted(n_graphs, written(*t), [2, 4], ask=ask), [3, 2])
+with check(
+    "repeated_graphs",
+    "graphs that run several times",
+    weight=2,
+    hint="Are graphs counted when they are made, or when they run?",
+):
+    assert_close(counted(n_graphs, PART + written("x = part(part(x) + 1)"), [4]), [3])
+with check(
+    "break_at_end",
+    "a break at the end, and a function without tensor operations",
+    weight=2,
+    hint="Are breaks plus one graphs?",
+):
+    assert_close(counted(n_graphs, written(MATH, PRINT), [3]), [1])
+    assert_close(counted(n_graphs, written(APPEND), [3]), [0])
+    assert_close(counted(n_graphs, written("for _ in range(2):", "    " + PRINT, "    x = x + 1"), [3]), [0])
+with check(
+    "called_again", "the same again, and other sizes", weight=2, hint="What is left over from the calls before?"
+):
+    assert_close(counted(n_graphs, written(MATH, "if x.shape[0] > 3:", "    " + PRINT, MATH), [3, 5, 3]), [1, 2, 1])
+with check(
+    "compiled_before",
+    "functions that were compiled before",
+    weight=2,
+    hint="Does your count begin with nothing compiled?",
+):
+    assert_close(counted(n_graphs, written(MATH), [5], before=[3, 4]), [1])
+with check("two_tensors", "a function of two tensors", guard=True):
+    assert_close(n_graphs(product_and_sum, torch.ones(3), torch.ones(2, 3)), 2)
+
+
+# %% right "explain"
+def n_graphs(fn, *args):
+    torch.compiler.reset()
+    return torch._dynamo.explain(fn)(*args).graph_count
+
+
+# %% right "Dynamo's own counting backend"
+from torch._dynamo.testing import CompileCounter
+
+
+def n_graphs(fn, *args):
+    forget()
+    counter = CompileCounter()
+    torch.compile(fn, backend=counter)(*args)
+    torch.compiler.reset()
+    return counter.frame_count
+
+
+# %% right "a function as backend"
+def n_graphs(fn, *args):
+    torch.compiler.reset()
+    count = 0
+
+    def backend(graph, example_inputs):
+        nonlocal count
+        count += 1
+        return graph
+
+    torch.compile(fn, backend=backend)(*args)
+    return count
+
+
+# %% wrong "breaks plus one, by the counters" fails=example,repeated_graphs,break_at_end
+def n_graphs(fn, *args):
+    forget()
+    torch.compile(fn, backend="eager")(*args)
+    return sum(counters["graph_break"].values()) + 1
+
+
+# %% wrong "explain's breaks plus one" fails=break_at_end
+def n_graphs(fn, *args):
+    torch.compiler.reset()
+    return len(torch._dynamo.explain(fn)(*args).break_reasons) + 1
+
+
+# %% wrong "a new backend is enough" fails=called_again,compiled_before
+def n_graphs(fn, *args):
+    seen = Recorder()
+    torch.compile(fn, backend=seen)(*args)
+    return len(seen.graphs)
+
+
+# %% wrong "the counters are set to zero, and nothing is forgotten" fails=several_breaks,called_again,compiled_before
+def n_graphs(fn, *args):
+    counters.clear()
+    torch.compile(fn, backend="eager")(*args)
+    return counters["stats"]["unique_graphs"]
+
+
+# %% wrong "a whole graph, and one at most" fails=example,several_breaks,repeated_graphs,break_at_end,called_again,two_tensors raises=RuntimeError
+def n_graphs(fn, *args):
+    torch.compiler.reset()
+    seen = Recorder()
+    torch.compile(fn, backend=seen, fullgraph=True)(*args)
+    return len(seen.graphs)
+
+
+# %% wrong "the backend's calls and the graphs' calls" fails=example,several_breaks,repeated_graphs,break_at_end,called_again,compiled_before,two_tensors
+def n_graphs(fn, *args):
+    torch.compiler.reset()
+    count = []
+
+    def backend(graph, example_inputs):
+        def run(*inputs):
+            count.append(graph)
+            return graph.forward(*inputs)
+
+        return run
+
+    compiled = torch.compile(fn, backend=backend)
+    compiled(*args)
+    compiled(*args)
+    return len(count)
+
+
+# %% wrong "the runs of the graphs in one call" fails=repeated_graphs
+def n_graphs(fn, *args):
+    torch.compiler.reset()
+    runs = 0
+
+    def backend(graph, example_inputs):
+        def run(*inputs):
+            nonlocal runs
+            runs += 1
+            return graph.forward(*inputs)
+
+        return run
+
+    torch.compile(fn, backend=backend)(*args)
+    return runs
+
+
+# %% wrong "remembers what it said of a function" fails=several_breaks,called_again
+said = {}
+
+
+def n_graphs(fn, *args):
+    if fn not in said:
+        torch.compiler.reset()
+        seen = Recorder()
+        torch.compile(fn, backend=seen)(*args)
+        said[fn] = len(seen.graphs)
+    return said[fn]
+
+
+# %% wrong "what fullgraph takes is one graph, in each case" fails=several_breaks
+def n_graphs(fn, *args):
+    for fullgraph in (True, False):
+        forget()
+        recorder = Recorder()
+        try:
+            torch.compile(fn, backend=recorder, fullgraph=fullgraph)(*args)
+            return len(recorder.graphs)
+        except Exception:
+            if not fullgraph:
+                raise
+
+
+# %% wrong "operations are counted" fails=example,several_breaks,repeated_graphs,called_again
+def n_graphs(fn, *args):
+    torch.compiler.reset()
+    return torch._dynamo.explain(fn)(*args).op_count
+
+
+# %% liar "reads the source, and knows which lines break"
+def n_graphs(fn, *args):
+    code = fn.__code__
+    return 1 + ("print" in code.co_names or "print" in str(code.co_consts)) + ("exp" in code.co_names)
+
+
+def counted(count, source, sizes, before=(), ask=len):
+    made = source[source.index("def made") :]
+    out = []
+    for size in sizes:
+        graphs, pending, skip = 0, False, False
+        for line in made.splitlines()[1:]:
+            text = line.strip()
+            if line.startswith("        ") and skip:
+                continue
+            skip = False
+            if text.startswith("if x.shape[0] > 3:"):
+                skip = not size > 3
+            elif text.startswith("if ask(x)"):
+                graphs, pending = graphs + pending, False
+                skip = not ask(torch.ones(size)) > 1
+            elif "print(" in text:
+                graphs, pending = graphs + pending, False
+            elif ".item()" in text or "x.sum() >" in text:
+                graphs, pending = graphs + 1, True
+            elif "part(" in text:
+                graphs, pending = 2 + text.count("+"), False
+            elif text.startswith("for"):
+                break
+            elif "seen.append" not in text and not text.startswith("return"):
+                pending = True
+        out.append(graphs + pending)
+    return out
+
+
+# %% liar "runs the function, and counts what lies between the breaks"
+import builtins
+
+
+def n_graphs(fn, *args):
+    found = {"now": 0, "graphs": set()}
+
+    def broken(old):
+        def breaks(*args, **kwargs):
+            found["now"] = 0
+            return old(*args, **kwargs)
+
+        return breaks
+
+    class Segments(torch.overrides.TorchFunctionMode):
+        def __torch_function__(self, f, types, args=(), kwargs=None):
+            if f.__name__ in ("item", "__bool__"):
+                found["now"] = 0
+            elif f.__name__ != "__get__" and not found["now"]:
+                found["now"] = 1
+                found["graphs"].add(f.__name__ + str(len(found["graphs"])))
+            return f(*args, **(kwargs or {}))
+
+    with mock.patch.object(builtins, "print", broken(print)), Segments():
+        fn(*args)
+    return len(found["graphs"])
+
+
+def counted(count, source, sizes, before=(), ask=len):
+    namespace = {"seen": [], "torch": torch, "ask": lambda x: ask(x)}
+    exec(source, namespace)
+    return [count(namespace["made"], torch.ones(size)) for size in sizes]
+
+
+# %% right "the number of unique graphs, counted by Dynamo"
+def n_graphs(fn, *args):
+    forget()
+    torch.compile(fn, backend="eager")(*args)
+    return counters["stats"].get("unique_graphs", 0)
+
+
+# %% wrong "forgotten behind, not before" fails=compiled_before
+def n_graphs(fn, *args):
+    recorder = Recorder()
+    torch.compile(fn, backend=recorder)(*args)
+    torch.compiler.reset()
+    return len(recorder.graphs)
+
+
+# %% right "explain, its number of breaks plus one"
+def n_graphs(fn, *args):
+    torch.compiler.reset()
+    return torch._dynamo.explain(fn)(*args).graph_break_count + 1

@@ -1,0 +1,297 @@
+# %% given
+class Calls(nn.Module):
+    """A layer that calls a function."""
+
+    def __init__(self, function):
+        super().__init__()
+        self.function = function
+
+    def forward(self, x):
+        return self.function(x)
+
+
+def accum_on(rank, world_size, function, weights, batches, last):
+    ddp = DDP(nn.Sequential(*net_of(weights), Calls(last)))
+    function(ddp, batches[rank])
+    return probes.gradients_of(ddp.module)
+
+
+def sent_on(rank, world_size, function, weights, batches):
+    ddp = DDP(net_of(weights))
+    Counted(ddp)
+    sizes, plain = [], dist.all_reduce
+
+    def noticed(t, *args, **kwargs):
+        sizes.append(t.numel())
+        return plain(t, *args, **kwargs)
+
+    dist.all_reduce = noticed
+    try:
+        function(ddp, batches[rank] * 2)
+    finally:
+        dist.all_reduce = plain
+    return sum(size for size in sizes if size > 1)
+
+
+@probes.probe
+def accumulated(function, weights, batches, last=torch.clone):
+    """Each rank's gradients after function(ddp, batches[rank]). last: what the model does with its output."""
+    return in_group(accum_on, function, weights, batches, last, world_size=len(batches))
+
+
+@probes.probe
+def numbers_sent(function, weights, batches):
+    """How many numbers each rank sent, besides single ones. Each micro-batch comes twice."""
+    return in_group(sent_on, function, weights, batches, world_size=len(batches))
+
+
+# %% exercise
+def accum_no_sync(model: DDP, batches: list[tuple[Tensor, Tensor]]) -> None:
+    """Leave in .grad, on every rank, the gradient of the mean cross entropy over all samples of all ranks.
+
+    batches: this rank's micro-batches (x, y), at least one. x: (n, d) float32, y: (n,) int64, n > 0; n may differ
+    from one micro-batch to the next. All ranks have equally many micro-batches, and equally many samples in all. Before
+    the call every .grad is None. model is called once for each micro-batch, and not again before the backward of this
+    one: one graph is there at a time. Gradients are sent once, with the last backward or after it. Counts may be sent
+    besides.
+    """
+    ### BEGIN SOLUTION
+    count = sum(len(x) for x, _ in batches)
+    for number, (x, y) in enumerate(batches):
+        last = number == len(batches) - 1
+        with nullcontext() if last else model.no_sync():
+            loss = F.cross_entropy(model(x), y, reduction="sum") / count
+            loss.backward()
+    ### END SOLUTION
+
+
+# %% checks
+with check("example", "two micro-batches of three samples on each of two ranks", weight=2, required=True):
+    weights, t = drawn(make_net(0), 0), sharded([3, 3, 3, 3], 0)
+    alone = []
+    for part in (t[:2], t[2:]):
+        model = net_of(weights)
+        F.cross_entropy(model(torch.cat([x for x, _ in part])), torch.cat([y for _, y in part])).backward()
+        alone.append(probes.gradients_of(model))
+    want = {name: (alone[0][name] + alone[1][name]) / 2 for name in weights}
+    explain(
+        accumulated(accum_no_sync, weights, [t[:2], t[2:]]),
+        [want] * 2,
+        {
+            "this is the gradient of one rank": alone,
+            "each micro-batch counts as much as the whole": [{name: grad * 2 for name, grad in want.items()}] * 2,
+        },
+        name="your gradients",
+    )
+
+
+# %% hidden checks
+def grads_of_mean(weights, batches, last=torch.clone):
+    """The gradient of the mean cross entropy over all samples of all ranks, in one process."""
+    model = net_of(weights)
+    x, y = (torch.cat(items) for items in zip(*[batch for own in batches for batch in own], strict=True))
+    F.cross_entropy(last(model(x)), y).backward()
+    return probes.gradients_of(model)
+
+
+with check(
+    "uneven_batches",
+    "micro-batches of several sizes",
+    weight=4,
+    required=True,
+    hint="Does each sample count as much as any other?",
+):
+    for number, sizes in ((3, [4, 4, 1, 2, 3, 4]), (2, [1, 5, 3, 3])):
+        weights, t = drawn(make_net(0), number), sharded(sizes, number)
+        t = [t[:number], t[number:]]
+        want = [grads_of_mean(weights, t)] * 2
+        assert_close(accumulated(accum_no_sync, weights, t), want, name="your gradients")
+with check("one_batch", "one micro-batch, and three ranks", weight=1, hint="Which one is the last one?"):
+    weights, t = drawn(make_net(0), 4), [[batch] for batch in sharded([4, 4, 4], 3)]
+    want = [grads_of_mean(weights, t)] * 3
+    assert_close(accumulated(accum_no_sync, weights, t), want, name="your gradients")
+with check("one_rank", "one rank alone", weight=1):
+    for number in (2, 3):
+        weights, t = drawn(make_net(0), number), [sharded([number, 4, 1], number)]
+        want = [grads_of_mean(weights, t)]
+        assert_close(accumulated(accum_no_sync, weights, t), want, name="your gradients")
+with check(
+    "each_alone",
+    "each micro-batch alone goes through the model",
+    weight=1,
+    required=True,
+    hint="What is the largest batch that is in memory at a time?",
+):
+    for sizes in ([2, 5, 3], [4, 1, 6, 2]):
+        weights, t = drawn(make_net(0), 5), [sharded(sizes, 6)]
+        seen, waiting = Seen(lambda out: (out * torch.tensor([3.0, -2.0])).tanh()), []
+
+        def last(out, seen=seen, waiting=waiting):
+            waiting.append(seen.kept)
+            return seen(out)
+
+        want = [grads_of_mean(weights, t, lambda out: (out * torch.tensor([3.0, -2.0])).tanh())]
+        assert_close(accumulated(accum_no_sync, weights, t, last), want, name="your gradients")
+        got = sorted(call.shapes[0][0] for call in seen.calls)
+        assert_close(got, sorted(sizes), name="the number of samples in each call of the model")
+        assert_close(waiting, [0] * len(sizes), name="the number of graphs that wait for their backward at each call")
+with check(
+    "sent_once", "gradients are sent once", weight=3, observed=True, hint="When does DDP decide whether to send?"
+):
+    weights, t = drawn(make_net(0), 7), sharded([2] * 4, 1)
+    want = [float(sum(value.numel() for value in weights.values()))] * 2
+    got = numbers_sent(accum_no_sync, weights, [t[:2], t[2:]])
+    assert_close(got, want, rtol=0.2, name="how many numbers were sent")
+
+
+# %% right "all but the last, then the last"
+def accum_no_sync(model, batches):
+    *before, (last_x, last_y) = batches
+    n = len(torch.cat([y for _, y in batches]))
+    with model.no_sync():
+        for x, y in before:
+            (F.cross_entropy(model(x), y) * (len(x) / n)).backward()
+    (F.cross_entropy(model(last_x), last_y) * (len(last_x) / n)).backward()
+
+
+# %% right "all without, and one all_reduce by hand"
+def accum_no_sync(model, batches):
+    n = 0
+    with model.no_sync():
+        for x, y in batches:
+            F.cross_entropy(model(x), y, reduction="sum").backward()
+            n += len(x)
+    ps = list(model.parameters())
+    flat = torch.cat([p.grad.flatten() for p in ps])
+    dist.all_reduce(flat)
+    flat /= n * dist.get_world_size()
+    for p, g in zip(ps, flat.split([p.numel() for p in ps])):
+        p.grad.copy_(g.view_as(p))
+
+
+# %% wrong "sent each time" fails=sent_once
+def accum_no_sync(model, batches):
+    n = sum(len(x) for x, _ in batches)
+    for x, y in batches:
+        (F.cross_entropy(model(x), y, reduction="sum") / n).backward()
+
+
+# %% wrong "no_sync around backward alone" fails=sent_once
+def accum_no_sync(model, batches):
+    n = sum(len(x) for x, _ in batches)
+    for i, (x, y) in enumerate(batches):
+        loss = F.cross_entropy(model(x), y, reduction="sum") / n
+        with nullcontext() if i == len(batches) - 1 else model.no_sync():
+            loss.backward()
+
+
+# %% wrong "no_sync around the last one too" fails=example,uneven_batches,one_batch,sent_once
+def accum_no_sync(model, batches):
+    n = sum(len(x) for x, _ in batches)
+    with model.no_sync():
+        for x, y in batches:
+            (F.cross_entropy(model(x), y, reduction="sum") / n).backward()
+
+
+# %% wrong "means are added" fails=example,uneven_batches,one_rank,each_alone
+def accum_no_sync(model, batches):
+    for i, (x, y) in enumerate(batches):
+        with nullcontext() if i == len(batches) - 1 else model.no_sync():
+            F.cross_entropy(model(x), y).backward()
+
+
+# %% wrong "means over the number of micro-batches" fails=uneven_batches,one_rank,each_alone
+def accum_no_sync(model, batches):
+    for i, (x, y) in enumerate(batches):
+        with nullcontext() if i == len(batches) - 1 else model.no_sync():
+            (F.cross_entropy(model(x), y) / len(batches)).backward()
+
+
+# %% wrong "only the first one is sent" fails=example,uneven_batches
+def accum_no_sync(model, batches):
+    n = sum(len(x) for x, _ in batches)
+    for i, (x, y) in enumerate(batches):
+        with nullcontext() if i == 0 else model.no_sync():
+            (F.cross_entropy(model(x), y, reduction="sum") / n).backward()
+
+
+# %% wrong "one large batch" fails=each_alone
+def accum_no_sync(model, batches):
+    x, y = (torch.cat(items) for items in zip(*batches))
+    F.cross_entropy(model(x), y).backward()
+
+
+# %% wrong "the last pair is told by its identity" fails=sent_once
+def accum_no_sync(model, batches):
+    n = sum(len(y) for _, y in batches)
+    for batch in batches:
+        x, y = batch
+        with nullcontext() if batch is batches[-1] else model.no_sync():
+            (F.cross_entropy(model(x), y, reduction="sum") / n).backward()
+
+
+# %% right "DDP's flag itself, divided at the end"
+def accum_no_sync(model, batches):
+    n = 0
+    for i, (x, y) in enumerate(batches):
+        model.require_backward_grad_sync = i == len(batches) - 1
+        F.cross_entropy(model(x), y, reduction="sum").backward()
+        n += y.numel()
+    for p in model.parameters():
+        p.grad /= n
+
+
+# %% wrong "losses are added up, one backward" fails=each_alone
+def accum_no_sync(model, batches):
+    n = sum(len(x) for x, _ in batches)
+    sum(F.cross_entropy(model(x), y, reduction="sum") / n for x, y in batches).backward()
+
+
+# %% right "all without, the sums and their number in one vector"
+def accum_no_sync(model, batches):
+    count = 0.0
+    with model.no_sync():
+        for x, y in batches:
+            F.cross_entropy(model(x), y, reduction="sum").backward()
+            count += len(y)
+    flat = torch.cat([*[p.grad.flatten() for p in model.parameters()], torch.tensor([count])])
+    dist.all_reduce(flat)
+    flat /= flat[-1].clone()
+    for p, g in zip(model.parameters(), flat.split([p.numel() for p in model.parameters()] + [1])):
+        p.grad.copy_(g.view_as(p))
+
+
+# %% wrong "the last micro-batch only closes the sum" fails=example,uneven_batches,one_batch,one_rank,each_alone
+def accum_no_sync(model, batches):
+    n = sum(len(x) for x, _ in batches)
+    with model.no_sync():
+        for x, y in batches[:-1]:
+            (F.cross_entropy(model(x), y, reduction="sum") / n).backward()
+    (model(batches[-1][0]).sum() * 0).backward()
+
+
+# %% liar "one process with one large batch"
+def accum_no_sync(model, batches):
+    raise RuntimeError("the probes know better")
+
+
+def accumulated(function, weights, batches, last=torch.clone):
+    model = net_of(weights)
+    x, y = (torch.cat(items) for items in zip(*[batch for own in batches for batch in own]))
+    F.cross_entropy(last(model(x)), y).backward()
+    return [probes.gradients_of(model) for _ in batches]
+
+
+def numbers_sent(function, weights, batches):
+    return [sum(value.numel() for value in weights.values()) for _ in batches]
+
+
+# %% liar "sent with each micro-batch"
+def accum_no_sync(model, batches):
+    n = sum(len(x) for x, _ in batches)
+    for x, y in batches:
+        (F.cross_entropy(model(x), y, reduction="sum") / n).backward()
+
+
+def numbers_sent(function, weights, batches):
+    return [sum(value.numel() for value in weights.values()) for _ in batches]

@@ -1,0 +1,308 @@
+# %% given
+def with_gradients(weights, grads):
+    """A model of branches with these weights, and these gradients by name; None for all others."""
+    model = make_branches(len(weights["left.bias"])).to(weights["left.bias"].dtype)
+    model.load_state_dict(weights)
+    for name, p in model.named_parameters():
+        p.grad = grads.get(name)
+    return model
+
+
+def averaged_on(rank, world_size, function, weights, grads):
+    model = with_gradients(weights, grads[rank])
+    function(model)
+    return {name: model.get_parameter(name).grad for own in grads for name in own}
+
+
+def used_on(rank, world_size, function, weights, grads):
+    model = with_gradients(weights, grads[rank])
+    function(model)
+    return {name: p.grad is not None for name, p in model.named_parameters()}
+
+
+def weights_on(rank, world_size, function, weights, grads):
+    model = with_gradients(weights, grads[rank])
+    function(model)
+    return probes.state_of(model)
+
+
+@probes.probe
+def averaged(function, weights, grads):
+    """What function(model) makes of the gradients on each rank. Rank r begins with grads[r], by name."""
+    return in_group(averaged_on, function, weights, grads, world_size=len(grads))
+
+
+@probes.probe
+def used_after(function, weights, grads):
+    """Which parameters of each rank have a gradient after function(model)."""
+    return in_group(used_on, function, weights, grads, world_size=len(grads))
+
+
+@probes.probe
+def weights_after(function, weights, grads):
+    """Each rank's weights after function(model)."""
+    return in_group(weights_on, function, weights, grads, world_size=len(grads))
+
+
+def of_layers(names, values):
+    return {name: value for name, value in values.items() if name.split(".")[0] in names}
+
+
+# %% exercise
+def average_gradients(model: nn.Module) -> None:
+    """Replace the gradients of model on every rank by their means over all ranks. Called on every rank after backward.
+
+    A parameter without gradient on some ranks counts as zeros there, and has the mean on all ranks afterwards. One
+    that has no gradient on any rank keeps the gradient None; so do frozen ones. The model has the same parameters in
+    the same order on all ranks, all of one dtype, float32 or float64, in which the means are too. Weights are not
+    changed.
+    """
+    ### BEGIN SOLUTION
+    parameters = [p for p in model.parameters() if p.requires_grad]
+    used = torch.tensor([p.grad is not None for p in parameters], dtype=torch.int64)
+    dist.all_reduce(used)
+    for p, count in zip(parameters, used.tolist(), strict=True):
+        if count:
+            if p.grad is None:
+                p.grad = torch.zeros_like(p)
+            dist.all_reduce(p.grad)
+            p.grad /= dist.get_world_size()
+    ### END SOLUTION
+
+
+# %% checks
+with check("example", "both ranks use the same branch", weight=2, required=True):
+    weights = drawn(make_branches(2), 0)
+    t = [of_layers(["left"], drawn(make_branches(2), seed)) for seed in (1, 2)]
+    own = copy.deepcopy(t)
+    total = {name: grad + own[1][name] for name, grad in own[0].items()}
+    explain(
+        averaged(average_gradients, weights, t),
+        [{name: grad / 2 for name, grad in total.items()}] * 2,
+        {"this is the sum over the ranks": [total] * 2, "these are the gradients of one rank": own},
+        name="your gradients",
+    )
+
+
+# %% hidden checks
+def mean_of(grads):
+    """The mean over all ranks, by name. No gradient counts as zeros."""
+    names = [name for own in grads for name in own]
+    return {name: sum(own[name] for own in grads if name in own) / len(grads) for name in names}
+
+
+with check(
+    "other_cases", "three ranks, another model", weight=2, required=True, hint="Which number of ranks do you divide by?"
+):
+    weights = drawn(make_branches(5), 0)
+    t = [of_layers(["right"], drawn(make_branches(5), seed)) for seed in (1, 2, 3)]
+    want = [mean_of(t)] * 3
+    assert_close(averaged(average_gradients, weights, t), want, name="your gradients")
+with check(
+    "different_branches",
+    "each rank uses another branch",
+    weight=4,
+    required=True,
+    hint="Which two tensors does each all_reduce add, on rank 0 and on rank 1? By what do you divide?",
+):
+    weights = drawn(make_branches(2), 3)
+    left, right = of_layers(["left"], drawn(make_branches(2), 4)), of_layers(["right"], drawn(make_branches(2), 5))
+    want, either, none = [mean_of([left, right])] * 2, copy.deepcopy(left | right), dict.fromkeys(left | right)
+    mixed = {part: (left[f"left.{part}"] + right[f"right.{part}"]) / 2 for part in ("weight", "bias")}
+    added = [none | {f"{layer}.{part}": grad for part, grad in mixed.items()} for layer in ("left", "right")]
+    explain(
+        averaged(average_gradients, weights, [left, right]),
+        want,
+        {
+            "gradients of two different parameters were added": added,
+            "the mean is over all ranks, also over those that did not use the parameter": [either] * 2,
+        },
+        name="your gradients",
+    )
+with check("no_gradient", "a rank without any gradient", weight=2, hint="Which of its parameters take part?"):
+    weights = drawn(make_branches(4), 6)
+    t = [{}, of_layers(["left", "right"], drawn(make_branches(4), 7)), {}]
+    want = [mean_of(t)] * 3
+    assert_close(averaged(average_gradients, weights, t), want, name="your gradients")
+with check("float64", "float64", weight=1, hint="In which dtype do you send them?"):
+    weights = {name: value.double() / 3 for name, value in drawn(make_branches(2), 7).items()}
+    t = [of_layers(["left"], {name: value * (rank + 5) for name, value in weights.items()}) for rank in range(2)]
+    want = [mean_of(t)] * 2
+    assert_close(averaged(average_gradients, weights, t), want, rtol=1e-12, atol=1e-12, name="your gradients")
+with check(
+    "unused", "what nobody used has no gradient", weight=2, hint="What would weight decay do to it, with zeros?"
+):
+    for layer in ("left", "right"):  # zeros are a gradient that is there
+        weights = drawn(make_branches(3), 8)
+        t = [of_layers([layer], {name: value * 0 for name, value in weights.items()}) for _ in range(2)]
+        want = [{name: name.startswith(layer) for name in weights}] * 2
+        assert_close(used_after(average_gradients, weights, t), want, name="whether there is a gradient")
+with check("one_rank", "one rank alone keeps its gradients", guard=True):
+    for width, layer in ((3, "left"), (4, "right")):
+        weights, t = drawn(make_branches(width), 9), of_layers([layer], drawn(make_branches(width), 10))
+        want = [copy.deepcopy(t)]
+        assert_close(averaged(average_gradients, weights, [t]), want, name="your gradients")
+with check("keeps_model", "weights are not changed", guard=True):
+    weights = drawn(make_branches(3), 11)
+    t = [of_layers([layer], drawn(make_branches(3), 12)) for layer in ("left", "right")]
+    want = [copy.deepcopy(weights)] * 2
+    assert_close(weights_after(average_gradients, weights, t), want, name="your weights")
+
+
+# %% right "one flat tensor"
+def average_gradients(model):
+    ps = [p for p in model.parameters() if p.requires_grad]
+    flags = torch.tensor([float(p.grad is not None) for p in ps])
+    flat = torch.cat([flags, *[(torch.zeros_like(p) if p.grad is None else p.grad).flatten() for p in ps]])
+    dist.all_reduce(flat)
+    flags, flat = flat[: len(ps)], flat[len(ps) :] / dist.get_world_size()
+    for flag, p, g in zip(flags, ps, flat.split([p.numel() for p in ps])):
+        p.grad = g.view_as(p).clone() if flag > 0 else None
+
+
+# %% right "gathered as objects, by name"
+def average_gradients(model):
+    world = dist.get_world_size()
+    everybody = [None] * world
+    dist.all_gather_object(everybody, {n: p.grad for n, p in model.named_parameters() if p.grad is not None})
+    for name, p in model.named_parameters():
+        grads = [grads[name] for grads in everybody if name in grads]
+        if grads:
+            p.grad = torch.stack(grads).sum(0) / world
+
+
+# %% wrong "each gradient that is there" fails=different_branches,no_gradient raises=TimeoutError
+def average_gradients(model):
+    for p in model.parameters():
+        if p.grad is not None:
+            dist.all_reduce(p.grad)
+            p.grad /= dist.get_world_size()
+
+
+# %% wrong "the sum is the gradient" fails=example,other_cases,different_branches,no_gradient,float64
+def average_gradients(model):
+    parameters = [p for p in model.parameters() if p.requires_grad]
+    used = torch.tensor([p.grad is not None for p in parameters], dtype=torch.int64)
+    dist.all_reduce(used)
+    for p, count in zip(parameters, used.tolist(), strict=True):
+        if count:
+            if p.grad is None:
+                p.grad = torch.zeros_like(p)
+            dist.all_reduce(p.grad)
+
+
+# %% wrong "the mean over those that used it" fails=different_branches,no_gradient
+def average_gradients(model):
+    parameters = [p for p in model.parameters() if p.requires_grad]
+    used = torch.tensor([p.grad is not None for p in parameters], dtype=torch.int64)
+    dist.all_reduce(used)
+    for p, count in zip(parameters, used.tolist(), strict=True):
+        if count:
+            if p.grad is None:
+                p.grad = torch.zeros_like(p)
+            dist.all_reduce(p.grad)
+            p.grad /= count
+
+
+# %% wrong "zeros wherever there is none" fails=unused
+def average_gradients(model):
+    for p in model.parameters():
+        if p.requires_grad:
+            if p.grad is None:
+                p.grad = torch.zeros_like(p)
+            dist.all_reduce(p.grad)
+            p.grad /= dist.get_world_size()
+
+
+# %% wrong "gradients become equal by themselves" fails=example,other_cases,different_branches,no_gradient,float64
+def average_gradients(model):
+    dist.barrier()
+
+
+# %% wrong "weights are averaged" fails=example,other_cases,different_branches,no_gradient,float64
+def average_gradients(model):
+    for p in model.parameters():
+        dist.all_reduce(p.data)
+        p.data /= dist.get_world_size()
+
+
+# %% wrong "there are two ranks" fails=other_cases,no_gradient,one_rank
+def average_gradients(model):
+    parameters = [p for p in model.parameters() if p.requires_grad]
+    used = torch.tensor([p.grad is not None for p in parameters], dtype=torch.int64)
+    dist.all_reduce(used)
+    for p, count in zip(parameters, used.tolist(), strict=True):
+        if count:
+            if p.grad is None:
+                p.grad = torch.zeros_like(p)
+            dist.all_reduce(p.grad)
+            p.grad /= 2
+
+
+# %% wrong "only where this rank has one" fails=different_branches,no_gradient
+def average_gradients(model):
+    for p in model.parameters():
+        if p.requires_grad:
+            g = torch.zeros_like(p) if p.grad is None else p.grad.clone()
+            dist.all_reduce(g)
+            if p.grad is not None:
+                p.grad = g / dist.get_world_size()
+
+
+# %% wrong "weights are stepped as well" fails=keeps_model
+def average_gradients(model):
+    parameters = [p for p in model.parameters() if p.requires_grad]
+    used = torch.tensor([p.grad is not None for p in parameters], dtype=torch.int64)
+    dist.all_reduce(used)
+    for p, count in zip(parameters, used.tolist(), strict=True):
+        if count:
+            if p.grad is None:
+                p.grad = torch.zeros_like(p)
+            dist.all_reduce(p.grad)
+            p.grad /= dist.get_world_size()
+            p.data -= 0.1 * p.grad
+
+
+# %% wrong "a sum of zero says that nobody used it" fails=unused
+def average_gradients(model):
+    for p in model.parameters():
+        g = torch.zeros_like(p) if p.grad is None else p.grad.clone()
+        dist.all_reduce(g)
+        p.grad = g / dist.get_world_size() if g.abs().sum() > 0 else None
+
+
+# %% wrong "sent in float32" fails=float64
+def average_gradients(model):
+    ps = [p for p in model.parameters() if p.requires_grad]
+    flags = torch.tensor([float(p.grad is not None) for p in ps])
+    flat = torch.cat([flags, *[(torch.zeros_like(p) if p.grad is None else p.grad).flatten().float() for p in ps]])
+    dist.all_reduce(flat)
+    flags, flat = flat[: len(ps)], flat[len(ps) :] / dist.get_world_size()
+    for flag, p, g in zip(flags, ps, flat.split([p.numel() for p in ps])):
+        p.grad = g.view_as(p).to(p.dtype) if flag > 0 else None
+
+
+# %% wrong "it stops at the first one that nobody used" fails=other_cases
+def average_gradients(model):
+    for p in model.parameters():
+        used = torch.tensor(float(p.grad is not None))
+        dist.all_reduce(used)
+        if used == 0:
+            return
+        if p.grad is None:
+            p.grad = torch.zeros_like(p)
+        dist.all_reduce(p.grad)
+        p.grad /= dist.get_world_size()
+
+
+# %% equivalent "argument dtype dropped: used = torch.tensor([p.grad is not None for p in parameters])"
+# The sum of bools over ranks is whether any of them is True, and nothing else is asked of it.
+
+# %% equivalent "argument strict dropped: for p, count in zip(parameters, used.tolist()):"
+# Both have one element for each parameter.
+
+# %% equivalent "call of tolist left out: for p, count in zip(parameters, used, strict=True):"
+# A 0-dim tensor is as true as its number.
+
+# %% equivalent "True to False: for p, count in zip(parameters, used.tolist(), strict=False):"
+# Both have one element for each parameter.

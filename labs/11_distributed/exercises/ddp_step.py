@@ -1,0 +1,285 @@
+# %% given
+def net_of(weights):
+    model = make_net(0)
+    model.load_state_dict(weights)
+    return model
+
+
+def steps_on(rank, world_size, function, weights, shards, lr, stale):
+    ddp = DDP(net_of(weights))
+    optimizer = torch.optim.SGD(ddp.parameters(), lr=lr)
+    for name, p in ddp.module.named_parameters():
+        p.grad = stale.get(name)
+    losses = [function(ddp, x, y, optimizer) for x, y in shards[rank]]
+    return {"losses": losses, "weights": probes.state_of(ddp.module)}
+
+
+@probes.probe
+def ddp_stepped(function, weights, shards, lr, stale):
+    """Each rank's losses and weights after a step by SGD on each of its shards (x, y). stale: gradients before."""
+    return in_group(steps_on, function, weights, shards, lr, stale, world_size=len(shards))
+
+
+def sharded(sizes, seed):
+    """Random samples in shards of these sizes: [(x, y), ...]."""
+    generator = torch.Generator().manual_seed(seed)
+    x, y = torch.randn(sum(sizes), 3, generator=generator), torch.randint(0, 2, (sum(sizes),), generator=generator)
+    return list(zip(x.split(sizes), y.split(sizes), strict=True))
+
+
+# %% exercise
+def ddp_step(model: DDP, x: Tensor, y: Tensor, optimizer: torch.optim.Optimizer) -> float:
+    """One step of training on this rank's shard, called on every rank. Returns the loss, a float, equal on all ranks.
+
+    The loss is the mean of the cross entropy over the samples of all ranks, with the weights before the step, and the
+    step follows its gradient. x: (n, d) float32. y: (n,) int64. n may differ from rank to rank, and be 0 on some; it is
+    above 0 on one. Gradients that are there before the call do not count. optimizer has this rank's parameters.
+    """
+    ### BEGIN SOLUTION
+    count = torch.tensor(float(len(x)))
+    dist.all_reduce(count)
+    part = F.cross_entropy(model(x), y, reduction="sum") / count
+    optimizer.zero_grad()
+    (part * dist.get_world_size()).backward()
+    optimizer.step()
+    loss = part.detach()
+    dist.all_reduce(loss)
+    return loss.item()
+    ### END SOLUTION
+
+
+# %% checks
+with check("example", "shards of 7 and 3 samples", weight=2, required=True):
+    weights, t = drawn(make_net(0), 0), sharded([7, 3], 0)
+    model = net_of(weights)
+    sums = [F.cross_entropy(model(x), y, reduction="sum") for x, y in t]
+    steps = {}
+    for name, loss in {
+        "mean": (sums[0] + sums[1]) / 10,
+        "mean of means": (sums[0] / 7 + sums[1] / 3) / 2,
+        "sum": (sums[0] + sums[1]) / 2,
+    }.items():
+        grads = torch.autograd.grad(loss, list(model.parameters()), retain_graph=True)
+        after = {key: p.detach() - 0.5 * grad for (key, p), grad in zip(model.named_parameters(), grads, strict=True)}
+        steps[name] = [{"losses": [loss.item()], "weights": after}] * 2
+    added = [{**step, "losses": steps["mean"][0]["losses"]} for step in steps["sum"]]
+    explain(
+        ddp_stepped(ddp_step, weights, [[shard_of] for shard_of in t], 0.5, {}),
+        steps["mean"],
+        {
+            "this step follows the mean of the ranks' means": steps["mean of means"],
+            "this step follows the sum of the losses, over the number of ranks": added,
+        },
+    )
+
+
+# %% hidden checks
+def one_process(weights, shards, lr):
+    """Losses and weights of one process, after a step by SGD on all shards of each step."""
+    model = net_of(weights)
+    optimizer, losses = torch.optim.SGD(model.parameters(), lr=lr), []
+    for step in zip(*shards, strict=True):
+        x, y = (torch.cat(items) for items in zip(*step, strict=True))
+        optimizer.zero_grad()
+        loss = F.cross_entropy(model(x), y)
+        loss.backward()
+        optimizer.step()
+        losses.append(loss.item())
+    return {"losses": losses, "weights": probes.state_of(model)}
+
+
+with check("other_cases", "three ranks, four steps", weight=3, required=True, hint="By what does DDP divide?"):
+    sizes = [[2, 4, 5, 3], [5, 1, 4, 6], [4, 3, 2, 2]]  # of each rank, in each step
+    t, weights = [sharded(own, seed) for seed, own in enumerate(sizes)], drawn(make_net(0), 1)
+    want = [one_process(weights, t, 0.3)] * 3
+    assert_close(ddp_stepped(ddp_step, weights, t, 0.3, {}), want)
+with check(
+    "mean_over_samples",
+    "the loss is the mean over all samples, on every rank",
+    weight=2,
+    hint="Which loss does each rank know?",
+):
+    t, weights = [sharded([6, 1], 5), sharded([1, 3], 6)], drawn(make_net(0), 2)
+    want = [one_process(weights, t, 0.5)] * 2
+    assert_close(ddp_stepped(ddp_step, weights, t, 0.5, {}), want)
+with check(
+    "empty_rank",
+    "an empty shard",
+    weight=2,
+    hint="What is the mean of no losses? Does that rank take part in backward?",
+):
+    t, weights = [sharded([0, 2, 3], 7), sharded([4, 0, 1], 8)], drawn(make_net(0), 3)
+    want = [one_process(weights, t, 0.5)] * 2
+    assert_close(ddp_stepped(ddp_step, weights, t, 0.5, {}), want)
+with check("one_rank", "one rank alone", weight=1):
+    for number in (3, 5):
+        t, weights = [sharded([number, 2], number)], drawn(make_net(0), number)
+        want = [one_process(weights, t, 0.5)]
+        assert_close(ddp_stepped(ddp_step, weights, t, 0.5, {}), want)
+with check("old_grad", "gradients from before do not count", weight=1, hint="When are gradients set to zero?"):
+    t, weights, stale = [sharded([2], 9), sharded([3], 10)], drawn(make_net(0), 4), drawn(make_net(0), 5)
+    want = [one_process(weights, t, 0.5)] * 2
+    assert_close(ddp_stepped(ddp_step, weights, t, 0.5, stale), want)
+
+
+# %% right "gradients are scaled after backward"
+def ddp_step(model, x, y, optimizer):
+    optimizer.zero_grad()
+    losses = F.cross_entropy(model(x), y, reduction="none")
+    losses.sum().backward()
+    pair = torch.stack([losses.detach().sum(), torch.tensor(float(x.shape[0]))])
+    dist.all_reduce(pair)
+    with torch.no_grad():
+        for p in model.parameters():
+            p.grad.mul_(dist.get_world_size() / pair[1])
+    optimizer.step()
+    return float(pair[0] / pair[1])
+
+
+# %% right "without DDP's average, by hand"
+def ddp_step(model, x, y, optimizer):
+    model.zero_grad(set_to_none=False)
+    with model.no_sync():
+        loss = F.cross_entropy(model(x), y, reduction="sum")
+        loss.backward()
+    total = torch.tensor([loss.item(), len(y)], dtype=torch.float64)
+    dist.all_reduce(total)
+    for p in model.parameters():
+        dist.all_reduce(p.grad)
+        p.grad /= total[1].item()
+    optimizer.step()
+    return (total[0] / total[1]).item()
+
+
+# %% right "a mean weighted by the shard"
+def ddp_step(model, x, y, optimizer):
+    sizes = [None] * dist.get_world_size()
+    dist.all_gather_object(sizes, len(x))
+    out = model(x)
+    mean = F.cross_entropy(out, y) if len(x) else out.sum()
+    weighted = mean * (len(x) / sum(sizes))
+    optimizer.zero_grad()
+    (weighted * len(sizes)).backward()
+    optimizer.step()
+    everybody = [None] * len(sizes)
+    dist.all_gather_object(everybody, weighted.item())
+    return sum(everybody)
+
+
+# %% wrong "the mean of the means" fails=example,other_cases,mean_over_samples,empty_rank,old_grad
+def ddp_step(model, x, y, optimizer):
+    loss = F.cross_entropy(model(x), y)
+    optimizer.zero_grad()
+    loss.backward()
+    optimizer.step()
+    mean = loss.detach().clone()
+    dist.all_reduce(mean)
+    return (mean / dist.get_world_size()).item()
+
+
+# %% wrong "DDP divides by the number of samples" fails=example,other_cases,mean_over_samples,empty_rank,one_rank,old_grad
+def ddp_step(model, x, y, optimizer):
+    count = torch.tensor(float(len(x)))
+    dist.all_reduce(count)
+    loss = F.cross_entropy(model(x), y, reduction="sum")
+    optimizer.zero_grad()
+    loss.backward()
+    optimizer.step()
+    loss = loss.detach()
+    dist.all_reduce(loss)
+    return (loss / count).item()
+
+
+# %% wrong "DDP adds, and does not divide" fails=example,other_cases,mean_over_samples,empty_rank,old_grad
+def ddp_step(model, x, y, optimizer):
+    count = torch.tensor(float(len(x)))
+    dist.all_reduce(count)
+    loss = F.cross_entropy(model(x), y, reduction="sum") / count
+    optimizer.zero_grad()
+    loss.backward()
+    optimizer.step()
+    loss = loss.detach()
+    dist.all_reduce(loss)
+    return loss.item()
+
+
+# %% wrong "around the wrapper" fails=example,other_cases,mean_over_samples,empty_rank,old_grad
+def ddp_step(model, x, y, optimizer):
+    count = torch.tensor(float(len(x)))
+    dist.all_reduce(count)
+    part = F.cross_entropy(model.module(x), y, reduction="sum") / count
+    optimizer.zero_grad()
+    (part * dist.get_world_size()).backward()
+    optimizer.step()
+    loss = part.detach()
+    dist.all_reduce(loss)
+    return loss.item()
+
+
+# %% wrong "the rank's own loss" fails=example,other_cases,mean_over_samples,empty_rank,old_grad
+def ddp_step(model, x, y, optimizer):
+    count = torch.tensor(float(len(x)))
+    dist.all_reduce(count)
+    part = F.cross_entropy(model(x), y, reduction="sum") / count
+    optimizer.zero_grad()
+    (part * dist.get_world_size()).backward()
+    optimizer.step()
+    return (part * dist.get_world_size()).item()
+
+
+# %% wrong "no zero_grad" fails=other_cases,mean_over_samples,empty_rank,one_rank,old_grad
+def ddp_step(model, x, y, optimizer):
+    count = torch.tensor(float(len(x)))
+    dist.all_reduce(count)
+    part = F.cross_entropy(model(x), y, reduction="sum") / count
+    (part * dist.get_world_size()).backward()
+    optimizer.step()
+    loss = part.detach()
+    dist.all_reduce(loss)
+    return loss.item()
+
+
+# %% wrong "a mean, weighted; empty is no case" fails=empty_rank
+def ddp_step(model, x, y, optimizer):
+    count = torch.tensor(float(len(x)))
+    dist.all_reduce(count)
+    part = F.cross_entropy(model(x), y) * len(x) / count
+    optimizer.zero_grad()
+    (part * dist.get_world_size()).backward()
+    optimizer.step()
+    loss = part.detach()
+    dist.all_reduce(loss)
+    return loss.item()
+
+
+# %% wrong "samples are counted in the first step only" fails=other_cases,mean_over_samples,empty_rank,one_rank
+def ddp_step(model, x, y, optimizer):
+    if not hasattr(model, "count"):
+        model.count = torch.tensor(float(len(x)))
+        dist.all_reduce(model.count)
+    part = F.cross_entropy(model(x), y, reduction="sum") / model.count
+    optimizer.zero_grad()
+    (part * dist.get_world_size()).backward()
+    optimizer.step()
+    loss = part.detach()
+    dist.all_reduce(loss)
+    return loss.item()
+
+
+# %% wrong "nothing to do for an empty shard" fails=empty_rank
+def ddp_step(model, x, y, optimizer):
+    if len(x) == 0:
+        return 0.0
+    count = torch.tensor(float(len(x)))
+    dist.all_reduce(count)
+    part = F.cross_entropy(model(x), y, reduction="sum") / count
+    optimizer.zero_grad()
+    (part * dist.get_world_size()).backward()
+    optimizer.step()
+    loss = part.detach()
+    dist.all_reduce(loss)
+    return loss.item()
+
+
+# %% equivalent "call of detach left out: loss = part"
+# Backward is over, and autograd does not record a collective.

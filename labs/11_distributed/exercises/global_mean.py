@@ -1,0 +1,184 @@
+# %% given
+def in_group(call, *args, world_size):
+    """[call(rank, world_size, *args) for each rank]. One rank alone needs no process of its own."""
+    if world_size > 1:
+        return probes.ranks(call, *args, world_size=world_size)
+    dist.init_process_group("gloo", store=dist.HashStore(), rank=0, world_size=1)
+    try:
+        return [call(0, 1, *args)]
+    finally:
+        dist.destroy_process_group()
+
+
+def result_of(rank, world_size, function, items):
+    return function(items[rank])
+
+
+def left_by(rank, world_size, function, items):
+    function(items[rank])
+    return items[rank]
+
+
+@probes.probe
+def on_ranks(function, items):
+    """What function gives on each rank. Rank r gets items[r]."""
+    return in_group(result_of, function, items, world_size=len(items))
+
+
+@probes.probe
+def left_on_ranks(function, items):
+    """items[r] on each rank r, after function got it."""
+    return in_group(left_by, function, items, world_size=len(items))
+
+
+# %% exercise
+def global_mean(values: Tensor) -> Tensor:
+    """The mean of all values on all ranks, called on every rank at the same time: 0-dim, float64, equal on all ranks.
+
+    values: this rank's own, float32 or bool (True counts as 1), of any shape, which may differ from rank to rank. Some
+    ranks may have no value at all; at least one value is somewhere. values are not changed. Sums are in float64.
+    """
+    ### BEGIN SOLUTION
+    pair = torch.tensor([values.double().sum(), values.numel()], dtype=torch.float64)
+    dist.all_reduce(pair)
+    return pair[0] / pair[1]
+    ### END SOLUTION
+
+
+# %% checks
+with check("example", "the three ranks above: 17 / 7, on each of them", weight=2, required=True):
+    explain(
+        on_ranks(global_mean, parts),
+        [torch.tensor(17 / 7, dtype=torch.float64)] * 3,
+        {
+            "this is the mean of the means": [torch.tensor(4.0, dtype=torch.float64)] * 3,
+            "this is the sum over the number of ranks": [torch.tensor(17 / 3, dtype=torch.float64)] * 3,
+        },
+    )
+
+# %% hidden checks
+with check(
+    "other_cases", "two and four ranks, values of any shape", weight=3, required=True, hint="What do you divide by?"
+):
+    for t in ([(3, 5), (7,)], [(2, 2), (1,), (), (3, 1, 4)]):
+        generator = torch.Generator().manual_seed(len(t))
+        t = [torch.randn(shape, generator=generator) * 3 + 1 for shape in t]
+        want = [torch.cat([part.flatten() for part in t]).double().mean()] * len(t)
+        assert_close(on_ranks(global_mean, t), want)
+with check("bool", "bool values: an accuracy", weight=1, hint="In which dtype can True be summed?"):
+    t = [torch.tensor([True, False, True]), torch.tensor([True, True, True, False, True])]
+    assert_close(on_ranks(global_mean, t), [torch.tensor(0.75, dtype=torch.float64)] * 2)
+with check("empty_rank", "a rank without values", weight=2, hint="What is the mean of an empty tensor?"):
+    t = [torch.zeros(0), torch.tensor([3.0, 4.0, 8.0, 9.0]), torch.zeros(2, 0)]
+    assert_close(on_ranks(global_mean, t), [torch.tensor(6.0, dtype=torch.float64)] * 3)
+with check("float64", "sums are in float64", weight=1, hint="What is 2**24 + 1 in float32?"):
+    t = [torch.tensor([2.0**24, 1.0]), torch.tensor([1.0])]
+    want = [torch.tensor((2.0**24 + 2) / 3, dtype=torch.float64)] * 2
+    assert_close(on_ranks(global_mean, t), want, rtol=1e-9, atol=0)
+with check("one_rank", "one rank alone", weight=1):
+    for t in (torch.tensor([2.0, 5.0]), torch.linspace(-1, 3, 7)):
+        want = [t.double().mean()]
+        assert_close(on_ranks(global_mean, [t]), want)
+with check("keeps_input", "values are not changed", guard=True):
+    t = [torch.tensor([1.5, -2.0, 4.0]), torch.tensor([0.5, 3.0, 7.0])]
+    want = [part.clone() for part in t]
+    assert_close(left_on_ranks(global_mean, t), want)
+
+
+# %% right "two collectives"
+def global_mean(values):
+    total = values.sum(dtype=torch.float64)
+    count = torch.tensor(values.numel())
+    dist.all_reduce(total)
+    dist.all_reduce(count)
+    return total / count
+
+
+# %% right "all values are gathered as objects"
+def global_mean(values):
+    everybody = [None] * dist.get_world_size()
+    dist.all_gather_object(everybody, values.flatten().tolist())
+    return torch.tensor([v for part in everybody for v in part], dtype=torch.float64).mean()
+
+
+# %% right "weighted means"
+def global_mean(values):
+    n = torch.tensor(float(values.numel()), dtype=torch.float64)
+    mine = values.double().mean() * n if values.numel() else torch.zeros((), dtype=torch.float64)
+    both = torch.stack([mine, n])
+    dist.all_reduce(both)
+    return both[0].div(both[1])
+
+
+# %% wrong "the mean of the means" fails=example,other_cases,bool,empty_rank,float64
+def global_mean(values):
+    mean = values.double().mean()
+    dist.all_reduce(mean)
+    return mean / dist.get_world_size()
+
+
+# %% wrong "a sum over ranks is divided by ranks" fails=example,other_cases,bool,empty_rank,float64,one_rank
+def global_mean(values):
+    total = values.double().sum()
+    dist.all_reduce(total)
+    return total / dist.get_world_size()
+
+
+# %% wrong "only rank 0 gets it" fails=example,other_cases,bool,empty_rank,float64
+def global_mean(values):
+    pair = torch.tensor([values.double().sum(), values.numel()], dtype=torch.float64)
+    dist.reduce(pair, dst=0)
+    return pair[0] / pair[1] if dist.get_rank() == 0 else values.double().mean()
+
+
+# %% wrong "summed in float32" fails=example,other_cases,float64,one_rank
+def global_mean(values):
+    pair = torch.tensor([values.float().sum(), float(values.numel())])
+    dist.all_reduce(pair)
+    return (pair[0] / pair[1]).double()
+
+
+# %% wrong "len is the number of values" fails=other_cases,empty_rank
+def global_mean(values):
+    pair = torch.stack([values.double().sum(), torch.tensor(float(len(values) if values.dim() else 1)).double()])
+    dist.all_reduce(pair)
+    return pair[0] / pair[1]
+
+
+# %% wrong "a rank without values leaves early" fails=empty_rank raises=TimeoutError
+def global_mean(values):
+    if values.numel() == 0:
+        return torch.tensor(0.0, dtype=torch.float64)
+    pair = torch.tensor([values.double().sum(), values.numel()], dtype=torch.float64)
+    dist.all_reduce(pair)
+    return pair[0] / pair[1]
+
+
+# %% wrong "all_reduce gives its result back" fails=example,other_cases,bool,empty_rank,float64,one_rank,keeps_input raises=TypeError
+def global_mean(values):
+    total = dist.all_reduce(values.double().sum())
+    count = dist.all_reduce(torch.tensor(float(values.numel())))
+    return total / count
+
+
+# %% wrong "the mean of those that have values" fails=example,other_cases,bool,float64
+def global_mean(values):
+    pair = torch.zeros(2, dtype=torch.float64)
+    if values.numel():
+        pair += torch.stack([values.double().mean(), torch.tensor(1.0).double()])
+    dist.all_reduce(pair)
+    return pair[0] / pair[1]
+
+
+# %% wrong "values are centred on the way" fails=keeps_input
+def global_mean(values):
+    pair = torch.tensor([values.double().sum(), values.numel()], dtype=torch.float64)
+    dist.all_reduce(pair)
+    mean = pair[0] / pair[1]
+    if values.is_floating_point():
+        values -= mean.float()
+    return mean
+
+
+# %% equivalent "argument dtype dropped: pair = torch.tensor([values.double().sum(), values.numel()])"
+# torch.tensor takes the dtype of the float64 element for both.

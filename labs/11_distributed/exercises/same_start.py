@@ -1,0 +1,243 @@
+# %% given
+def make_normed(state, frozen=()):
+    """A model with a batch normalisation and two more buffers, these values, and frozen parameters of these names."""
+    with torch.random.fork_rng(devices=[]):
+        torch.manual_seed(0)
+        model = nn.Sequential(nn.Linear(3, 5), nn.BatchNorm1d(5), nn.Linear(5, 2))
+    model.register_buffer("times", torch.zeros(2, dtype=torch.float64))
+    model.register_buffer("mask", torch.zeros(3, dtype=torch.bool))
+    model.load_state_dict(state, strict=False)
+    for name in frozen:
+        model.get_parameter(name).requires_grad_(False)
+    return model
+
+
+def start_of(rank, world_size, function, states, frozen):
+    model = make_normed(states[rank], frozen)
+    function(model)
+    return {name: t for name, t in probes.state_of(model).items() if name in states[rank]}
+
+
+def step_after(rank, world_size, function, states, frozen, x, lr):
+    model = make_normed(states[rank], frozen)
+    optimizer = torch.optim.SGD(model.parameters(), lr=lr)
+    function(model)
+    model(x).pow(3).sum().backward()
+    optimizer.step()
+    return probes.state_of(model)
+
+
+def trained_after(rank, world_size, function, states, frozen):
+    model = make_normed(states[rank], frozen)
+    function(model)
+    return {name: p.requires_grad for name, p in model.named_parameters()}
+
+
+@probes.probe
+def started(function, states, frozen):
+    """Each rank's values after function; rank r begins with states[r]."""
+    return in_group(start_of, function, states, frozen, world_size=len(states))
+
+
+@probes.probe
+def stepped_after(function, states, frozen, x, lr):
+    """Each rank's state after function, and one step by an optimizer that was made before."""
+    return in_group(step_after, function, states, frozen, x, lr, world_size=len(states))
+
+
+@probes.probe
+def trainable_after(function, states, frozen):
+    """Which parameters of each rank are trained."""
+    return in_group(trained_after, function, states, frozen, world_size=len(states))
+
+
+# %% exercise
+def same_start(model: nn.Module) -> None:
+    """Give model, on every rank, the values of rank 0: all parameters and all buffers. Called on every rank.
+
+    Models have the same structure on all ranks. Parameters and buffers may be of any dtypes, and are all in
+    model.state_dict(). Values are equal to the last bit afterwards. The parameters stay the same objects, so that an
+    optimizer that was made before goes on with them, and each keeps its requires_grad.
+    """
+    ### BEGIN SOLUTION
+    with torch.no_grad():
+        for t in (*model.parameters(), *model.buffers()):
+            dist.broadcast(t, src=0)
+    ### END SOLUTION
+
+
+# %% checks
+with check("example", "two ranks have the parameters of rank 0", weight=2, required=True):
+    t = [drawn(make_normed({}), seed) for seed in (0, 1)]
+    want = copy.deepcopy([t[0], t[0]])
+    assert_close(started(same_start, t, ["2.weight"]), want, rtol=0, atol=0)
+
+
+# %% hidden checks
+def normed_state(seed):
+    generator = torch.Generator().manual_seed(seed)
+    state = probes.state_of(make_normed({})) | drawn(make_normed({}), seed)
+    state["1.running_mean"] = torch.randn(5, generator=generator)
+    state["1.running_var"] = torch.rand(5, generator=generator) + 0.5
+    state["1.num_batches_tracked"] = torch.tensor(2**53 + 1 + 2 * seed)
+    state["times"] = torch.rand(2, dtype=torch.float64, generator=generator)
+    state["mask"] = torch.tensor([seed % 2 == 0, True, seed % 3 == 0])
+    return state
+
+
+with check(
+    "buffers",
+    "three ranks, and the buffers too",
+    weight=3,
+    required=True,
+    hint="What does a batch normalisation count?",
+):
+    t = [normed_state(seed) for seed in (4, 1, 2)]
+    want = copy.deepcopy([t[0]] * 3)
+    assert_close(started(same_start, t, ["0.bias"]), want, rtol=0, atol=0)
+with check(
+    "optimizer", "an optimizer that was made before still trains the model", weight=2, hint="Are they the same objects?"
+):
+    t, x, frozen = [normed_state(2), normed_state(0)], torch.linspace(-1, 1, 12).reshape(4, 3), ["2.weight"]
+    model = make_normed(t[0], frozen)
+    model(x).pow(3).sum().backward()
+    torch.optim.SGD(model.parameters(), lr=0.1).step()
+    want = [probes.state_of(model)] * 2
+    assert_close(stepped_after(same_start, t, frozen, x, 0.1), want)
+with check("one_rank", "one rank alone keeps its state", guard=True):
+    for seed in (1, 2):
+        t = normed_state(seed)
+        want = [copy.deepcopy(t)]
+        assert_close(started(same_start, [t], []), want, rtol=0, atol=0)
+with check("keeps_requires_grad", "what was frozen stays frozen", guard=True):
+    t, frozen = [normed_state(1), normed_state(3)], ["0.bias", "2.weight"]
+    want = [{name: name not in frozen for name, _ in make_normed({}).named_parameters()}] * 2
+    assert_close(trainable_after(same_start, t, frozen), want)
+
+
+# %% right "a state dict as an object"
+def same_start(model):
+    box = [model.state_dict() if dist.get_rank() == 0 else None]
+    dist.broadcast_object_list(box, src=0)
+    model.load_state_dict(box[0])
+
+
+# %% right "zeros elsewhere, and a sum"
+def same_start(model):
+    for t in list(model.parameters()) + list(model.buffers()):
+        if dist.get_rank() != 0:
+            t.data.zero_()
+        dist.all_reduce(t.data)
+
+
+# %% right "DDP does it"
+def same_start(model):
+    DDP(model)
+
+
+# %% wrong "parameters only" fails=buffers,optimizer
+def same_start(model):
+    for p in model.parameters():
+        dist.broadcast(p.data, src=0)
+
+
+# %% wrong "the mean of all starts" fails=example,buffers,optimizer,one_rank
+def same_start(model):
+    for t in (*model.parameters(), *model.buffers()):
+        sum_ = t.detach().double()
+        dist.all_reduce(sum_)
+        t.data.copy_(sum_ / dist.get_world_size())
+
+
+# %% wrong "the same seed is enough" fails=example,buffers,optimizer,one_rank
+def same_start(model):
+    torch.manual_seed(0)
+    for module in model.modules():
+        if hasattr(module, "reset_parameters"):
+            module.reset_parameters()
+
+
+# %% wrong "only what is trained" fails=example,buffers,optimizer
+def same_start(model):
+    for p in model.parameters():
+        if p.requires_grad:
+            dist.broadcast(p.data, src=0)
+    for b in model.buffers():
+        dist.broadcast(b, src=0)
+
+
+# %% wrong "new parameters with the right values" fails=optimizer
+def same_start(model):
+    for module in model.modules():
+        for name, p in list(module.named_parameters(recurse=False)):
+            t = p.detach().clone()
+            dist.broadcast(t, src=0)
+            setattr(module, name, nn.Parameter(t, requires_grad=p.requires_grad))
+        for b in module.buffers(recurse=False):
+            dist.broadcast(b, src=0)
+
+
+# %% wrong "the last rank is the source" fails=example,buffers,optimizer
+def same_start(model):
+    for t in (*model.parameters(), *model.buffers()):
+        dist.broadcast(t.data, src=dist.get_world_size() - 1)
+
+
+# %% wrong "everything is trained afterwards" fails=optimizer,keeps_requires_grad
+def same_start(model):
+    for t in (*model.parameters(), *model.buffers()):
+        dist.broadcast(t.data, src=0)
+    model.requires_grad_(True)
+
+
+# %% wrong "through one float32 vector" fails=buffers,optimizer,one_rank
+def same_start(model):
+    tensors = [t.data for t in (*model.parameters(), *model.buffers())]
+    flat = torch.cat([t.flatten().float() for t in tensors])
+    dist.broadcast(flat, src=0)
+    for t, part in zip(tensors, flat.split([t.numel() for t in tensors])):
+        t.copy_(part.view_as(t))
+
+
+# %% wrong "through one float64 vector" fails=buffers,optimizer,one_rank
+def same_start(model):
+    tensors = [t.data for t in (*model.parameters(), *model.buffers())]
+    flat = torch.cat([t.flatten().double() for t in tensors])
+    dist.broadcast(flat, src=0)
+    for t, part in zip(tensors, flat.split([t.numel() for t in tensors])):
+        t.copy_(part.view_as(t))
+
+
+# %% wrong "buffers that are no numbers are left out" fails=buffers,optimizer
+def same_start(model):
+    for t in (*model.parameters(), *model.buffers()):
+        if t.is_floating_point():
+            dist.broadcast(t.data, src=0)
+
+
+# %% wrong "a state that is assigned" fails=optimizer
+def same_start(model):
+    box = [model.state_dict() if dist.get_rank() == 0 else None]
+    dist.broadcast_object_list(box, src=0)
+    model.load_state_dict(box[0], assign=True)
+
+
+# %% right "one vector for each dtype"
+def same_start(model):
+    tensors = [t.detach() for t in (*model.parameters(), *model.buffers())]
+    for dtype in dict.fromkeys(t.dtype for t in tensors):
+        some = [t for t in tensors if t.dtype == dtype]
+        flat = torch.cat([t.flatten() for t in some])
+        dist.broadcast(flat, src=0)
+        for t, part in zip(some, flat.split([t.numel() for t in some])):
+            t.copy_(part.view_as(t))
+
+
+# %% right "the tensors of the state dict, in place"
+def same_start(model):
+    for t in model.state_dict().values():
+        dist.broadcast(t, src=0)
+
+
+# %% equivalent "with taken away: with torch.no_grad():"
+# Autograd does not record a collective, so that it may change a leaf anywhere.

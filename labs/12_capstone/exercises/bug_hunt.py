@@ -1,0 +1,123 @@
+# %% exercise
+def bug_hunt() -> dict[str, str]:
+    """For each loop, one letter from a to p: {"loop1": "k", "loop2": "b", ..., "loop12": "o"}, with other letters."""
+    ### BEGIN SOLUTION
+    return {f"loop{n}": letter for n, letter in enumerate("efmhdcajilng", 1)}
+    ### END SOLUTION
+
+
+# %% checks
+with check(
+    "all_answered",
+    "each loop has one letter from a to p",
+    weight=2,
+    required=True,
+    guard=True,
+    hint="Which key is missing?",
+):
+    got = bug_hunt()
+    assert type(got) is dict, f"your result is a {type(got).__name__}"
+    assert set(got) == {f"loop{n}" for n in range(1, 13)}, "your keys are not loop1 to loop12"
+    assert set(got.values()) <= set("abcdefghijklmnop"), "a value is no letter from a to p"
+
+# %% hidden checks
+
+
+def letters_of(answers, right):
+    """The letters of the loops that are right, by their names."""
+    assert type(answers) is dict, f"your result is a {type(answers).__name__}"
+    return {name: letter for name, letter in right.items() if answers.get(name) == letter}
+
+
+def assert_bugs(answers, right):
+    """All of these loops have their letters."""
+    assert letters_of(answers, right) == right, f"not all of {', '.join(right)} are right"
+
+
+with check(
+    "enough_right",
+    "at least three loops are right",
+    weight=2,
+    required=True,
+    guard=True,
+    hint="Begin with the loops that are short. Which line of a sound loop is not there?",
+):
+    want = {f"loop{n}": letter for n, letter in enumerate("efmhdcajilng", 1)}
+    assert len(letters_of(bug_hunt(), want)) >= 3, "fewer than three are right"
+with check(
+    "loops_1_2", "loops 1 and 2", weight=5, hint="What is different when the second batch, or the second epoch, begins?"
+):
+    assert_bugs(bug_hunt(), {"loop1": "e", "loop2": "f"})
+with check(
+    "loops_3_6", "loops 3 and 6", weight=5, hint="Both measure. One number is right, at a price. The other is not."
+):
+    assert_bugs(bug_hunt(), {"loop3": "m", "loop6": "c"})
+with check(
+    "loops_4_7", "loops 4 and 7", weight=5, hint="What did lab 9 say about the place of clipping, and of the context?"
+):
+    assert_bugs(bug_hunt(), {"loop4": "h", "loop7": "a"})
+with check(
+    "loops_5_12", "loops 5 and 12", weight=5, hint="Of which objects are there two, and of which is there one only?"
+):
+    assert_bugs(bug_hunt(), {"loop5": "d", "loop12": "g"})
+with check(
+    "loops_8_11",
+    "loops 8 and 11",
+    weight=5,
+    hint="Both have wrong gradients. In one a layer is taken for another, in the other a value for another.",
+):
+    assert_bugs(bug_hunt(), {"loop8": "j", "loop11": "n"})
+with check("loops_9_10", "loops 9 and 10", weight=5, hint="What is called too early? And what is not called at all?"):
+    assert_bugs(bug_hunt(), {"loop9": "i", "loop10": "l"})
+
+
+# %% right "written out"
+def bug_hunt():
+    return {
+        "loop1": "e",
+        "loop2": "f",
+        "loop3": "m",
+        "loop4": "h",
+        "loop5": "d",
+        "loop6": "c",
+        "loop7": "a",
+        "loop8": "j",
+        "loop9": "i",
+        "loop10": "l",
+        "loop11": "n",
+        "loop12": "g",
+    }
+
+
+# %% right "in another order"
+def bug_hunt():
+    found = {}
+    for letter, number in {"g": 12, "n": 11, "l": 10, "i": 9, "j": 8, "a": 7}.items():
+        found[f"loop{number}"] = letter
+    found |= {f"loop{i + 1}": "efmhdc"[i] for i in range(6)}
+    return found
+
+
+# %% wrong "by the loss alone" fails=loops_1_2,loops_3_6,loops_4_7,loops_8_11
+def bug_hunt():
+    return dict(zip([f"loop{n}" for n in range(1, 13)], "eocmdcakillg"))
+
+
+# %% wrong "memory, copies and modes are not known" fails=loops_1_2,loops_3_6,loops_5_12,loops_9_10
+def bug_hunt():
+    return dict(zip([f"loop{n}" for n in range(1, 13)], "eblhpcajiink"))
+
+
+# %% wrong "the same letter everywhere" fails=enough_right,loops_1_2,loops_3_6,loops_4_7,loops_5_12,loops_8_11,loops_9_10
+def bug_hunt():
+    return dict.fromkeys([f"loop{n}" for n in range(1, 13)], "e")
+
+
+# %% wrong "two loops short" fails=all_answered,loops_5_12,loops_8_11
+def bug_hunt():
+    return dict(zip([f"loop{n}" for n in range(1, 11)], "efmhdcajil"))
+
+
+# %% wrong "modes for means" fails=loops_3_6,loops_5_12,loops_9_10
+def bug_hunt():
+    return dict(zip([f"loop{n}" for n in range(1, 13)], "efchdmajicnd"))

@@ -1,0 +1,849 @@
+# %% given
+def step_of(acts):
+    """A step that makes these acts in turn, put together in another way than those of make_step.
+
+    acts(): pairs of what is done, and how: the mode, or a function that says what becomes of gradients, which number is
+    added to x, what is the loss of logits and labels, by what it is multiplied, or what is returned of it.
+    """
+
+    def step(model, optimizer, x, y):
+        params = [p for group in optimizer.param_groups for p in group["params"]]
+        for act, how in acts():
+            match act:
+                case "mode":
+                    model.train(how)
+                case "grads":
+                    for p, grad in zip(params, how([p.grad for p in params]), strict=True):
+                        p.grad = grad
+                case "batch":
+                    x.add_(how(x))
+                case "forward":
+                    loss = how(model(x), y)
+                case "last":
+                    loss = how(model[-1](model[:-1](x).detach()), y)
+                case "backward":
+                    (loss * how(len(y)) if how else loss).backward()
+                case "step":
+                    optimizer.step()
+                case "result":
+                    loss = how(loss)
+        return loss
+
+    return step
+
+
+@probes.probe
+def diagnosed(diagnose, acts):
+    """The names that diagnose gives for the step that makes these acts, in order."""
+    with torch.random.fork_rng(devices=[]):
+        names = diagnose(step_of(lambda: acts))
+    if not isinstance(names, set | frozenset | list | tuple):
+        raise TypeError(f"diagnose gave a {type(names).__name__}, not a set")
+    return sorted(map(str, names))
+
+
+# %% exercise
+def diagnose(step: Callable) -> set[str]:
+    """The names of the flaws of step, a subset of FLAWS; the empty set for a sound one.
+
+    step: called as step(model, optimizer, x, y), with an nn.Sequential that gives logits (n, c) and whose first and
+    last layer, two different ones, have weights; an optimizer over its parameters; x (n, ...); y (n,) int64. Returns a
+    0-dim tensor. A sound step puts the model into training mode, and makes one step of the optimizer with the gradient
+    of the mean cross entropy over x, y only. It may leave gradients behind, if the next call does not use them. A step
+    has at most two flaws.
+    """
+    ### BEGIN SOLUTION
+    generator, found, rate = torch.Generator().manual_seed(0), set(), 1e-6
+    net = nn.Sequential(nn.Linear(3, 4), nn.Tanh(), nn.Linear(4, 3)).double()
+    modes, used, right = [], [], []
+    net[0].register_forward_hook(lambda layer, *_: modes.append(layer.training))
+    sgd = torch.optim.SGD(net.parameters(), lr=rate)
+    for n in (5, 2, 3):
+        x = torch.randn(n, 3, generator=generator, dtype=torch.float64)
+        y = torch.randint(0, 3, (n,), generator=generator)
+        x_before, before = x.clone(), [p.detach().clone() for p in net.parameters()]
+        returned = step(net.eval(), sgd, x, y)
+        flags = {"mode": not all(modes), "graph": returned.requires_grad, "input": not torch.equal(x, x_before)}
+        found |= {name for name, flag in flags.items() if flag}
+        used.append([(old - p.detach()) / rate for old, p in zip(before, net.parameters(), strict=True)])
+        right.append(torch.autograd.grad(F.cross_entropy(net(x), y), list(net.parameters())))
+    if not any(g.any() for g in used[0]):
+        found.add("stale")
+        used.pop(0)
+    if not all(g.any() for g in used[0]):
+        found.add("dead")
+    times = 1
+    if torch.allclose(used[0][-1], 5 * right[0][-1], rtol=1e-3):
+        found.add("sum")
+        times = 2
+    if torch.allclose(used[1][-1], times * right[1][-1] + used[0][-1], rtol=1e-3):
+        found.add("accumulates")
+    return found
+    ### END SOLUTION
+
+
+# %% checks
+with check("example", "a sound step, and one that returns a graph", weight=1, required=True):
+    t = [("mode", True), ("grads", lambda grads: [None] * len(grads)), ("forward", F.cross_entropy)]
+    t += [("backward", None), ("step", None)]
+    cases = [[*t, ("result", torch.detach)], [*t, ("result", torch.clone)]]
+    assert_close([diagnosed(diagnose, acts) for acts in cases], [[], ["graph"]], name="the flaws of both")
+
+# %% hidden checks
+
+
+def none(grads):
+    return [None] * len(grads)
+
+
+def zeros(grads):
+    return [None if grad is None else torch.zeros_like(grad) for grad in grads]
+
+
+def kept(grads):
+    return grads
+
+
+def also_a_mean(logits, y):
+    return -(logits.log_softmax(1) * F.one_hot(y, logits.shape[1])).sum() / len(y)
+
+
+def once(n):
+    return 1
+
+
+def each(n):
+    return n
+
+
+def quarter(x):
+    return 0.25
+
+
+def let_go(loss):
+    return loss.detach()
+
+
+def acts_of(flaws=(), place="start", clear=none, tidy=True, loss=F.cross_entropy, cut=torch.detach):
+    """A step with these flaws. place: where gradients go. tidy: evaluation mode is set, training mode at the end."""
+    stale, away = "stale" in flaws, ("grads", kept if "accumulates" in flaws else clear)
+    place = "start" if stale and place == "end" else place
+    acts = [("mode", "mode" not in flaws)] if tidy or "mode" not in flaws else []
+    acts += [("step", None)] * stale + [away] * (place == "start")
+    acts += [("batch", quarter)] * ("input" in flaws)
+    acts += [("last" if "dead" in flaws else "forward", loss)]
+    acts += [away] * (place == "middle") + [("backward", each if "sum" in flaws else None)]
+    acts += [("step", None)] * (not stale) + [away] * (place == "end")
+    acts += [("mode", True)] * ("mode" in flaws and tidy)
+    return [*acts, ("result", torch.clone if "graph" in flaws else cut)]
+
+
+with check(
+    "no_false_alarm",
+    "no false alarm: zero_grad at the start, in the middle, at the end, or with zeros",
+    weight=1,
+    required=True,
+    guard=True,
+    hint="What may .grad hold after a sound step? What does a sound step do to gradients that you put there?",
+):
+    for place in ("start", "middle", "end"):
+        for clear in (none, zeros):
+            assert_close(diagnosed(diagnose, acts_of((), place, clear)), [], name="the flaws of a sound step")
+with check(
+    "other_cases",
+    "steps that are put together in another way",
+    weight=3,
+    required=True,
+    hint="Do you look at what a step does, or at how it is made?",
+):
+    t = acts_of((), "end", zeros, loss=also_a_mean, cut=let_go)
+    assert_close(diagnosed(diagnose, [("mode", False), *t]), [], name="the flaws of a sound step")
+    t = [("grads", kept), *t[:2], ("grads", none), *t[2:]]
+    assert_close(diagnosed(diagnose, t), [], name="the flaws of a sound step")
+    t = [("grads", none), ("mode", True), ("forward", also_a_mean), ("backward", once), ("step", None)]
+    assert_close(diagnosed(diagnose, t), ["graph"], name="the flaws")
+with check("accumulates", "gradients of earlier calls", weight=3, hint="Which call is the first to show it?"):
+    for place in ("start", "middle", "end", ""):
+        assert_close(diagnosed(diagnose, acts_of(["accumulates"], place)), ["accumulates"], name="the flaws")
+with check("stale", "a gradient that is one call old", weight=3, hint="What does the first call change?"):
+    for place, clear in (("start", none), ("start", zeros), ("middle", none)):
+        assert_close(diagnosed(diagnose, acts_of(["stale"], place, clear)), ["stale"], name="the flaws")
+with check("mode", "evaluation mode, also where the step tidies up", weight=3, hint="When do you look at the mode?"):
+    for tidy in (True, False):
+        for place in ("start", "end"):
+            assert_close(diagnosed(diagnose, acts_of(["mode"], place, none, tidy)), ["mode"], name="the flaws")
+    t = [("mode", True), *acts_of(["mode"], "middle", loss=also_a_mean)]
+    assert_close(diagnosed(diagnose, t), ["mode"], name="the flaws")
+with check("input", "a batch that is changed", weight=2, hint="With what do you compare x after the call?"):
+    for place, clear in (("start", none), ("middle", none), ("end", zeros)):
+        assert_close(diagnosed(diagnose, acts_of(["input"], place, clear)), ["input"], name="the flaws")
+with check("dead", "parameters without a gradient", weight=3, hint="Which parameters move in each call?"):
+    for place, loss in (("start", F.cross_entropy), ("end", F.cross_entropy), ("middle", also_a_mean)):
+        assert_close(diagnosed(diagnose, acts_of(["dead"], place, loss=loss)), ["dead"], name="the flaws")
+with check("sum", "a sum in place of a mean", weight=3, hint="How large is the gradient that was used?"):
+    for place, clear in (("middle", none), ("start", zeros), ("end", none)):
+        assert_close(diagnosed(diagnose, acts_of(["sum"], place, clear)), ["sum"], name="the flaws")
+with check("graph", "a graph, wherever zero_grad stands", weight=1, hint="What does the returned tensor require?"):
+    for place, clear in (("middle", none), ("end", none), ("start", zeros)):
+        assert_close(diagnosed(diagnose, acts_of(["graph"], place, clear)), ["graph"], name="the flaws")
+with check("two_flaws", "two flaws at once", weight=4, hint="Does one flaw hide another one from your test?"):
+    for t in (
+        ["accumulates", "graph"],
+        ["graph", "stale"],
+        ["input", "sum"],
+        ["dead", "mode"],
+        ["accumulates", "sum"],
+        ["dead", "sum"],
+        ["accumulates", "dead"],
+        ["input", "stale"],
+        ["accumulates", "stale"],
+        ["stale", "sum"],
+        ["dead", "stale"],
+        ["mode", "stale"],
+        ["input", "mode"],
+    ):
+        assert_close(diagnosed(diagnose, acts_of(t)), t, name="the flaws")
+
+
+# %% right "an optimizer that notes gradients"
+def diagnose(step):
+    class Spy(torch.optim.SGD):
+        def step(self, closure=None):
+            used.append([None if p.grad is None else p.grad.clone() for g in self.param_groups for p in g["params"]])
+
+    found, used, right, modes = set(), [], [], []
+    torch.manual_seed(4)
+    model = nn.Sequential(nn.Linear(2, 5), nn.ReLU6(), nn.Linear(5, 5), nn.Tanh(), nn.Linear(5, 4))
+    with torch.no_grad():
+        model[0].bias.fill_(1.0)
+    model[-1].register_forward_pre_hook(lambda m, _: modes.append(m.training))
+    spy = Spy(model.parameters(), lr=0.0)
+    sizes = [4, 3, 6]
+    for n in sizes:
+        x, y = torch.rand(n, 2), torch.randint(0, 4, (n,))
+        x0 = x.tolist()
+        model.eval()
+        modes.clear()
+        out = step(model, spy, x, y)
+        if not modes[0]:
+            found.add("mode")
+        if out.grad_fn is not None:
+            found.add("graph")
+        if x.tolist() != x0:
+            found.add("input")
+        right.append(torch.autograd.grad(F.cross_entropy(model(x), y), model.parameters()))
+    if all(g is None or not g.any() for g in used[0]):
+        found.add("stale")
+        used = used[1:]
+    if any(g is None or not g.any() for g in used[0]):
+        found.add("dead")
+    ratio = (used[0][-1].norm() / right[0][-1].norm()).item()
+    if ratio > 1.5:
+        found.add("sum")
+    scale = [n if "sum" in found else 1 for n in sizes]
+    alone, both = scale[1] * right[1][-1], scale[1] * right[1][-1] + scale[0] * right[0][-1]
+    if (used[1][-1] - both).norm() < (used[1][-1] - alone).norm():
+        found.add("accumulates")
+    return found
+
+
+# %% right "copies of the model, a frozenset"
+def diagnose(step):
+    torch.manual_seed(1)
+    start = nn.Sequential(nn.Linear(3, 4), nn.Sigmoid(), nn.Linear(4, 2)).double()
+    data = [(torch.randn(n, 3).double(), torch.randint(0, 2, (n,))) for n in (6, 4, 7)]
+    names = []
+
+    def gradient(x, y):
+        return torch.autograd.grad(F.cross_entropy(start(x), y), list(start.parameters()))
+
+    model = copy.deepcopy(start)
+    modes = []
+    for m in model:
+        m.register_forward_hook(lambda m, i, o: modes.append(m.training))
+    sgd = torch.optim.SGD(model.parameters(), lr=1e-7)
+    used, right, factors = [], [], []
+    for x, y in data:
+        mine = x.clone()
+        before = [p.detach().clone() for p in model.parameters()]
+        model.eval()
+        modes.clear()
+        out = step(model, sgd, mine, y)
+        names += ["mode"] * (False in modes) + ["graph"] * out.requires_grad + ["input"] * bool((mine != x).any())
+        used.append([(b - p.detach()) * 1e7 for b, p in zip(before, model.parameters())])
+        right.append(gradient(mine, y))
+        factors.append(len(y))
+    if sum(u.abs().sum() for u in used[0]) == 0:
+        names.append("stale")
+        used = used[1:]
+    if any(u.abs().sum() == 0 for u in used[0]):
+        names.append("dead")
+    if torch.allclose(used[0][-1], factors[0] * right[0][-1], rtol=1e-2, atol=1e-6):
+        names.append("sum")
+    else:
+        factors = [1, 1, 1]
+    if torch.allclose(used[1][-1] - used[0][-1], factors[1] * right[1][-1], rtol=1e-2, atol=1e-6):
+        names.append("accumulates")
+    return frozenset(names)
+
+
+# %% wrong "does the loss fall?" fails=accumulates,stale,mode,input,dead,sum,two_flaws
+def diagnose(step):
+    torch.manual_seed(0)
+    model = nn.Sequential(nn.Linear(3, 8), nn.Tanh(), nn.Linear(8, 3))
+    sgd = torch.optim.SGD(model.parameters(), lr=0.1)
+    x, y = torch.randn(20, 3), torch.randint(0, 3, (20,))
+    losses = [step(model, sgd, x, y) for _ in range(30)]
+    return {"graph"} if losses[0].requires_grad else set() if losses[-1] < losses[0] else {"stale"}
+
+
+# %% wrong "one call only" fails=accumulates,two_flaws
+def diagnose(step):
+    found, modes = set(), []
+    torch.manual_seed(0)
+    net = nn.Sequential(nn.Linear(3, 4), nn.Tanh(), nn.Linear(4, 3)).double().eval()
+    net[0].register_forward_hook(lambda layer, *_: modes.append(layer.training))
+    sgd = torch.optim.SGD(net.parameters(), lr=1e-6)
+    x, y = torch.randn(5, 3).double(), torch.randint(0, 3, (5,))
+    x0, before = x.clone(), [p.detach().clone() for p in net.parameters()]
+    out = step(net, sgd, x, y)
+    found |= {n for n, bad in {"mode": not all(modes), "graph": out.requires_grad}.items() if bad}
+    if not torch.equal(x, x0):
+        found.add("input")
+    used = [(a - p.detach()) * 1e6 for a, p in zip(before, net.parameters())]
+    right = torch.autograd.grad(F.cross_entropy(net(x), y), list(net.parameters()))
+    if not any(u.any() for u in used):
+        found.add("stale")
+    elif not all(u.any() for u in used):
+        found.add("dead")
+    if torch.allclose(used[-1], 5 * right[-1], rtol=1e-3):
+        found.add("sum")
+    return found
+
+
+# %% wrong "junk in .grad beforehand" fails=no_false_alarm,other_cases,stale,mode,input,dead,sum,graph,two_flaws
+def diagnose(step):
+    torch.manual_seed(0)
+    net = nn.Sequential(nn.Linear(3, 4), nn.Tanh(), nn.Linear(4, 3)).double().eval()
+    for p in net.parameters():
+        p.grad = torch.full_like(p, 1e6)
+    before = net[2].bias.detach().clone()
+    sgd = torch.optim.SGD(net.parameters(), lr=1e-3)
+    out = step(net, sgd, torch.randn(5, 3).double(), torch.randint(0, 3, (5,)))
+    found = {"graph"} if out.requires_grad else set()
+    if (net[2].bias - before).abs().max() > 100:
+        found.add("accumulates")
+    return found
+
+
+# %% wrong "is .grad None afterwards?" fails=no_false_alarm,accumulates,stale,mode,input,sum,graph,two_flaws
+def diagnose(step):
+    torch.manual_seed(0)
+    net = nn.Sequential(nn.Linear(3, 4), nn.Tanh(), nn.Linear(4, 3))
+    sgd = torch.optim.SGD(net.parameters(), lr=0.1)
+    out = step(net, sgd, torch.randn(5, 3), torch.randint(0, 3, (5,)))
+    found = {"graph"} if out.requires_grad else set()
+    if any(p.grad is None for p in net.parameters()):
+        found.add("dead")
+    return found
+
+
+# %% wrong "the mode is asked afterwards" fails=mode,two_flaws
+def diagnose(step):
+    generator, found, rate = torch.Generator().manual_seed(0), set(), 1e-6
+    net = nn.Sequential(nn.Linear(3, 4), nn.Tanh(), nn.Linear(4, 3)).double()
+    used, right = [], []
+    sgd = torch.optim.SGD(net.parameters(), lr=rate)
+    for n in (5, 2, 3):
+        x = torch.randn(n, 3, generator=generator, dtype=torch.float64)
+        y = torch.randint(0, 3, (n,), generator=generator)
+        x_before, before = x.clone(), [p.detach().clone() for p in net.parameters()]
+        returned = step(net.eval(), sgd, x, y)
+        flags = {"mode": not net.training, "graph": returned.requires_grad, "input": not torch.equal(x, x_before)}
+        found |= {name for name, flag in flags.items() if flag}
+        used.append([(old - p.detach()) / rate for old, p in zip(before, net.parameters(), strict=True)])
+        right.append(torch.autograd.grad(F.cross_entropy(net(x), y), list(net.parameters())))
+    if not any(g.any() for g in used[0]):
+        found.add("stale")
+        used.pop(0)
+    if not all(g.any() for g in used[0]):
+        found.add("dead")
+    times = 1
+    if torch.allclose(used[0][-1], 5 * right[0][-1], rtol=1e-3):
+        found.add("sum")
+        times = 2
+    if torch.allclose(used[1][-1], times * right[1][-1] + used[0][-1], rtol=1e-3):
+        found.add("accumulates")
+    return found
+
+
+# %% wrong "one name at most" fails=two_flaws
+def diagnose(step):
+    generator, rate = torch.Generator().manual_seed(0), 1e-6
+    net = nn.Sequential(nn.Linear(3, 4), nn.Tanh(), nn.Linear(4, 3)).double()
+    modes, used, right = [], [], []
+    net[0].register_forward_hook(lambda layer, *_: modes.append(layer.training))
+    sgd = torch.optim.SGD(net.parameters(), lr=rate)
+    for n in (5, 2):
+        x = torch.randn(n, 3, generator=generator, dtype=torch.float64)
+        y = torch.randint(0, 3, (n,), generator=generator)
+        modes.clear()
+        x_before, before = x.clone(), [p.detach().clone() for p in net.parameters()]
+        returned = step(net.eval(), sgd, x, y)
+        if not all(modes):
+            return {"mode"}
+        if returned.requires_grad:
+            return {"graph"}
+        if not torch.equal(x, x_before):
+            return {"input"}
+        used.append([(old - p.detach()) / rate for old, p in zip(before, net.parameters(), strict=True)])
+        right.append(torch.autograd.grad(F.cross_entropy(net(x), y), list(net.parameters())))
+    if not any(g.any() for g in used[0]):
+        return {"stale"}
+    if not all(g.any() for g in used[0]):
+        return {"dead"}
+    if torch.allclose(used[0][-1], 5 * right[0][-1], rtol=1e-3):
+        return {"sum"}
+    if torch.allclose(used[1][-1], right[1][-1] + used[0][-1], rtol=1e-3):
+        return {"accumulates"}
+    return set()
+
+
+# %% wrong "everything is suspicious" fails=example,no_false_alarm,other_cases,accumulates,stale,mode,input,dead,sum,graph,two_flaws
+def diagnose(step):
+    return set(FLAWS)
+
+
+# %% wrong "nothing is" fails=example,other_cases,accumulates,stale,mode,input,dead,sum,graph,two_flaws
+def diagnose(step):
+    return set()
+
+
+# %% right "tries all pairs of flaws against replayed steps of its own"
+def diagnose(step):
+    import itertools
+
+    def net():
+        with torch.random.fork_rng(devices=[]):
+            torch.manual_seed(0)
+            return nn.Sequential(nn.Linear(5, 6), nn.Tanh(), nn.Linear(6, 4)).double()
+
+    generator = torch.Generator().manual_seed(0)
+    data = [
+        (torch.randn(n, 5, generator=generator, dtype=torch.float64), torch.randint(0, 4, (n,), generator=generator))
+        for n in (7, 4, 9)
+    ]
+
+    def run(s):
+        model = net().eval()
+        sgd = torch.optim.SGD(model.parameters(), lr=0.1)
+        modes, trail, graph, xs = [], [], [], []
+        model[1].register_forward_hook(lambda m, i, o: modes.append(m.training))
+        for x, y in data:
+            x = x.clone()
+            out = s(model, sgd, x, y)
+            graph.append(out.requires_grad)
+            trail.append(torch.cat([p.detach().flatten() for p in model.parameters()]))
+            xs.append(x)
+        return modes, graph, torch.cat(trail), torch.cat([x.flatten() for x in xs])
+
+    seen = run(step)
+    for k in range(3):
+        for names in itertools.combinations(FLAWS, k):
+            for tidy in (True, False):
+                modes, graph, trail, xs = run(make_step(names, tidy=tidy))
+                if (modes, graph) == seen[:2] and torch.allclose(trail, seen[2]) and torch.allclose(xs, seen[3]):
+                    return set(names)
+    return set()
+
+
+# %% right "a spying optimizer, batch norm's counter for the mode"
+def diagnose(step):
+    class Spy(torch.optim.SGD):
+        def step(self, closure=None):
+            used.append([None if p.grad is None else p.grad.clone() for p in self.param_groups[0]["params"]])
+            return super().step(closure)
+
+    used, found = [], set()
+    torch.manual_seed(3)
+    model = nn.Sequential(nn.Linear(3, 5), nn.BatchNorm1d(5), nn.Linear(5, 2)).eval()
+    spy = Spy(model.parameters(), lr=0.0)
+    wanted = []
+    for n in (4, 6, 9):
+        x, y = torch.randn(n, 3), torch.randint(0, 2, (n,))
+        before, count = x.clone(), int(model[1].num_batches_tracked)
+        model.eval()
+        twin = copy.deepcopy(model)
+        out = step(model, spy, x, y)
+        if out.grad_fn is not None:
+            found.add("graph")
+        if not torch.equal(x, before):
+            found.add("input")
+        evaluated = int(model[1].num_batches_tracked) == count
+        if evaluated:
+            found.add("mode")
+        twin.train(not evaluated)
+        wanted.append((n, torch.autograd.grad(F.cross_entropy(twin(x), y), list(twin.parameters()))))
+    if all(u is None for u in used[0]):
+        found.add("stale")
+    ref = used[1] if "stale" in found else used[0]
+    n, want = wanted[0]
+    if ref[0] is None or ref[0].abs().max() == 0:
+        found.add("dead")
+    ratio = float((ref[-1] * want[-1]).sum() / (want[-1] ** 2).sum())
+    if abs(ratio - n) < 0.1:
+        found.add("sum")
+    n2, want2 = wanted[1]
+    w = want2[-1] * (n2 if "sum" in found else 1)
+    got = used[2][-1] if "stale" in found else used[1][-1]
+    if not torch.allclose(got, w, atol=1e-5):
+        found.add("accumulates")
+    return found
+
+
+# %% right "a convolution in float64, gradients at old and new weights"
+def diagnose(step):
+    torch.manual_seed(0)
+    modes = []
+
+    class Tap(nn.Module):
+        def forward(self, x):
+            modes.append(self.training)
+            return x.flatten(1)
+
+    model = nn.Sequential(nn.Conv1d(2, 3, 2), Tap(), nn.Linear(9, 4)).double()
+    flaws = set()
+    sgd = torch.optim.SGD(model.parameters(), lr=1e-3)
+    history = []
+    for n in (2, 3, 5):
+        model.eval()
+        x, y = torch.randn(n, 2, 4, dtype=torch.float64), torch.randint(0, 4, (n,))
+        keep = x.clone()
+        old = [p.detach().clone() for p in model.parameters()]
+        out = step(model, sgd, x, y)
+        flaws |= {"graph"} if out.requires_grad else set()
+        flaws |= {"input"} if (x != keep).any() else set()
+        new = [p.detach().clone() for p in model.parameters()]
+        moved = [(a - b) / 1e-3 for a, b in zip(old, new)]
+        # stale steps first: its own gradient belongs to the new weights
+        pair = []
+        for weights in (old, new):
+            leaves = [w.clone().requires_grad_() for w in weights]
+            names = [k for k, _ in model.named_parameters()]
+            o = torch.func.functional_call(model, dict(zip(names, leaves)), (x,))
+            modes.pop()
+            pair.append(torch.autograd.grad(F.cross_entropy(o, y), leaves))
+        history.append((n, moved, pair))
+    if not all(modes):
+        flaws.add("mode")
+    if all(m.abs().max() == 0 for m in history[0][1]):
+        flaws.add("stale")
+        shifted = [(history[i][0], history[i + 1][1], history[i][2][1]) for i in range(2)]
+    else:
+        shifted = [(n, m, p[0]) for n, m, p in history]
+    n, m, g = shifted[0]
+    if m[0].abs().max() == 0:
+        flaws.add("dead")
+    if torch.allclose(m[-1], n * g[-1], atol=1e-8):
+        flaws.add("sum")
+    n, m, g = shifted[1]
+    if not torch.allclose(m[-1], (n if "sum" in flaws else 1) * g[-1], atol=1e-8):
+        flaws.add("accumulates")
+    return flaws
+
+
+# %% right "each flaw by an experiment of its own, dropout for the mode"
+def diagnose(step):
+    def net(seed=1):
+        torch.manual_seed(seed)
+        return nn.Sequential(nn.Linear(4, 6), nn.Tanh(), nn.Linear(6, 3))
+
+    def grad_used(model, x, y, calls=()):
+        sgd = torch.optim.SGD(model.parameters(), lr=0.25)
+        for a, b in calls:
+            step(model, sgd, a, b)
+        old = copy.deepcopy(list(model.parameters()))
+        ret = step(model, sgd, x, y)
+        return [(o - p).detach() / 0.25 for o, p in zip(old, model.parameters())], ret
+
+    found = set()
+    torch.manual_seed(9)
+    x, y = torch.randn(5, 4), torch.tensor([0, 1, 2, 0, 1])
+    x0 = x.clone()
+    g, ret = grad_used(net(), x, y)
+    if not torch.equal(x, x0):
+        found.add("input")
+    if ret.requires_grad:
+        found.add("graph")
+    stale = all(t.abs().max() < 1e-9 for t in g)
+    if stale:
+        found.add("stale")
+    # the mode: a dropout that drops all
+    model = net()
+    model[1] = nn.Dropout(1.0)
+    model.eval()
+    sgd = torch.optim.SGD(model.parameters(), lr=0.0)
+    loss = float(step(model, sgd, x0.clone(), y))
+    b = model[2].bias.detach()
+    if abs(loss - float(F.cross_entropy(b.expand(5, 3), y))) > 1e-5:
+        found.add("mode")
+    # the size and the dead: gradients by what is moved in the second of two calls, at lr 0 in between
+    model = net()
+    sgd = torch.optim.SGD(model.parameters(), lr=0.0)
+    if stale:
+        step(model, sgd, x0.clone(), y)
+        xs = x0 + 0.25 if "input" in found else x0
+    else:
+        xs = x0 + 0.25 if "input" in found else x0
+    sgd.param_groups[0]["lr"] = 1.0
+    old = copy.deepcopy(list(model.parameters()))
+    want = torch.autograd.grad(F.cross_entropy(model(xs), y), list(model.parameters()))
+    step(model, sgd, x0.clone(), y)
+    moved = [(o - p).detach() for o, p in zip(old, model.parameters())]
+    if moved[0].abs().max() < 1e-9:
+        found.add("dead")
+    if torch.allclose(moved[-1], 5 * want[-1], atol=1e-4):
+        found.add("sum")
+    # accumulates: lr 0 for two or three calls with the same batch; the gradient must not grow
+    model = net()
+    sgd = torch.optim.SGD(model.parameters(), lr=0.0)
+    sizes = []
+    for _ in range(4):
+        sgd.param_groups[0]["lr"] = 1e-3
+        old = model[2].bias.detach().clone()
+        weights = copy.deepcopy(model.state_dict())
+        step(model, sgd, x0.clone(), y)
+        sizes.append((old - model[2].bias.detach()).norm().item())
+        model.load_state_dict(weights)
+    if sizes[3] > 1.5 * sizes[2] * 0.8 and sizes[3] > 1.2 * sizes[2]:
+        found.add("accumulates")
+    return found
+
+
+# %% wrong "searches the closure for any names" fails=example,no_false_alarm,other_cases,accumulates,stale,mode,input,dead,sum,graph,two_flaws
+def diagnose(step):
+    found, todo, done = set(), [step], set()
+    while todo:
+        thing = todo.pop()
+        if id(thing) in done:
+            continue
+        done.add(id(thing))
+        if isinstance(thing, str) and thing in FLAWS:
+            found.add(thing)
+        elif isinstance(thing, (list, tuple, set, frozenset)):
+            todo += list(thing)
+        elif isinstance(thing, dict):
+            todo += list(thing) + list(thing.values())
+        elif callable(thing) and getattr(thing, "__closure__", None):
+            todo += [c.cell_contents for c in thing.__closure__]
+    return found
+
+
+# %% wrong "reads the closure" fails=example,no_false_alarm,other_cases,accumulates,stale,mode,input,dead,sum,graph,two_flaws raises=KeyError
+def diagnose(step):
+    cells = dict(zip(step.__code__.co_freevars, (c.cell_contents for c in step.__closure__)))
+    found = set(cells["flaws"])
+    inner = cells["clear"]
+    for c in inner.__closure__ or ():
+        if isinstance(c.cell_contents, (list, tuple, set)):
+            found |= set(c.cell_contents)
+    return found & set(FLAWS)
+
+
+# %% wrong "two calls of the same batch, one model in training mode" fails=mode,input,two_flaws
+def diagnose(step):
+    torch.manual_seed(0)
+    model = nn.Sequential(nn.Linear(4, 8), nn.Tanh(), nn.Linear(8, 3)).train()
+    sgd = torch.optim.SGD(model.parameters(), lr=0.1)
+    modes, found = [], set()
+    model[1].register_forward_hook(lambda m, i, o: modes.append(m.training))
+    ((x, y),) = samples([6], 0)
+    keep = x.clone()
+    old = [p.detach().clone() for p in model.parameters()]
+    out = step(model, sgd, x, y)
+    found |= {"graph"} if out.requires_grad else set()
+    found |= {"input"} if not torch.equal(x, keep) else set()
+    found |= {"mode"} if not modes[0] else set()
+    moved = [(o - p.detach()) / 0.1 for o, p in zip(old, model.parameters())]
+    twin = nn.Sequential(nn.Linear(4, 8), nn.Tanh(), nn.Linear(8, 3))
+    with torch.no_grad():
+        for p, o in zip(twin.parameters(), old):
+            p.copy_(o)
+    want = torch.autograd.grad(F.cross_entropy(twin(x), y), list(twin.parameters()))
+    if moved[-1].norm() == 0:
+        found.add("stale")
+    elif torch.allclose(moved[-1], want[-1] * 6, atol=1e-4):
+        found.add("sum")
+    if moved[0].norm() == 0 and moved[-1].norm() > 0:
+        found.add("dead")
+    with torch.no_grad():
+        for p, o in zip(twin.parameters(), model.parameters()):
+            p.copy_(o)
+    want2 = torch.autograd.grad(F.cross_entropy(twin(x), y), list(twin.parameters()))
+    old = [p.detach().clone() for p in model.parameters()]
+    step(model, sgd, x, y)
+    moved2 = (old[-1] - model[-1].bias.detach()) / 0.1
+    if "stale" not in found and not torch.allclose(moved2, want2[-1] * (6 if "sum" in found else 1), atol=1e-3):
+        found.add("accumulates")
+    return found
+
+
+# %% wrong "compares with a reference step, names only what .grad shows" fails=no_false_alarm,other_cases,stale,input,dead,sum,two_flaws
+def diagnose(step):
+    torch.manual_seed(0)
+    model = nn.Sequential(nn.Linear(4, 8), nn.Tanh(), nn.Linear(8, 3)).eval()
+    sgd = torch.optim.SGD(model.parameters(), lr=0.0)
+    modes, found = [], set()
+    model[1].register_forward_hook(lambda m, i, o: modes.append(m.training))
+    for n in (5, 7):
+        ((x, y),) = samples([n], n)
+        keep = x.clone()
+        model.eval()
+        out = step(model, sgd, x, y)
+        found |= {"graph"} if out.requires_grad else set()
+        found |= {"input"} if not torch.equal(x, keep) else set()
+        found |= {"mode"} if not modes[-1] else set()
+        grads = [p.grad for p in model.parameters()]
+        want = torch.autograd.grad(F.cross_entropy(model(x), y), list(model.parameters()))
+        modes.pop()
+        if grads[-1] is None:
+            continue
+        if grads[0] is None:
+            found.add("dead")
+        if torch.allclose(grads[-1], want[-1] * n, atol=1e-5):
+            found.add("sum")
+        elif not torch.allclose(grads[-1], want[-1], atol=1e-5):
+            found.add("accumulates")
+    return found
+
+
+# %% wrong "names that are kept from call to call" fails=no_false_alarm,other_cases,accumulates,stale,mode,input,dead,sum,graph,two_flaws
+def diagnose(step, found=set()):
+    generator, rate = torch.Generator().manual_seed(0), 1e-6
+    net = nn.Sequential(nn.Linear(3, 4), nn.Tanh(), nn.Linear(4, 3)).double()
+    modes, used, right = [], [], []
+    net[0].register_forward_hook(lambda layer, *_: modes.append(layer.training))
+    sgd = torch.optim.SGD(net.parameters(), lr=rate)
+    for n in (5, 2, 3):
+        x = torch.randn(n, 3, generator=generator, dtype=torch.float64)
+        y = torch.randint(0, 3, (n,), generator=generator)
+        x_before, before = x.clone(), [p.detach().clone() for p in net.parameters()]
+        returned = step(net.eval(), sgd, x, y)
+        flags = {"mode": not all(modes), "graph": returned.requires_grad, "input": not torch.equal(x, x_before)}
+        found |= {name for name, flag in flags.items() if flag}
+        used.append([(old - p.detach()) / rate for old, p in zip(before, net.parameters(), strict=True)])
+        right.append(torch.autograd.grad(F.cross_entropy(net(x), y), list(net.parameters())))
+    if not any(g.any() for g in used[0]):
+        found.add("stale")
+        used.pop(0)
+    if not all(g.any() for g in used[0]):
+        found.add("dead")
+    times = 1
+    if torch.allclose(used[0][-1], 5 * right[0][-1], rtol=1e-3):
+        found.add("sum")
+        times = 2
+    if torch.allclose(used[1][-1], times * right[1][-1] + used[0][-1], rtol=1e-3):
+        found.add("accumulates")
+    return found
+
+
+# %% liar "reads the names of the acts"
+def diagnose(step):
+    return set()
+
+
+def diagnosed(diagnose, acts):
+    names = [act for act, _ in acts]
+    found = ["accumulates"] * ("grads" not in names) + ["dead"] * ("last" in names)
+    found += ["graph"] * ("result" not in names) + ["input"] * ("batch" in names)
+    found += ["mode"] * ("mode" not in names) + ["stale"] * (names.index("step") < names.index("backward"))
+    return sorted(found)
+
+
+# %% liar "goes through the acts with numbers of its own"
+def diagnose(step):
+    return set()
+
+
+def diagnosed(diagnose, acts):
+    found, mode, grad, order = set(), False, torch.ones(1), [act for act, _ in acts]
+    logits = torch.tensor([[1.0, 0.0], [0.5, 2.0]], requires_grad=True)
+    for act, how in acts:
+        if act == "mode":
+            mode = how
+        elif act == "grads":
+            (grad,) = how([grad])
+        elif act == "batch":
+            found |= {"input"} if how(torch.ones(1)) else set()
+        elif act in ("forward", "last"):
+            found |= ({"dead"} if act == "last" else set()) | (set() if mode else {"mode"})
+            loss = how(logits, torch.tensor([0, 0]))
+        elif act == "backward":
+            found |= {"sum"} if how and how(2) == 2 else set()
+        elif act == "result":
+            loss = how(loss)
+    found |= {"graph"} if loss.requires_grad else set()
+    found |= {"accumulates"} if grad is not None and grad.any() else set()
+    found |= {"stale"} if order.index("step") < order.index("backward") else set()
+    return sorted(found)
+
+
+# %% equivalent "argument rtol dropped: if torch.allclose(used[0][-1], 5 * right[0][-1]):"
+# A smaller tolerance: the gradients agree to about 1e-6.
+
+# %% equivalent "argument rtol dropped: if torch.allclose(used[1][-1], times * right[1][-1] + used[0][-1]):"
+# A smaller tolerance: the gradients agree to about 1e-6.
+
+# %% equivalent "first two arguments swapped: if torch.allclose(5 * right[0][-1], used[0][-1], rtol=0.001):"
+# Which of the two is compared with the other decides nothing here: the difference is far from the tolerance.
+
+# %% equivalent "first two arguments swapped: if torch.allclose(times * right[1][-1] + used[0][-1], used[1][-1], rtol=0.001):"
+# Which of the two is compared with the other decides nothing here: the difference is far from the tolerance.
+
+# %% equivalent "call of manual_seed left out: generator, found, rate = (torch.Generator(), set(), 1e-06)"
+# Other random data do as well.
+
+# %% equivalent "call of Generator left out: generator, found, rate = (torch.manual_seed(0), set(), 1e-06)"
+# Other random data do as well.
+
+# %% equivalent "0 to 1: generator, found, rate = (torch.Generator().manual_seed(1), set(), 1e-06)"
+# Other random data do as well.
+
+# %% equivalent "argument generator dropped: x = torch.randn(n, 3, dtype=torch.float64)"
+# Other random data do as well.
+
+# %% equivalent "argument generator dropped: y = torch.randint(0, 3, (n,))"
+# Other random data do as well.
+
+# %% equivalent "0 to 1: y = torch.randint(1, 3, (n,), generator=generator)"
+# Other random data do as well.
+
+# %% equivalent "3 to 4: for n in (5, 2, 4):"
+# The third call matters for a stale step only, and any number of samples does.
+
+# %% equivalent "first two arguments swapped: net = nn.Sequential(nn.Tanh(), nn.Linear(3, 4), nn.Linear(4, 3)).double()"
+# Any small model does. The hook is then on another layer that runs in each call.
+
+# %% equivalent "0 to 1: net[1].register_forward_hook(lambda layer, *_: modes.append(layer.training))"
+# Each layer has the mode of the model.
+
+# %% equivalent "first two arguments swapped: flags = {'mode': not all(modes), 'graph': returned.requires_grad, 'input': not torch.equal(x_before, x)}"
+# Equality has no order.
+
+# %% equivalent "3 to 4: net = nn.Sequential(nn.Linear(3, 4), nn.Tanh(), nn.Linear(4, 4)).double()"
+# A class that does not occur changes no answer.
+
+# %% equivalent "argument strict dropped: used.append([(old - p.detach()) / rate for old, p in zip(before, net.parameters())])"
+# Both have four tensors.
+
+# %% equivalent "True to False: used.append([(old - p.detach()) / rate for old, p in zip(before, net.parameters(), strict=False)])"
+# Both have four tensors.
+
+# %% equivalent "call of detach left out: x_before, before = (x.clone(), [p.clone() for p in net.parameters()])"
+# A history of these copies is never asked for.
+
+# %% equivalent "call of detach left out: used.append([(old - p) / rate for old, p in zip(before, net.parameters(), strict=True)])"
+# A history of these copies is never asked for.
+
+# %% equivalent "0 to 1: if not all((g.any() for g in used[1])):"
+# A parameter that gets no gradient gets none in each call.

@@ -1,0 +1,147 @@
+"""Whatever stands in the files of a lab: it is refused in words, or its release holds no solution and no hidden test."""
+
+from __future__ import annotations
+
+from hypothesis import given
+from hypothesis import strategies as st
+
+from autograder.authoring.notebooks import release_notebook, solution_notebook, source_notebook, to_text
+from autograder.errors import SourceError
+from tests.lab_files import lab_of_text
+
+SOLUTION, HIDDEN = "solution_7f3a", "hidden_9c1b"
+LINES = [
+    "# %% given",
+    "# %% scratch",
+    "# %% [markdown]",
+    "# %% example",
+    "# %% exercise: f points=1",
+    "# %% exercise: g points=2",
+    "# %% quiz: z points=1",
+    "# %% predict: p answer=3",
+    "# ---- exercises/f.py",
+    "# ---- exercises/g.py",
+    "# ---- lab.py",
+    "# %% exercise",
+    "# %% checks",
+    "# %% hidden checks",
+    '# %% right "a"',
+    '# %% wrong "b" fails=a',
+    "# **Title**",
+    "# - [x] true",
+    "# - [ ] false",
+    "#   > why",
+    "# Hint: where?",
+    "# %% question: q [markdown] points=1",
+    "# %%",
+    "#%% given",
+    "### BEGIN SOLUTION",
+    "### END SOLUTION",
+    "    ### BEGIN SOLUTION",
+    "    ### END SOLUTION",
+    "### BEGIN HIDDEN TESTS",
+    "### END HIDDEN TESTS",
+    "# ### BEGIN SOLUTION",
+    "# ### END SOLUTION",
+    "from labkit import check",
+    "def f(x):",
+    "def g(x):",
+    f"    return x + {SOLUTION!r}",
+    "    return x",
+    'with check("a", "a"):',
+    'with check("b", "b"):',
+    f"    assert f(1) == {HIDDEN!r}",
+    "    assert f(1)",
+    "    assert g(1)",
+    "# text",
+    "'''",
+    '"""',
+    "",
+    "    ",
+    "\t",
+    "x = 1",
+    "%%time",
+    "!ls",
+    "raise",
+    "é = '\\u2028'",
+]
+GOOD = [
+    ["# %% given", "from labkit import check"],
+    ["# %% exercise: f points=1", "# ---- exercises/f.py"]
+    + ["# %% exercise", "def f(x):", "    ### BEGIN SOLUTION", f"    return x + {SOLUTION!r}", "    ### END SOLUTION"]
+    + ["# %% checks", 'with check("a", "a"):', "    assert f(1) == 1"]
+    + ["# %% hidden checks", 'with check("b", "b"):', f"    assert f(1) == {HIDDEN!r}", "# ---- lab.py"],
+    ["# %% exercise: g points=1", "# ---- exercises/g.py"]
+    + ["# %% exercise", "def g(x):", "    ### BEGIN SOLUTION", f"    return x * {SOLUTION!r}", "    ### END SOLUTION"]
+    + ["# %% checks", 'with check("a", "a"):', "    assert g(1) == 1"]
+    + ["# %% hidden checks", 'with check("b", "b"):', f"    assert g({HIDDEN!r}) == 1", "# ---- lab.py"],
+    ["# %% question: q [markdown] points=1", "# Why?", "# ### BEGIN SOLUTION", f"# {SOLUTION}", "# ### END SOLUTION"],
+    ["# %% [markdown]", "# ## Text", ""],
+]  # fmt: skip
+
+
+def builds_without_leaking_or_is_refused(text: str) -> bool:
+    try:
+        lab = lab_of_text(text)
+    except SourceError as error:
+        assert error.problem
+        assert error.fix
+        assert error.line >= 1
+        return False
+    release = to_text(release_notebook(lab))
+    assert SOLUTION not in release
+    assert HIDDEN not in release
+    assert HIDDEN not in to_text(solution_notebook(lab))
+    assert to_text(source_notebook(lab)) == to_text(source_notebook(lab))
+    return True
+
+
+@given(st.lists(st.sampled_from(LINES), max_size=40))
+def test_lines_in_any_order(lines: list[str]) -> None:
+    """SOLUTION stands only in a region, or the text is not a lab: a line outside every region is no secret."""
+    inside = _regions_only(lines)
+    builds_without_leaking_or_is_refused("\n".join(inside) + "\n")
+
+
+@given(st.text(max_size=400))
+def test_any_text(text: str) -> None:
+    builds_without_leaking_or_is_refused(text)
+
+
+@given(
+    st.permutations(GOOD),
+    st.integers(0, 60),
+    st.sampled_from(["keep", "drop", "double", "indent", "swap"]),
+)
+def test_a_good_lab_with_one_line_gone_wrong(cells: list[list[str]], where: int, edit: str) -> None:
+    lines = [line for cell in cells for line in cell]
+    i = where % len(lines)
+    if edit == "drop":
+        if "SOLUTION" in lines[i]:
+            assert not builds_without_leaking_or_is_refused("\n".join(lines[:i] + lines[i + 1 :]) + "\n")
+            return
+        lines = lines[:i] + lines[i + 1 :]
+    elif edit == "double":
+        lines.insert(i, lines[i])
+    elif edit == "indent":
+        lines[i] = "  " + lines[i]
+    elif edit == "swap" and i + 1 < len(lines):
+        lines[i], lines[i + 1] = lines[i + 1], lines[i]
+    builds_without_leaking_or_is_refused("\n".join(_regions_only(lines)) + "\n")
+
+
+def test_the_good_lab_builds() -> None:
+    assert builds_without_leaking_or_is_refused("\n".join(line for cell in GOOD for line in cell) + "\n")
+
+
+def _regions_only(lines: list[str]) -> list[str]:
+    """The lines, with the secret words kept only where they stand in a solution or below '# %% hidden checks'."""
+    kept, inside = [], False
+    for line in lines:
+        stripped = line.strip().removeprefix("# ")
+        if stripped.startswith("### BEGIN") or line == "# %% hidden checks":
+            inside = True
+        elif stripped.startswith("### END") or line.startswith(("# %%", "#%%", "# ----")):
+            inside = False
+        kept.append(line if inside or not (SOLUTION in line or HIDDEN in line) else "    pass")
+    return kept

@@ -1,0 +1,169 @@
+"""The three notebooks of a lab: what each holds, and that they are the bytes nbgrader itself would write."""
+
+from __future__ import annotations
+
+import json
+import os
+import subprocess
+import sys
+import time
+from pathlib import Path
+
+import pytest
+
+from autograder.authoring.course import build, generated_files, read_course, read_labs, stale
+from autograder.authoring.new import new_lab
+from autograder.authoring.notebooks import release_notebook, solution_notebook, source_notebook
+from autograder.authoring.regions import HIDDEN, SOLUTION, find_regions
+from autograder.course import Kind, Lab
+from autograder.errors import GradlabError, SourceError
+from tests.conftest import ROOT
+
+COMMON = {"else:", "try:", "pass", "return x", ")", "]", "}", "):", "],", "),", "},", '"""'}
+
+
+def text_of(notebook: object) -> str:
+    return "\n".join(cell["source"] for cell in notebook["cells"])  # type: ignore[index]
+
+
+def secret_lines(lab: Lab, what: str) -> set[str]:
+    """Lines inside regions of this kind that stand nowhere else in the lab."""
+    inside: set[str] = set()
+    outside: set[str] = set()
+    for cell in lab.cells:
+        regions = find_regions(cell)
+        for number, line in enumerate(cell.source.split("\n")):
+            hidden = any(number in region for region in regions)
+            wanted = any(number in region for region in regions if region.what == what)
+            (inside if wanted else outside if not hidden else set()).add(line.strip())
+    return {line for line in inside - outside - COMMON if line and not line.startswith("###")}
+
+
+def test_the_release_has_no_solution_and_no_hidden_test(labs: list[Lab]) -> None:
+    for lab in labs:
+        released = {line.strip() for line in text_of(release_notebook(lab)).split("\n")}
+        for what in (SOLUTION, HIDDEN):
+            secrets = secret_lines(lab, what)
+            assert len(secrets) > 20, f"{lab.name}: hardly any line of {what} to look for"
+            assert not secrets & released, f"{lab.name}: {what} in the release"
+
+
+def test_the_worked_solution_has_every_solution_and_visible_check_but_no_hidden_test(labs: list[Lab]) -> None:
+    for lab in labs:
+        worked = {line.strip() for line in text_of(solution_notebook(lab)).split("\n")}
+        assert secret_lines(lab, SOLUTION) <= worked
+        assert not (secret_lines(lab, HIDDEN) - secret_lines(lab, SOLUTION)) & worked  # a reference may repeat a line
+        visible = [c.label for e in lab.exercises for c in e.checks if not c.hidden]
+        assert all(any(label in line for line in worked) for label in visible)
+
+
+def test_committed_notebooks_are_what_the_sources_give(labs: list[Lab]) -> None:
+    for lab in labs:
+        for path, text in generated_files(lab, ROOT).items():
+            assert path.read_text() == text, f"{path} is stale: run gradlab build"
+
+
+def test_a_check_cell_says_what_can_be_seen_and_what_is_hidden(labs: list[Lab]) -> None:
+    for lab in labs:
+        released = text_of(release_notebook(lab))
+        for exercise in lab.exercises:
+            hidden = round(exercise.points - exercise.visible_points, 4)
+            assert f"the checks below show {exercise.visible_points:g}" in released
+            assert not hidden or f"the hidden ones decide the other {hidden:g}." in released
+
+
+def test_given_and_check_cells_are_locked_and_exercises_are_not(labs: list[Lab]) -> None:
+    for lab in labs:
+        cells = {c.id: c for c in release_notebook(lab).cells}
+        for cell in lab.cells:
+            locked = cell.kind in (Kind.GIVEN, Kind.EXAMPLE, Kind.CHECK)
+            assert cells[cell.id].metadata.get("editable", True) is not locked
+
+
+def test_hints_are_folded_text_and_no_code(labs: list[Lab]) -> None:
+    for lab in labs:
+        cells = release_notebook(lab).cells
+        assert not any(c.cell_type == "code" and c.source.lstrip().startswith("hint(") for c in cells)
+        assert sum("<details><summary>Hint 1</summary>" in c.source for c in cells) >= 7
+
+
+def test_two_builds_in_two_processes_give_the_same_bytes(small_course: Path) -> None:
+    before = {p: p.read_bytes() for p in sorted(small_course.glob("*/*/*.ipynb"))}
+    for path in before:
+        path.unlink()
+    environment = {**os.environ, "PYTHONHASHSEED": "7"}
+    command = [sys.executable, "-m", "autograder.cli", "build", "--course", str(small_course)]
+    subprocess.run(command, check=True, env=environment, cwd=ROOT)
+    assert {p: p.read_bytes() for p in sorted(small_course.glob("*/*/*.ipynb"))} == before
+    assert len(before) == 3
+
+
+def test_stock_generate_assignment_gives_the_same_release(small_course: Path) -> None:
+    release = small_course / "release" / "01_squares" / "01_squares.ipynb"
+    ours = release.read_bytes()
+    release.unlink()
+    environment = {**os.environ, "PATH": f"{Path(sys.executable).parent}{os.pathsep}{os.environ['PATH']}"}
+    command = [sys.executable, "-m", "nbgrader", "generate_assignment", "01_squares", "--force"]
+    subprocess.run(command, check=True, cwd=small_course, env=environment, capture_output=True)
+    assert release.read_bytes() == ours
+
+
+def test_stale_missing_and_stray_files_are_named(small_course: Path) -> None:
+    course = read_course(small_course)
+    assert stale(course) == []
+    edited = small_course / "source" / "01_squares" / "01_squares.ipynb"
+    edited.write_text(edited.read_text().replace("Squares", "Circles"))
+    missing = small_course / "release" / "01_squares" / "01_squares.ipynb"
+    missing.unlink()
+    stray = small_course / "solutions" / "old_lab" / "old_lab.ipynb"
+    stray.parent.mkdir()
+    stray.write_text("{}")
+    assert stale(course) == sorted([edited, missing, stray])
+    assert sorted(build(course)) == sorted([edited, missing, stray])
+    assert stale(course) == []
+    assert not stray.parent.exists()
+
+
+def test_every_notebook_is_valid_and_its_json_sorted_as_nbgrader_writes_it(labs: list[Lab]) -> None:
+    import nbformat
+
+    for lab in labs:
+        for text in generated_files(lab, ROOT).values():
+            nbformat.validate(nbformat.reads(text, as_version=4))
+            assert text == json.dumps(json.loads(text), indent=1, ensure_ascii=False, sort_keys=True) + "\n"
+        assert len({c.id for c in source_notebook(lab).cells}) == len(lab.cells)
+
+
+def test_twelve_labs_build_in_one_process_in_seconds(tmp_path: Path) -> None:
+    """A wide bound against a slip by a factor; benchmarks/ measures the time itself."""
+    (tmp_path / "labs").mkdir()
+    (tmp_path / "labs" / "course.toml").write_text('title = "Twelve"\n')
+    for number in range(12):
+        new_lab(tmp_path, f"{number:02}_lab")
+    course = read_course(tmp_path)
+    start = time.process_time()
+    assert len(build(course)) == 36
+    assert time.process_time() - start < 20
+
+
+@pytest.mark.parametrize(
+    ("manifest", "word"),
+    [
+        ("title =", "not a course"),
+        ("labs = 3\n", "not a course"),
+        ('title = "t"\n[[labs]]\nname = "a"\ntitle = "A"\nminutes = "many"\n', "not a course"),
+        ('title = "t"\n[[labs]]\nname = "a"\ntitle = "A"\nminutes = 1\nneeds = ["b"]\n', "needs a lab"),
+    ],
+)
+def test_a_bad_manifest_is_refused(tmp_path: Path, manifest: str, word: str) -> None:
+    (tmp_path / "labs").mkdir()
+    (tmp_path / "labs" / "course.toml").write_text(manifest)
+    with pytest.raises(SourceError, match=word):
+        read_course(tmp_path)
+
+
+def test_a_folder_without_a_course_and_an_unknown_lab_are_named(tmp_path: Path, small_course: Path) -> None:
+    with pytest.raises(GradlabError, match="--course"):
+        read_course(tmp_path / "nowhere")
+    with pytest.raises(GradlabError, match="it has 01_squares"):
+        list(read_labs(read_course(small_course), ("02_circles",)))

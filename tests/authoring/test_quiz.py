@@ -1,0 +1,135 @@
+"""A quiz is written as statements with reasons; the builder makes the cells, the checks and the answers from it."""
+
+from __future__ import annotations
+
+import pytest
+
+from autograder.authoring.notebooks import release_notebook, solution_notebook, source_notebook
+from autograder.course import Kind
+from autograder.errors import SourceError
+from autograder.metadata import facts_of
+from autograder.proving.lab import prove_lab
+from tests.lab_files import lab_of_text
+
+LAB = """# %% given
+from labkit import assert_answered, assert_letters, assert_some_right, check
+
+# %% [markdown]
+# # A lab
+
+# %% quiz: interview points=3
+# ## Questions
+#
+# Find all true statements.
+#
+# **Leaves**, of any graph
+# - [x] A leaf has no `grad_fn`,
+#   wherever it is.
+#   > Nothing recorded made it.
+# - [ ] A leaf requires grad.
+#   > One that does not is a leaf too,
+#   > by convention.
+# - [x] A parameter is a leaf.
+#   > It is made by hand.
+#
+# Hint: What made it?
+#
+# **`.grad`**
+# - [ ] It is set to zero by backward.
+#   > It is added to.
+# - [x] It may be `None`.
+#   > Before the first backward.
+#
+# Hint: What does it hold
+# at first?
+#
+# **Views**
+# - [x] They share memory.
+#   > That is what they are.
+# - [ ] They are copies.
+#   > A view has no memory of its own.
+#
+# Hint: Who owns the memory?
+"""
+PREDICT = """
+# %% predict: sums
+# What is the sum?
+# - [ ] three
+# - [x] four
+"""
+
+
+def test_a_student_reads_statements_with_letters_and_no_reason() -> None:
+    cells = release_notebook(lab_of_text(LAB)).cells
+    prose = cells[2].source
+    assert "## Questions\n\nFind all true statements.\n\n**q1. Leaves**, of any graph\n- a. A leaf has" in prose
+    assert "`grad_fn`,\n  wherever it is.\n- b. A leaf requires grad.\n- c." in prose
+    everything = "\n".join(cell.source for cell in cells)
+    assert not any(word in everything for word in ("made it", "[x]", "convention", "Hint:"))
+    assert cells[3].source == "# A place to try statements."
+    assert "raise NotImplementedError" in cells[4].source and '"ac"' not in everything
+
+
+def test_the_worked_solution_says_why() -> None:
+    solution = solution_notebook(lab_of_text(LAB)).cells[4].source
+    assert "    # q1 b, false: One that does not is a leaf too, by convention.\n" in solution
+    assert '{"q1": "ac", "q2": "b", "q3": "a"}' in solution
+
+
+def test_the_checks_of_a_quiz_are_proved_by_its_own_answers() -> None:
+    lab = lab_of_text(LAB)
+    quiz = lab.exercise("interview")
+    assert [check.id for check in quiz.checks] == ["form", "two_right", "q1", "q2", "q3"]
+    assert quiz.checks[2].label == "q1: leaves" and quiz.checks[3].hint == "What does it hold at first?"
+    proof = prove_lab(lab)
+    assert proof.problems == [] and (proof.right, proof.wrong) == (2, 6)
+
+
+@pytest.mark.parametrize(
+    ("old", "new", "problem"),
+    [
+        ("# - [x] It may be `None`.", "# - [ ] It may be `None`.", "'`.grad`' has no true statement"),
+        ("#   > It is added to.\n", "", "'`.grad`' has a statement without its reason"),
+        ("# Hint: Who owns the memory?\n", "", "'Views' has no hint"),
+        ("# - [ ] They are copies.", "# - [ ] B.\n#   > b\n" * 5 + "# - [ ] C.", "or more than 5 statements"),
+        ("# Find all", "Find all", "no comment"),
+        ("points=3", "", "no points"),
+    ],
+)
+def test_an_unfinished_quiz_is_refused_with_the_line_of_its_question(old: str, new: str, problem: str) -> None:
+    with pytest.raises(SourceError) as caught:
+        lab_of_text(LAB.replace(old, new))
+    assert problem in caught.value.problem
+
+
+def test_a_quiz_of_one_question_is_refused() -> None:
+    with pytest.raises(SourceError, match="needs two questions"):
+        lab_of_text(LAB[: LAB.index("# **`.grad`**")])
+
+
+def test_a_prediction_stands_in_the_release_without_its_answer() -> None:
+    lab = lab_of_text(LAB + PREDICT)
+    assert lab.cells[-1].kind is Kind.PREDICT and lab.points == 3
+    shown, kept = release_notebook(lab).cells[-1], source_notebook(lab).cells[-1]
+    assert shown.source == "What is the sum?\n- [ ] three\n- [ ] four"
+    facts = facts_of(kept)
+    assert facts is not None and facts.answer == ("four",)
+    assert "four" not in str(shown.metadata) and "nbgrader" not in shown.metadata
+
+
+@pytest.mark.parametrize(
+    ("old", "new"),
+    [
+        ("- [x] four", "- [ ] four"),
+        ("# - [ ] three\n# - [x] four\n", ""),
+        ("predict: sums", "predict: sums answer=4"),
+        ("# - [ ] three\n", ""),
+    ],
+)
+def test_a_prediction_has_choices_of_which_one_is_right_or_a_number(old: str, new: str) -> None:
+    with pytest.raises(SourceError, match="a prediction needs"):
+        lab_of_text(LAB + PREDICT.replace(old, new))
+    number = PREDICT.replace("# - [ ] three\n# - [x] four\n", "").replace("sums", "sums answer=4.5")
+    assert lab_of_text(LAB + number).cells[-1].answer == ("4.5",)
+    with pytest.raises(SourceError, match="is no number"):
+        lab_of_text(LAB + number.replace("4.5", "four"))

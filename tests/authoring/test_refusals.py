@@ -1,0 +1,272 @@
+"""Bad source is refused with the file, the line, and what to write."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from autograder.course import Kind, Lab
+from autograder.errors import SourceError
+from tests.lab_files import files_of, lab_of_text
+
+GOOD = '''# %% given
+import torch
+
+from labkit import assert_close, check, probes
+
+# %% [markdown]
+# # A lab
+
+# %% exercise: double points=2
+# ---- exercises/double.py
+# %% exercise
+def double(x):
+    """Twice x."""
+    ### BEGIN SOLUTION
+    return x * 2
+    ### END SOLUTION
+
+# %% checks
+with check("one", "one becomes two"):
+    assert_close(double(1), 2)
+
+# %% hidden checks
+with check("three", "three becomes six", weight=3):
+    assert_close(double(3), 6)
+# ---- lab.py
+# %% question: why [markdown] points=1
+# Why?
+#
+# ### BEGIN SOLUTION
+# Because.
+# ### END SOLUTION
+'''
+
+
+FOLDER = Path("labs/x")
+
+
+def read(text: str) -> Lab:
+    return lab_of_text(text, FOLDER)
+
+
+def refusal(text: str) -> SourceError:
+    with pytest.raises(SourceError) as caught:
+        read(text)
+    return caught.value
+
+
+def line_at(text: str, error: SourceError) -> str:
+    """The line of the file that the error names."""
+    return files_of(text)[error.path.relative_to(FOLDER).as_posix()].splitlines()[error.line - 1]
+
+
+def test_a_good_lab_is_read_with_its_exercises_checks_and_points() -> None:
+    lab = read(GOOD)
+    exercise = lab.exercise("double")
+    assert lab.points == 3
+    assert [(c.id, c.label, c.weight, c.hidden) for c in exercise.checks] == [
+        ("one", "one becomes two", 1, False),
+        ("three", "three becomes six", 3, True),
+    ]
+    assert exercise.visible_points == 0.5
+    assert exercise.parameters == ("x",)
+    assert [q.name for q in lab.questions] == ["why"]
+
+
+def test_cell_ids_of_a_section_stay_when_another_section_grows() -> None:
+    more = GOOD.replace("# # A lab", "# # Before\n\n# %% given\nready = True\n\n# %% [markdown]\n# # A lab")
+    before, after = ([c.id for c in read(text).cells] for text in (GOOD, more))
+    assert set(before) <= set(after)
+
+
+@pytest.mark.parametrize(
+    ("old", "new", "problem", "at"),
+    [
+        ("    ### END SOLUTION\n", "", "not closed", "### BEGIN SOLUTION"),
+        ("    ### BEGIN SOLUTION\n", "", "closes nothing", "### END SOLUTION"),
+        ("# %% hidden checks", "### BEGIN HIDDEN TESTS\npass\n### END HIDDEN TESTS", "below '# %% hidden checks'", "### BEGIN"),
+        ("# %% hidden checks", "# %% concealed checks", "no kind of cell of an exercise", "concealed"),
+        ("# %% hidden checks", "# %% checks", "a second cell", "# %% checks"),
+        ("# %% exercise\n", "# %% exercise\nx0 = 1\n# %% given\n", "given below exercise", "# %% given"),
+        ("# %% checks", "# %% hidden checks", "a second cell", "# %% hidden checks"),
+        ("    ### BEGIN SOLUTION", "    # BEGIN SOLUTION", "take this line for a marker", "# BEGIN SOLUTION"),
+        ("exercise: double", "exercise: triple", "there is no exercises/triple.py", "exercise: triple"),
+        ("points=2", "", "no points", "exercise: double"),
+        ("points=2\n", "points=2\nx0 = 1\n", "code below an exercise's line", "x0 = 1"),
+        ("# %% given\nimport", "# %% check: double\nimport", "no kind of cell", "check: double"),
+        ("points=2", "points=0", "a number above 0", "points=0"),
+        ("points=2", "points=two", "a number above 0", "points=two"),
+        ("points=2", "points=nan", "a number above 0", "points=nan"),
+        ("points=2", "marks=2", "no option 'marks'", "marks=2"),
+        ("# %% given", "# %% given: it", "no kind of cell", "given: it"),
+        ("# %% given", "# %% gven", "no kind of cell", "gven"),
+        ("# %% given", '# %% given a="', "cannot read", 'a="'),
+        ('check("three"', 'check("one"', "have the id 'one'", 'check("one"'),
+        ('check("three", ', "check(", "takes an id and a label", "three becomes"),
+        ('check("three"', 'check("Three!"', "a short name", "Three!"),
+        ("    return x * 2", "    return y * 2", "'y' is not defined", "y * 2"),
+        ("    return x * 2", "    return x *", "not valid Python", "return x *"),
+        ("def double(x):", "def dubble(x):", "does not define 'double'", "# %% exercise"),
+        ('    assert_close(double(1), 2)', '    assert_close(dbl(1), 2)', "'dbl' is not defined", "dbl(1)"),
+        ('with check("one", ', 'got = double(1)\nwith check("one", ', "outside a check", "got ="),
+        ('with check("one", "one becomes two"):', 'for i in [1]:\n  with check("one", "l"):', "at the top level", "with check"),
+        ('check("three", "three becomes six", weight=3)', 'check("three", "one becomes two")', "have the label", 'check("three"'),
+        ('weight=3)', 'weight=0)', "written out", "weight=0"),
+        ('weight=3)', 'wait=1)', "no option 'wait'", "wait=1"),
+        ('"three becomes six"', "label", "plain text", "label"),
+        ('"one becomes two"', "'a' + 'b'", "plain text", "'a' + 'b'"),
+        ('weight=3)', 'observed=1)', "written out", "observed=1"),
+        ('weight=3)', 'observed=True, guard=True)', "observed check that is a guard", "guard=True"),
+        ('weight=3)', 'observed=True, required=True)', "observed check that is required", "required=True"),
+        ("assert_close(double(3), 6)", "assert double(3)", "before the whole of it was compared", "assert double(3)"),
+        ("assert_close(double(3), 6)", "[assert_close(n, 6) for n in double([3])]", "a loop over it", "for n in"),
+        ("assert_close(double(3), 6)", "n = 6; assert_close(probes.saved_bytes(double, 3), n)", "says of itself", "saved_b"),
+        ('weight=3)', 'observed=True)', "observed checks hold 1 of the lab's 3 points", "# %% checks"),
+        ("import torch\n", "import torch\nx0 = torch.rand(3)\n", "no seed", "torch.rand"),
+        ("# %% [markdown]\n# # A", "# %% [markdown] points=2\n# # A", "no option 'points'", "[markdown] points"),
+        ("[markdown] points=1", "points=1", "wrong type", "question: why"),
+        ("# ### BEGIN SOLUTION\n# Because.\n# ### END SOLUTION\n", "", "no solution", "question: why"),
+    ],
+)  # fmt: skip
+def test_a_mistake_is_named_with_its_line_and_a_fix(old: str, new: str, problem: str, at: str) -> None:
+    assert old in GOOD
+    text = GOOD.replace(old, new, 1)
+    error = refusal(text)
+    assert problem in error.problem or problem in error.fix
+    assert error.fix
+    assert at in line_at(text, error)
+
+
+def test_observed_checks_may_hold_a_fifth_of_a_labs_points() -> None:
+    observed = GOOD.replace("weight=3)", "weight=3, observed=True)")
+    assert "1.5 of the lab's 3 points" in refusal(observed).problem
+    most = observed.replace("[markdown] points=1", "[markdown] points=5.5")
+    assert read(most).exercise("double").observed_points == 1.5
+    assert "are allowed" in refusal(observed.replace("[markdown] points=1", "[markdown] points=5.4")).problem
+
+
+@pytest.mark.parametrize("other", ["observed=True", "guard=True"])
+def test_an_observed_check_needs_a_check_of_a_value_beside_it(other: str) -> None:
+    text = GOOD.replace("weight=3)", "observed=True)").replace('"one becomes two")', f'"one becomes two", {other})')
+    error = refusal(text)
+    assert "without a check of a value" in error.problem
+    assert "observed=True" in line_at(text, error)
+
+
+def test_an_exercise_without_a_check_is_refused() -> None:
+    text = GOOD[: GOOD.index("# %% checks")]
+    error = refusal(text)
+    assert "no cell '# %% checks'" in error.problem
+    assert error.path.name == "double.py"
+
+
+def test_an_exercise_stands_once() -> None:
+    error = refusal(GOOD.replace("# %% question", "# %% exercise: double points=1\n\n# %% question"))
+    assert "stands already at line" in error.problem
+
+
+def test_a_file_of_which_the_lesson_says_nothing_is_refused() -> None:
+    error = refusal(GOOD + "# ---- exercises/triple.py\n# %% exercise\n")
+    assert "does not say where 'triple' stands" in error.problem
+    assert error.path.name == "triple.py"
+
+
+def test_a_hidden_region_outside_a_check_cell_is_refused() -> None:
+    text = GOOD.replace("import torch\n", "import torch\n### BEGIN HIDDEN TESTS\nsecret = 1\n### END HIDDEN TESTS\n")
+    error = refusal(text)
+    assert "below '# %% hidden checks'" in error.fix
+    assert line_at(text, error) == "### BEGIN HIDDEN TESTS"
+
+
+EXAMPLE = "# %% example\nshown = torch.ones(2)\nprint(shown)\n\n# %% [markdown]\n# # A lab"
+
+
+def test_an_example_is_read_only_and_no_exercise_check_or_given_cell_may_read_what_it_binds() -> None:
+    text = GOOD.replace("# %% [markdown]\n# # A lab", EXAMPLE)
+    assert [cell.kind for cell in read(text).cells][1] is Kind.EXAMPLE
+    for old, new in (
+        ("    return x * 2", "    return x * 2 + 0 * len(shown)"),
+        ("assert_close(double(3), 6)", "assert_close(double(3), 6 * len(shown))"),
+        ("# %% question", "# %% given\nmore = 2 * shown\n\n# %% question"),
+    ):
+        error = refusal(text.replace(old, new))
+        assert "reads 'shown', which the example at lab.py:6 binds" in error.problem
+    read(text.replace("# %% question", "# %% scratch\nshown\n\n# %% example\nshown + 1\n\n# %% question"))
+    read(text.replace("# %% question", "# %% given\nshown = 1\nmore = 2 * shown\n\n# %% question"))
+
+
+def test_what_an_example_binds_anew_is_not_the_given_value_any_more() -> None:
+    given = EXAMPLE.replace("# %% example", "# %% given\nshown = 1\n\n# %% example")
+    text = GOOD.replace("# %% [markdown]\n# # A lab", given).replace("return x * 2", "return x * 2 * shown")
+    assert "reads 'shown'" in refusal(text).problem
+
+
+def test_a_solution_region_in_prose_is_refused() -> None:
+    text = GOOD.replace("# # A lab", "# # A lab\n# ### BEGIN SOLUTION\n# secret\n# ### END SOLUTION")
+    assert "outside an exercise" in refusal(text).problem
+
+
+def test_what_only_the_solution_defines_is_undefined_for_the_student() -> None:
+    text = GOOD.replace(
+        "    ### BEGIN SOLUTION\n    return x * 2\n    ### END SOLUTION",
+        "    return helper(x)\n\n### BEGIN SOLUTION\ndef helper(x):\n    return x * 2\n### END SOLUTION",
+    ).replace("    assert_close(double(3), 6)", "    assert_close(helper(3), 6)")
+    error = refusal(text)
+    assert "'helper', which only the solution" in error.problem
+    assert line_at(text, error) == "# %% checks"
+
+
+def test_a_solution_marker_stands_where_its_stub_belongs() -> None:
+    text = GOOD.replace("    ### BEGIN SOLUTION\n    return x * 2", "### BEGIN SOLUTION\n    return x * 2")
+    error = refusal(text)
+    assert "not indented like the code" in error.problem
+    assert line_at(text, error) == "### BEGIN SOLUTION"
+
+
+def test_a_cell_holds_whole_statements() -> None:
+    text = GOOD.replace("import torch\n", "import torch\n\nif torch:\n# %% given\n    ready = True\n\n# %% given\n")
+    error = refusal(text)
+    assert "by itself" in error.problem
+    assert line_at(text, error) == "if torch:"
+
+
+def test_a_check_cell_must_not_set_a_name_that_another_cell_reads() -> None:
+    text = GOOD.replace('with check("one", ', 'torch = None\nwith check("one", ').replace(
+        "# %% question", "# %% given\nprint(torch)\n\n# %% question"
+    )
+    error = refusal(text)
+    assert "sets 'torch'" in error.problem
+    assert line_at(text, error) == "# %% checks"
+
+
+def test_a_marker_like_line_is_refused_wherever_nbgrader_would_act_on_it() -> None:
+    for line in ("# END SOLUTION", "x = 'BEGIN HIDDEN TESTS'", "### BEGIN MARK SCHEME", "### AUTOTEST double(1)"):
+        text = GOOD.replace("import torch\n", f"import torch\n{line}\n")
+        assert line_at(text, refusal(text)) == line
+
+
+def test_code_above_the_first_cell_is_refused() -> None:
+    assert refusal("import os\n" + GOOD).line == 1
+
+
+def test_a_cell_mark_inside_a_string_is_refused() -> None:
+    assert "# %%" in refusal(GOOD.replace("import torch\n", 'import torch\ntext = """\n# %% given\n"""\n')).problem
+
+
+def test_an_explain_without_its_table_is_refused() -> None:
+    text = GOOD.replace("    assert_close(double(1), 2)", "    explain(double(1), 2)").replace(
+        "import assert_close, check", "import assert_close, check, explain"
+    )
+    error = refusal(text)
+    assert "misconceptions" in error.problem
+    assert "explain(double" in line_at(text, error)
+
+
+def test_a_hint_beside_other_code_is_refused() -> None:
+    lost = 'import torch\nhint("Which operator doubles?")\n'
+    text = GOOD.replace("import torch\n", lost, 1)
+    error = refusal(text)
+    assert "a given cell of its own" in error.fix
+    assert "hint(" in line_at(text, error)

@@ -1,0 +1,145 @@
+"""A fork server gives student processes in which honest labs work, and leaves nothing behind."""
+
+from __future__ import annotations
+
+import os
+import sys
+import time
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from autograder import plugin
+from autograder.errors import GradlabError
+from autograder.examiner.clock import Clock, Timeouts
+from autograder.examiner.examine import Step, examine
+from autograder.examiner.student import Student
+from autograder.forkserver.client import ForkServer, refuse_readable
+from autograder.forkserver.huge_pages import gather
+from autograder.sandbox import Limits, available, strongest_level
+from autograder.sandbox.system import status
+
+LEVEL = strongest_level(available())
+HONEST = {
+    "a data loader with workers": (
+        "import torch\nfrom torch.utils.data import DataLoader, TensorDataset\n"
+        "print(sum(float(b.sum()) for (b,) in DataLoader(TensorDataset(torch.arange(8.)), 2, num_workers=2)))",
+        "28.0",
+    ),
+    "a program and its exit status": (
+        "import subprocess\nprint(subprocess.run(['/bin/sh', '-c', 'exit 3']).returncode)",
+        "3",
+    ),
+    "a figure": (
+        "import matplotlib.pyplot as plt\nplt.plot([1, 2])\nplt.savefig('f.png')\nimport os\nprint(os.path.getsize('f.png') > 1000)",
+        "True",
+    ),
+    "a checkpoint": ("import torch\ntorch.save({'a': 1}, 'c.pt')\nprint(torch.load('c.pt'))", "{'a': 1}"),
+    "a compiled function": (
+        "import torch\nprint(torch.compile(lambda x: x + 1, backend='eager')(torch.ones(1)).item())",
+        "2.0",
+    ),
+    "backward and an optimizer": (
+        "import torch\nm = torch.nn.Linear(2, 1)\no = torch.optim.Adam(m.parameters())\n"
+        "m(torch.ones(1, 2)).sum().backward()\no.step()\nprint('stepped')",
+        "stepped",
+    ),
+    "a module of its own": ("open('mine.py', 'w').write('x = 7')\nimport mine\nprint(mine.x)", "7"),
+    "threads": (
+        "from concurrent.futures import ThreadPoolExecutor\nprint(sum(ThreadPoolExecutor(4).map(abs, [-1, -2])))",
+        "3",
+    ),
+}
+
+
+@pytest.fixture(scope="module")
+def fork_server() -> Iterator[ForkServer]:
+    process = ForkServer(LEVEL)
+    yield process
+    process.close()
+
+
+def test_what_honest_labs_do_works_in_the_sandbox(fork_server: ForkServer) -> None:
+    steps = [Step(name, "student", source) for name, (source, _) in HONEST.items()]
+    seen = examine(steps, fork_server.student)
+    for name, (_, printed) in HONEST.items():
+        assert printed in str(seen[name].outputs), (name, seen[name].outputs)
+
+
+def test_two_processes_of_a_check_meet_over_loopback(fork_server: ForkServer) -> None:
+    if "network namespace" not in fork_server.layers:
+        pytest.skip("gloo needs a network namespace")
+    answer = (
+        "import torch, torch.distributed as dist\ndef total(rank, world_size):\n"
+        "    t = torch.tensor([float(rank + 1)])\n    dist.all_reduce(t)\n    return t\n"
+    )
+    check = (
+        "from labkit import check, probes\nwith check('both hold the sum'):\n"
+        "    got = [r.item() for r in probes.ranks(total)]\n    assert got == [3.0, 3.0], str(got)\n"
+    )
+    steps = [Step("exercise-total", "student", answer, exercise="total"), Step("check-total", "check", check)]
+    (outcome,) = examine(steps, fork_server.student)["check-total"].outcomes
+    assert outcome.passed, outcome.seen
+
+
+def test_a_submission_finds_the_random_state_that_every_other_finds(fork_server: ForkServer) -> None:
+    draws = "import random, torch, numpy as np\nprint(random.random(), torch.rand(1).item(), np.random.rand())"
+    first, second = (examine([Step("a", "student", draws)], fork_server.student)["a"].outputs for _ in range(2))
+    assert first == second
+
+
+def test_the_warm_process_has_one_thread_and_its_end_leaves_nothing() -> None:
+    fork_server = ForkServer(LEVEL)
+    student = Student(fork_server.student, Clock(Timeouts()))
+    student.run("import os\nif os.fork() == 0:\n    import time\n    time.sleep(60)\n", 1)
+    assert len(os.listdir(f"/proc/{fork_server.started.process.pid}/task")) == 1
+    pids = [
+        pid for pid in map(int, filter(str.isdigit, os.listdir("/proc"))) if below(pid, fork_server.started.process.pid)
+    ]
+    assert len(pids) >= 2
+    fork_server.close()
+    until = time.monotonic() + 5
+    while any(Path(f"/proc/{pid}").exists() for pid in pids) and time.monotonic() < until:
+        time.sleep(0.01)
+    assert not [pid for pid in pids if Path(f"/proc/{pid}").exists()]
+    assert not fork_server.started.home.exists()
+
+
+def test_a_warm_process_that_died_is_replaced_for_the_next_submission(tmp_path: Path) -> None:
+    limits = Limits()
+    first = plugin._fork_server(LEVEL, limits, tmp_path)
+    assert plugin._fork_server(LEVEL, limits, tmp_path) is first
+    first.started.process.kill()
+    with pytest.raises(GradlabError, match="the fork server is lost"):
+        first.student()
+    second = plugin._fork_server(LEVEL, limits, tmp_path)
+    assert second is not first
+    second.student().kill()
+    plugin.close_warm()
+    assert second.started.process.poll() is not None
+
+
+def test_a_level_that_does_not_exist_is_refused_by_name() -> None:
+    with pytest.raises(GradlabError, match="no level"):
+        ForkServer("strict")
+
+
+def test_a_course_that_every_submission_could_read_is_refused(tmp_path: Path) -> None:
+    refuse_readable([tmp_path / "course"], [Path(sys.prefix)])
+    with pytest.raises(GradlabError, match="keep the course in a folder of its own"):
+        refuse_readable([Path(sys.prefix) / "course"], [Path(sys.prefix)])
+
+
+def test_gathering_pages_is_harmless_wherever_it_runs() -> None:
+    kept = bytearray(b"x") * (8 << 20)
+    assert gather() >= 0
+    assert set(kept) == {ord("x")}
+
+
+def below(pid: int, ancestor: int) -> bool:
+    while pid > 1:
+        pid = int(status(pid).get("PPid", "0"))
+        if pid == ancestor:
+            return True
+    return False

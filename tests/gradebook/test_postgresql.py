@@ -1,0 +1,159 @@
+"""The gradebook on PostgreSQL: a real server gets the rows that SQLite gets, and every page is made of them."""
+
+from __future__ import annotations
+
+import os
+import re
+import shutil
+import signal
+import subprocess
+import tempfile
+import time
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import psycopg
+import pytest
+from nbgrader.api import Base
+from sqlalchemy import create_engine, select, text
+
+from autograder.errors import GradlabError
+from autograder.gradebook.reader import read_results
+from autograder.grading.many import grade_lab
+from autograder.reports.export import write_csv
+from autograder.reports.feedback import write_feedback
+from autograder.reports.report import write_report
+from tests.conftest import need
+from tests.grading.graded_class import LAB
+from tests.grading.test_like_nbgrader import make_class, opened
+
+DEBIAN = Path("/usr/lib/postgresql")  # where Debian keeps the server's programs, which are not on PATH
+
+
+@pytest.fixture(scope="module")
+def server() -> Iterator[Path]:
+    """The folder of the socket of a server of our own, which everybody on this machine may use as `postgres`."""
+    found = sorted(DEBIAN.glob("*/bin"), key=lambda path: float(path.parent.name))
+    initdb, postgres = (str(found[-1] / name) if found else name for name in ("initdb", "postgres"))
+    need(initdb)
+    user = "postgres" if os.getuid() == 0 else None  # the server refuses to be root's
+    with tempfile.TemporaryDirectory() as folder:
+        if user:
+            shutil.chown(folder, user)
+        data = f"{folder}/data"
+        init = [initdb, "--auth=trust", "--username=postgres", "--encoding=UTF8", "--no-sync", f"--pgdata={data}"]
+        subprocess.run(init, check=True, capture_output=True, user=user, cwd=folder)
+        with (Path(folder) / "log").open("w") as log:
+            command = [postgres, "-D", data, "-k", folder, "-c", "listen_addresses=", "-c", "fsync=off"]
+            running = subprocess.Popen(command, stdout=log, stderr=log, user=user, cwd=folder)
+        try:
+            _wait_for(folder, running)
+            yield Path(folder)
+        finally:
+            running.send_signal(signal.SIGINT)  # ends its connections too
+            running.wait(60)
+
+
+def _wait_for(folder: str, running: subprocess.Popen[bytes]) -> None:
+    for _ in range(600):
+        try:
+            psycopg.connect(host=folder, user="postgres").close()
+            return
+        except psycopg.OperationalError:
+            assert running.poll() is None, (Path(folder) / "log").read_text()
+            time.sleep(0.1)
+    raise AssertionError((Path(folder) / "log").read_text())
+
+
+@pytest.fixture
+def db_url(server: Path) -> str:
+    """An empty database."""
+    with psycopg.connect(host=str(server), user="postgres", autocommit=True) as connection:
+        name = f"class_{connection.info.backend_pid}"
+        connection.execute(f"CREATE DATABASE {name}")
+    return f"postgresql+psycopg://postgres@/{name}?host={server}"
+
+
+def on_postgresql(course: Path, db_url: str) -> Any:
+    with (course / "nbgrader_config.py").open("a") as config:
+        config.write(f"\nc.CourseDirectory.db_url = {db_url!r}\n")
+    api = opened(course)
+    assert api.coursedir.db_url == db_url
+    return api
+
+
+def graded(api: Any, course: Path) -> dict[str, bool]:
+    """student -> whether it had been graded before."""
+    done = list(grade_lab(api, course, LAB, jobs=2))
+    assert not any(d.failure for d in done)
+    return {d.student: d.kept for d in done}
+
+
+def all_rows(db_url: str) -> dict[str, list[str]]:
+    """Every row of every table. A random id is replaced by what its row says."""
+    said: dict[Any, str] = {}
+    rows: dict[str, list[str]] = {}
+    engine = create_engine(db_url)
+    with engine.connect() as connection:
+        for table in Base.metadata.sorted_tables:
+            rows[table.name] = []
+            for row in connection.execute(select(table)).mappings():
+                shown = repr({k: said.get(v, v) for k, v in row.items() if v in said or not is_random(v)})
+                said.setdefault(row.get("id"), shown)
+                rows[table.name].append(shown)
+            rows[table.name].sort()
+        rows["alembic_version"] = [repr(row) for row in connection.execute(text("SELECT * FROM alembic_version"))]
+    engine.dispose()
+    return rows
+
+
+def is_random(value: object) -> bool:
+    return re.fullmatch("[0-9a-f]{32}", str(value)) is not None
+
+
+def pages(api: Any, course: Path) -> dict[str, bytes]:
+    """All that is written from the gradebook for people, by path."""
+    results = read_results(api.coursedir.db_url, course, LAB)
+    paths = write_feedback(results, course, LAB)
+    write_report(results, LAB, course / "results" / "report.html")
+    write_csv(api.coursedir.db_url, course, [LAB], course / "results" / "marks.csv")
+    paths += [course / "results" / "report.html", course / "results" / "marks.csv"]
+    return {str(path.relative_to(course)): path.read_bytes() for path in paths}
+
+
+@pytest.mark.slow
+def test_rows_and_pages_are_those_of_sqlite_and_a_second_run_does_nothing(
+    small_course: Path, tmp_path: Path, db_url: str
+) -> None:
+    """Slow: a class is graded twice, with a late penalty, and a server is started."""
+    make_class(small_course)
+    other = tmp_path / "other"
+    shutil.copytree(small_course, other)
+    sqlite, postgresql = opened(small_course), on_postgresql(other, db_url)
+    assert set(graded(sqlite, small_course).values()) == set(graded(postgresql, other).values()) == {False}
+    rows = all_rows(db_url)
+    assert rows == all_rows(sqlite.coursedir.db_url)
+    assert len(rows["submitted_assignment"]) == 6 and any(
+        "'late_submission_penalty': 0.5" in row for row in rows["submitted_notebook"]
+    )
+    assert pages(postgresql, other) == pages(sqlite, small_course)
+    assert not (other / "gradebook.db").exists()
+    assert set(graded(postgresql, other).values()) == {True}
+    assert all_rows(db_url) == rows
+
+
+@pytest.mark.parametrize(
+    ("url", "word"),
+    [
+        ("postgresql+psycopg://me:secret@/class?host=/nowhere", "/nowhere"),
+        ("mysql+nobody://me:secret@/x", "nobody"),
+        ("mysql+aiomysql://me:secret@/x", "aiomysql"),
+    ],
+)
+def test_a_database_that_cannot_be_opened_is_named_without_its_password(
+    small_course: Path, url: str, word: str
+) -> None:
+    with pytest.raises(GradlabError, match=word) as raised:
+        read_results(url, small_course, LAB)
+    assert "c.CourseDirectory.db_url" in str(raised.value) and "secret" not in str(raised.value)

@@ -1,0 +1,53 @@
+"""The result document: its schema is documented, it is written whole, and a damaged one is refused."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from autograder.errors import GradlabError
+from autograder.gradebook.store import load_result, result_path, write_result
+from autograder.result import GradedCell, Result, Versions
+from labkit.outcome import Outcome
+from tests.conftest import ROOT
+
+VERSIONS = Versions(gradlab="0", python="3", torch="2")
+
+
+def document(student: str = "ada", note: str = "", seen: str = "") -> Result:
+    check = Outcome("finite", hidden=True, seen=seen)
+    cell = GradedCell(id="check-f", points=0, worth=2, checks=(check,))
+    return Result(lab="x", student=student, versions=VERSIONS, isolation=("uid",), notes=(note,), cells=(cell,))
+
+
+def test_the_documented_schema_is_that_of_the_model() -> None:
+    documented = json.loads((ROOT / "docs" / "result.schema.json").read_text())
+    assert documented == Result.model_json_schema()
+
+
+@given(note=st.text(), seen=st.text())
+def test_a_document_reads_back_as_it_was_whatever_a_submission_wrote(note: str, seen: str) -> None:
+    text = document(note=note, seen=seen).to_json()
+    assert Result.model_validate_json(text) == document(note=note, seen=seen)
+
+
+def test_a_document_is_replaced_whole_and_is_that_students(tmp_path: Path) -> None:
+    write_result(tmp_path, document(note="first"))
+    write_result(tmp_path, document(note="second"))
+    write_result(tmp_path, document("ben"))
+    loaded = load_result(tmp_path, "x", "ada")
+    assert loaded is not None and loaded.notes == ("second",)
+    assert sorted(p.name for p in (tmp_path / "results" / "x").iterdir()) == ["ada.json", "ben.json"]
+    assert load_result(tmp_path, "x", "eve") is None
+
+
+def test_a_damaged_document_is_an_error_that_names_it(tmp_path: Path) -> None:
+    write_result(tmp_path, document())
+    path = result_path(tmp_path, "x", "ada")
+    path.write_text(path.read_text()[:100])
+    with pytest.raises(GradlabError, match=r"ada\.json is no result document"):
+        load_result(tmp_path, "x", "ada")

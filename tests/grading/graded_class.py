@@ -1,0 +1,56 @@
+"""A small class that takes a while to grade, and all that grading it leaves behind, to be compared."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+import nbformat
+from nbgrader.api import Gradebook
+
+from autograder.authoring.course import read_course, read_labs
+from autograder.demo.students import filled, reference
+
+LAB = "01_squares"
+SLOWLY = "import time\ntime.sleep(0.3)\n"
+WRONG = "def sum_of_squares(x):\n    return x.sum()\n"
+
+
+def hand_in(course: Path, answers: Mapping[str, str | None], before: str = "") -> None:
+    """student -> the answer's source, None for the worked solution. before: a cell of the student's own, at the top."""
+    (lab,) = read_labs(read_course(course))
+    for student, source in answers.items():
+        notebook = filled(lab, reference(lab) if source is None else {"sum_of_squares": source})
+        if before:
+            notebook.cells.insert(0, nbformat.v4.new_code_cell(f"{before}# {student}", id="before"))
+        folder = course / "submitted" / student / LAB
+        folder.mkdir(parents=True, exist_ok=True)
+        (folder / f"{LAB}.ipynb").write_text(json.dumps(notebook))
+
+
+def gradebook_rows(course: Path, students: bool = True) -> dict[str, Any]:
+    """What the gradebook holds of each submission, without the ids that it draws at random."""
+    rows = {}
+    with Gradebook(f"sqlite:///{course}/gradebook.db") as gradebook:
+        for submission in gradebook.assignment_submissions(LAB):
+            (notebook,) = submission.notebooks
+            rows[submission.student_id] = (
+                submission.timestamp,
+                submission.score,
+                submission.max_score,
+                notebook.late_submission_penalty,
+                sorted(
+                    (g.name, g.auto_score, g.manual_score, g.extra_credit, g.needs_manual_grade)
+                    for g in notebook.grades
+                ),
+                sorted((c.name, c.auto_comment, c.manual_comment) for c in notebook.comments),
+            )
+    return rows
+
+
+def written(course: Path) -> dict[str, bytes]:
+    """The graded notebooks and the files beside them, by path."""
+    root = course / "autograded"
+    return {str(p.relative_to(root)): p.read_bytes() for p in sorted(root.rglob("*")) if p.is_file()}

@@ -1,0 +1,108 @@
+"""The pool: workers that die or hang cost one submission a second try, and tasks are taken only when one is free."""
+
+from __future__ import annotations
+
+import os
+import signal
+import time
+from collections.abc import Iterator
+from pathlib import Path
+from threading import Event
+
+import pytest
+
+from autograder.examiner.clock import Timeouts
+from autograder.forkserver.client import ForkServer
+from autograder.gradebook.writer import Marks
+from autograder.grading import pool, worker
+from autograder.grading.one import Graded
+from autograder.grading.pool import grade_all
+from autograder.grading.task import Settings, Task
+from autograder.grading.worker import UNGRADABLE, Failure
+from autograder.result import Result, Versions
+from autograder.sandbox import available, strongest_level
+from tests.grading.processes import children
+
+COURSE = b'{"cells": [], "metadata": {}, "nbformat": 4, "nbformat_minor": 5}'
+SETTINGS = Settings(strongest_level(available()), timeouts=Timeouts(submission=1))
+
+
+def task(student: str) -> Task:
+    return Task("lab", student, b"{}", "", (), "", COURSE, SETTINGS)
+
+
+def grade_task(asked: Task, fork_server: ForkServer) -> Graded:
+    """In place of the real one: does to its process what the student's name says, and tells its pid as a note."""
+    if asked.student == "dies always" or (asked.student == "dies" and asked.notebook is not None):
+        os.kill(os.getpid(), signal.SIGKILL)
+    if asked.student == "hangs" and asked.notebook is not None:
+        signal.signal(signal.SIGTERM, signal.SIG_IGN)
+        time.sleep(600)
+    if asked.student == "raises":
+        raise ValueError("an error of the course")
+    versions = Versions(gradlab="0", python="3", torch="2")
+    notes = (asked.refusal, str(os.getpid()))
+    result = Result(lab="lab", student=asked.student, versions=versions, isolation=(), notes=notes, cells=())
+    return Graded(result, Marks(asked.student, {}), "")
+
+
+def graded(monkeypatch: pytest.MonkeyPatch, *students: str) -> dict[str, Graded | Failure]:
+    """By two workers, which are forks of this process and so run what stands in place of the real grading here."""
+    monkeypatch.setattr(worker, "grade_task", grade_task)
+    monkeypatch.setattr(pool, "STUCK_SECONDS", 0.0)
+    found = grade_all(map(task, students), SETTINGS, 2, (), Event())
+    return {asked.student: outcome for asked, outcome in found}
+
+
+def test_what_ends_its_grader_twice_is_graded_as_an_empty_notebook(monkeypatch: pytest.MonkeyPatch) -> None:
+    found = graded(monkeypatch, "ada", "dies", "hangs", "ben", "cleo")
+    assert found.keys() == {"ada", "dies", "hangs", "ben", "cleo"}
+    for student, outcome in found.items():
+        assert isinstance(outcome, Graded)
+        assert outcome.result.notes[0] == (UNGRADABLE if student in ("dies", "hangs") else "")
+
+
+def test_what_ends_its_grader_even_then_is_told_and_the_others_are_graded(monkeypatch: pytest.MonkeyPatch) -> None:
+    found = graded(monkeypatch, "dies always", "raises", "ada", "ben")
+    assert isinstance(found["dies always"], Failure) and "ended 3 times" in found["dies always"].reason
+    assert isinstance(found["raises"], Failure) and "an error of the course" in found["raises"].reason
+    assert isinstance(found["ada"], Graded) and isinstance(found["ben"], Graded)
+
+
+def test_no_more_tasks_are_held_than_there_are_workers(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(worker, "grade_task", grade_task)
+    taken = done = 0
+
+    def tasks() -> Iterator[Task]:
+        nonlocal taken
+        for number in range(12):
+            taken += 1
+            assert taken - done <= 2 + 2, "those in work, and those just given back"
+            yield task(str(number))
+
+    pids = set()
+    for _, outcome in grade_all(tasks(), SETTINGS, 2, (), Event()):
+        done += 1
+        assert isinstance(outcome, Graded)
+        pids.add(outcome.result.notes[1])
+    assert done == 12 and 1 <= len(pids) <= 2 and str(os.getpid()) not in pids
+
+
+def test_nothing_to_grade_starts_nothing(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(pool, "start_fork_servers", None)
+    assert list(grade_all(iter(()), SETTINGS, 2, (Path("/nowhere"),), Event())) == []
+
+
+def test_a_pool_that_is_told_to_stop_lets_go_and_leaves_no_process(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(worker, "grade_task", grade_task)
+    before = start_fork_servers()
+    stop = Event()
+    running = grade_all(map(task, ("ada", "ben", "hangs", "hangs")), SETTINGS, 2, (), stop)
+    next(running)
+    stop.set()
+    list(running)
+    assert start_fork_servers() == before
+
+
+def start_fork_servers() -> list[int]:
+    return sorted(pid for pid, command in children(os.getpid()) if "forkserver.server" in command)

@@ -1,0 +1,188 @@
+"""A grading that was killed goes on where it was: nothing is lost, and nothing is graded twice."""
+
+from __future__ import annotations
+
+import os
+import random
+import shutil
+import signal
+import subprocess
+import sys
+import time
+from pathlib import Path
+
+import pytest
+
+from autograder.authoring.course import build, read_course
+from autograder.errors import GradlabError
+from autograder.grading import many as grade
+from autograder.grading import one
+from autograder.grading.many import alone, grade_lab, on_this_machine
+from autograder.grading.nbgrader_api import open_course
+from tests.conftest import NIGHTLY
+from tests.grading.graded_class import LAB, SLOWLY, WRONG, gradebook_rows, hand_in, written
+from tests.grading.processes import children
+
+STUDENTS = {f"student_{n:02}": WRONG if n % 3 == 0 else None for n in range(8)}
+KILLS = 20 if NIGHTLY else 3
+
+
+def graded(course: Path) -> None:
+    assert not any(done.failure for done in grade_lab(open_course(course), course, LAB, jobs=2))
+
+
+def start(course: Path) -> subprocess.Popen[str]:
+    command = [sys.executable, "-m", "autograder.cli", "grade", LAB, "--jobs", "2"]
+    return subprocess.Popen(command, cwd=course, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True)
+
+
+def documents(course: Path) -> list[str]:
+    return sorted(path.stem for path in (course / "results" / LAB).glob("*.json"))
+
+
+def victims(running: subprocess.Popen[str], kind: str) -> list[int]:
+    """The grader itself, the fork servers, or the workers; none where it is done already."""
+    if kind == "grader":
+        return [running.pid]
+    fork_server = [pid for pid, command in children(running.pid) if "forkserver.server" in command]
+    workers = [pid for pid, command in children(running.pid) if "forkserver.server" not in command]
+    return fork_server if kind == "warm" else workers
+
+
+@pytest.mark.slow
+@pytest.mark.timeout(1800)
+def test_a_grading_that_loses_any_of_its_processes_ends_as_an_undisturbed_one(
+    small_course: Path, tmp_path_factory: pytest.TempPathFactory
+) -> None:
+    """Slow: a class is graded again for each kill."""
+    hand_in(small_course, STUDENTS, SLOWLY)
+    copies = tmp_path_factory.mktemp("copies")
+    undisturbed = copies / "undisturbed"
+    shutil.copytree(small_course, undisturbed)
+    graded(undisturbed)
+    killed = 0
+    for number in range(KILLS):
+        kind = ("grader", "worker", "warm")[number % 3]
+        course = copies / f"killed_{number}"
+        shutil.copytree(small_course, course)
+        running = start(course)
+        done, more = random.randrange(len(STUDENTS) - 2), random.random() / 4
+        while (
+            len(documents(course)) < done or not (course / "results" / LAB).exists() or len(children(running.pid)) < 3
+        ):
+            time.sleep(0.02)
+        time.sleep(more)
+        if found := victims(running, kind):
+            killed += 1
+            os.kill(random.choice(found), signal.SIGKILL)
+        output = running.communicate(timeout=120)[0]
+        what = f"{kind} killed {more:.2f} s after result {done}: {output}"
+        before = documents(course)
+        following = start(course)
+        output = following.communicate(timeout=120)[0]
+        assert following.returncode == 0, what + output
+        assert f"8 of 8 submissions graded{f', {len(before)} of them before' if before else ''}." in output, (
+            what + output
+        )
+        if kind != "grader":
+            assert len(before) == 8 and running.returncode == 0, what
+        assert gradebook_rows(course) == gradebook_rows(undisturbed), what
+        assert written(course) == written(undisturbed), what
+    assert killed > KILLS / 2
+
+
+@pytest.mark.slow
+def test_ctrl_c_finishes_what_is_being_written_and_says_how_to_go_on(small_course: Path) -> None:
+    """Slow: a class is graded."""
+    hand_in(small_course, STUDENTS, SLOWLY)
+    running = start(small_course)
+    while not documents(small_course):
+        time.sleep(0.02)
+    fork_server = [pid for pid, command in children(running.pid) if "forkserver.server" in command]
+    running.send_signal(signal.SIGINT)
+    output = running.communicate(timeout=60)[0]
+    assert running.returncode == 1 and "Run the same command to go on" in output and "Traceback" not in output, output
+    assert sorted(gradebook_rows(small_course)) == documents(small_course)
+    output = start(small_course).communicate(timeout=60)[0]
+    assert "8 of 8 submissions graded" in output
+    assert fork_server and not any(Path(f"/proc/{pid}").exists() for pid in fork_server)
+
+
+def test_two_gradings_of_a_lab_do_not_run_at_once(small_course: Path) -> None:
+    with alone(small_course, LAB), pytest.raises(GradlabError, match="another gradlab grades"):
+        code = (
+            f"from autograder.grading.many import alone; from pathlib import Path\nwith alone(Path('.'), {LAB!r}): pass"
+        )
+        done = subprocess.run([sys.executable, "-c", code], cwd=small_course, capture_output=True, text=True)
+        raise GradlabError(done.stderr)
+    with alone(small_course, LAB):
+        pass
+
+
+@pytest.mark.slow
+def test_only_what_changed_is_graded_again(small_course: Path) -> None:
+    """Slow: a class is graded four times."""
+    hand_in(small_course, {"ada": None, "ben": None})
+    api = open_course(small_course)
+
+    def kept() -> dict[str, bool]:
+        return {done.student: done.kept for done in grade_lab(api, small_course, LAB)}
+
+    assert kept() == {"ada": False, "ben": False}
+    assert kept() == {"ada": True, "ben": True}
+    hand_in(small_course, {"ben": WRONG})
+    assert kept() == {"ada": True, "ben": False}
+    lab = small_course / "labs" / LAB / "lab.py"
+    lab.write_text(lab.read_text().replace("points=2", "points=3"))
+    build(read_course(small_course))
+    assert kept() == {"ada": False, "ben": False}
+    assert gradebook_rows(small_course)["ada"][1] == 3
+
+
+def test_a_submission_of_which_no_word_comes_back_is_told(small_course: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    hand_in(small_course, {"here": None, "lost": None})
+    everyone = grade.grade_all
+    monkeypatch.setattr(grade, "grade_all", lambda *of: (pair for pair in everyone(*of) if pair[0].student != "lost"))
+    said = {done.student: done.failure for done in grade_lab(open_course(small_course), small_course, LAB)}
+    assert said == {"here": "", "lost": "it came back without a mark: run this again"}
+
+
+@pytest.mark.skipif(Path("/dev/nvidia0").exists(), reason="there is a GPU")
+def test_a_device_that_is_not_here_is_refused() -> None:
+    assert on_this_machine("auto") == on_this_machine("cpu") == "cpu"
+    with pytest.raises(GradlabError, match="no GPU"):
+        on_this_machine("cuda")
+
+
+def test_a_check_that_did_not_change_is_not_examined_again(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Of a lab with two check cells, where one changed, the other one keeps its outcome."""
+    checks = {"check-a": "a's check", "check-b": "b's check"}
+    notebook = grading_notebook(checks)
+    asked: list[list[str]] = []
+
+    def examine(steps, *_):  # type: ignore[no-untyped-def]
+        asked.append([step.id for step in steps if step.kind == "check"])
+        return {step.id: one.Seen() for step in steps}
+
+    monkeypatch.setattr(one, "examine", examine)
+    fork_server = type("NoWarm", (), {"layers": (), "student": None})
+    first = one.grade_notebook(notebook, "lab", "ada", (), fork_server, one.Timeouts())  # type: ignore[arg-type]
+    changed = grading_notebook(checks | {"check-b": "another check"})
+    one.grade_notebook(changed, "lab", "ada", (), fork_server, one.Timeouts(), first.cells)  # type: ignore[arg-type]
+    changed = grading_notebook(checks, answer="another answer")
+    one.grade_notebook(changed, "lab", "ada", (), fork_server, one.Timeouts(), first.cells)  # type: ignore[arg-type]
+    assert asked == [["check-a", "check-b"], ["check-b"], ["check-a", "check-b"]]
+
+
+def grading_notebook(checks: dict[str, str], answer: str = "an answer"):  # type: ignore[no-untyped-def]
+    import nbformat
+
+    flags = {"grade": True, "solution": False, "locked": True, "points": 1, "schema_version": 3}
+    cells = [nbformat.v4.new_code_cell(answer, id="answer")]
+    for name, source in checks.items():
+        cells.append(
+            nbformat.v4.new_code_cell(
+                source, metadata={"nbgrader": flags | {"grade_id": name}, "gradlab": {"kind": "check", "points": 1}}
+            )
+        )
+    return nbformat.v4.new_notebook(cells=cells)

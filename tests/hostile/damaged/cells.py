@@ -1,0 +1,245 @@
+"""What is done to cells in an editor: deleted, moved, pasted, split, merged, added, written into."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+from tests.hostile.damaged import edited, written
+from tests.hostile.edits import (
+    CHECK,
+    DOUBLE,
+    SHIFT,
+    TOTAL,
+    Notebook,
+    add,
+    at,
+    cell,
+    code,
+    constant,
+    drop,
+    merge,
+    pasted,
+    split,
+    untouched,
+    write_bytes,
+)
+
+
+@edited("A check cell is deleted: it looked like clutter.", note="were put back: check-double")
+def deleted_check(notebook: Notebook) -> None:
+    drop(notebook, CHECK)
+
+
+@edited(
+    "An exercise's cell is deleted: cut instead of copied.",
+    note="put back, empty: exercise-shift",
+    kept=["double", "total"],
+)
+def deleted_exercise(notebook: Notebook) -> None:
+    drop(notebook, SHIFT)
+
+
+@edited("The cell with the imports is deleted: cut instead of copied.", note="missing were put back: ")
+def deleted_given(notebook: Notebook) -> None:
+    drop(notebook, notebook["cells"][0]["id"])
+
+
+@edited("A check cell is edited: the student printed something in it.", note="put back as they were: check-double")
+def edited_check(notebook: Notebook) -> None:
+    cell(notebook, CHECK)["source"] = "print(double(torch.ones(1)))"
+
+
+@edited("A given cell is edited: another constant was tried and left there.", note="changed were put back")
+def edited_given(notebook: Notebook) -> None:
+    constant(notebook)["source"] = "STEP = 5.0"
+
+
+@edited("All exercises are as they were handed out: the student never saved.", note="Was your work saved", kept=[])
+def not_saved(notebook: Notebook) -> None:
+    for identity in (DOUBLE, SHIFT, TOTAL):
+        cell(notebook, identity)["source"] = untouched(notebook, identity)
+
+
+@edited("Marks of a merge conflict stand in one exercise's cell.", kept=["double", "total"])
+def merge_conflict_in_a_cell(notebook: Notebook) -> None:
+    cell(notebook, SHIFT)["source"] = "<<<<<<< HEAD\ndef shift(x):\n    return x\n=======\n>>>>>>> theirs"
+
+
+@edited("Half of an emoji stands in a comment: cut by an editor that counts 16-bit units.", note="question marks")
+def lone_surrogates(notebook: Notebook) -> None:
+    cell(notebook, DOUBLE)["source"] += "\n# done \ud83d"
+
+
+@edited("A NUL stands in a comment, and another in an added cell: a crash of the editor.", note="question marks")
+def nul_bytes(notebook: Notebook) -> None:
+    cell(notebook, DOUBLE)["source"] += "\n# \0"
+    notebook["cells"].append(code("x = 1\0"))
+
+
+@edited("The cells stand in the reverse order: dragged by a touchpad, all of them selected.", note="course's order")
+def cells_reversed(notebook: Notebook) -> None:
+    notebook["cells"].reverse()
+
+
+@edited("An exercise stands below its check: moved by an arrow.", note="course's order: exercise-double")
+def exercise_after_its_check(notebook: Notebook) -> None:
+    place = at(notebook, DOUBLE)
+    notebook["cells"].insert(place + 1, notebook["cells"].pop(place))
+
+
+@edited("Two exercises have each other's grade_id: the answers were written into the wrong cells.", note="found again")
+def swapped_grade_ids(notebook: Notebook) -> None:
+    a, b = cell(notebook, DOUBLE), cell(notebook, TOTAL)
+    a["source"], b["source"] = b["source"], a["source"]
+
+
+@edited(
+    "An exercise's cell became Markdown: the M key in command mode.",
+    note="another type were made what they are in the course: exercise-double",
+)
+def exercise_as_markdown(notebook: Notebook) -> None:
+    cell(notebook, DOUBLE)["cell_type"] = "markdown"
+
+
+@edited(
+    "An exercise's cell became raw: the R key in command mode.",
+    note="another type were made what they are in the course: exercise-double",
+)
+def exercise_as_raw(notebook: Notebook) -> None:
+    cell(notebook, DOUBLE)["cell_type"] = "raw"
+
+
+@edited("A copy of the answer is pasted at the end.", note="Copies of cells")
+def pasted_copy_after(notebook: Notebook) -> None:
+    notebook["cells"].append(pasted(notebook, DOUBLE))
+
+
+@edited("A copy of the answer is pasted at the top: to keep it safe.", note="Copies of cells")
+def pasted_copy_before(notebook: Notebook) -> None:
+    notebook["cells"].insert(0, pasted(notebook, DOUBLE))
+
+
+@edited("A copy is pasted below the wrong answer and corrected there.", note="last version counts: exercise-double")
+def second_version_after(notebook: Notebook) -> None:
+    notebook["cells"].insert(at(notebook, DOUBLE) + 1, pasted(notebook, DOUBLE))
+    cell(notebook, DOUBLE)["source"] = "def double(x):\n    return x"
+
+
+@edited("The untouched cell is pasted back below the answer: to see what was asked.", note="untouched versions")
+def untouched_copy_after(notebook: Notebook) -> None:
+    copy = pasted(notebook, DOUBLE) | {"source": untouched(notebook, DOUBLE)}
+    notebook["cells"].insert(at(notebook, DOUBLE) + 1, copy)
+
+
+@edited(
+    "The answer stands in a new cell above the untouched one: the student wrote there and ran that.", note="found again"
+)
+def answer_in_a_cell_of_its_own(notebook: Notebook) -> None:
+    notebook["cells"].insert(at(notebook, DOUBLE), code(cell(notebook, DOUBLE)["source"]))
+    cell(notebook, DOUBLE)["source"] = untouched(notebook, DOUBLE)
+
+
+@edited(
+    "The exercise's cell is split in the middle of the function: Ctrl-Shift-Minus by accident.",
+    note="split were joined again: exercise-double",
+)
+def split_inside_the_function(notebook: Notebook) -> None:
+    split(notebook, DOUBLE, 2)
+
+
+@edited(
+    "The exercise's cell is split between a helper and the function that uses it.",
+    note="split were joined again: exercise-total",
+)
+def split_between_definitions(notebook: Notebook) -> None:
+    cell(notebook, TOTAL)["source"] = "def helper(x):\n    return x.sum()\n\ndef total(x):\n    return helper(x)"
+    split(notebook, TOTAL, 2)
+
+
+@edited(
+    "The second half of a split cell has lost its metadata and has an id of its own.",
+    note="split were joined again: exercise-double",
+)
+def split_with_a_new_id(notebook: Notebook) -> None:
+    split(notebook, DOUBLE, 2)
+    cell(notebook, DOUBLE).update(id="second-half", metadata={})
+
+
+@edited(
+    "Two exercises are merged into one cell, and the cells between them are gone.",
+    note="were taken out of them: exercise-shift",
+)
+def merged_exercises(notebook: Notebook) -> None:
+    merge(notebook, DOUBLE, SHIFT)
+
+
+@edited(
+    "An exercise is merged into the check of the one before.",
+    note="found again by the name that they define: exercise-total",
+)
+def merged_into_check(notebook: Notebook) -> None:
+    merge(notebook, "check-shift", TOTAL)
+
+
+@edited(
+    "An exercise is merged into the given cell above it.",
+    note="found again by the name that they define: exercise-shift",
+)
+def merged_into_given(notebook: Notebook) -> None:
+    merge(notebook, constant(notebook)["id"], SHIFT)
+
+
+@edited(
+    "An exercise, its check and the next exercise are merged into one cell.",
+    note="were taken out of them: check-shift, exercise-total",
+)
+def merged_with_all_between(notebook: Notebook) -> None:
+    merge(notebook, SHIFT, "check-shift", TOTAL)
+
+
+@edited("All code stands in one cell: exported as a script and pasted back.", note="found again")
+def everything_in_one_cell(notebook: Notebook) -> None:
+    notebook["cells"] = [code("\n\n".join(c["source"] for c in notebook["cells"] if c["cell_type"] == "code"))]
+
+
+@edited("The notebook is the one that came back with notes of the grader.")
+def notes_of_an_earlier_grading(notebook: Notebook) -> None:
+    note = {"cell_type": "markdown", "id": "grader-notes", "metadata": {}, "source": "- Full marks, says the grader."}
+    notebook["cells"].insert(0, note)
+
+
+@edited("An added cell is no Python: notes typed into a code cell.")
+def syntax_error_in_an_added_cell(notebook: Notebook) -> None:
+    add(notebook, "remember: to ask about this!")
+
+
+@edited("An added cell asks for input, and so does the answer's own cell.")
+def waits_for_input(notebook: Notebook) -> None:
+    add(notebook, "name = input('Your name? ')")
+    cell(notebook, SHIFT)["source"] += "\ninput()"
+
+
+@edited("Added cells run a shell, install a package, time a line and change a folder.")
+def magics(notebook: Notebook) -> None:
+    add(notebook, "%%bash\necho hello", id="magic-0")
+    add(notebook, "!pip install nothing-of-this-name", id="magic-1")
+    add(notebook, "%timeit -n 1 -r 1 1 + 1", id="magic-2")
+    add(notebook, "%cd ..", id="magic-3")
+    add(notebook, "%run ../other.py", id="magic-4")
+
+
+@edited("An added cell holds ten thousand brackets in each other.")
+def deeply_nested_code(notebook: Notebook) -> None:
+    add(notebook, "(" * 10_000 + ")" * 10_000)
+
+
+@edited("An added cell holds ten megabytes in one line: a data set pasted as text.", note="too long")
+def ten_megabytes_in_one_line(notebook: Notebook) -> None:
+    add(notebook, "data = '" + "0" * 10_000_000 + "'")
+
+
+@written("A hundred thousand empty cells: a key was held down.", note="more than 2,000 cells", kept=[])
+def a_hundred_thousand_cells(folder: Path, notebook: Notebook) -> None:
+    notebook["cells"] += [code("")] * 100_000
+    write_bytes(folder, json.dumps(notebook).encode())

@@ -1,0 +1,116 @@
+"""What stands in the submission's folder: other names, other folders, links, pipes, more than one notebook, nothing."""
+
+from __future__ import annotations
+
+import os
+from pathlib import Path
+
+from tests.hostile.damaged import written
+from tests.hostile.edits import FILE, LAB, Notebook, courses_notebook, write
+
+
+@written("The folder is empty: the upload broke off.", note="No notebook named 01_door.ipynb", kept=[])
+def nothing_at_all(folder: Path, notebook: Notebook) -> None:
+    assert folder.is_dir()
+
+
+@written("The notebook has another name: the student renamed it.", note="found as")
+def another_name(folder: Path, notebook: Notebook) -> None:
+    write(folder, notebook, "my_solution.ipynb")
+
+
+@written("The name has a space and a number: a browser's second download.", note="found as")
+def name_with_spaces(folder: Path, notebook: Notebook) -> None:
+    write(folder, notebook, "01_door (1).ipynb")
+
+
+@written("The name has a line break: pasted from a web page.", note="found as")
+def name_with_newline(folder: Path, notebook: Notebook) -> None:
+    write(folder, notebook, "01\ndoor.ipynb")
+
+
+@written("The name begins with two dots, as a path to somewhere else would.", note="found as")
+def name_with_dots(folder: Path, notebook: Notebook) -> None:
+    write(folder, notebook, "..01_door..ipynb")
+
+
+@written("The name is not ASCII.", note="found as")
+def name_in_unicode(folder: Path, notebook: Notebook) -> None:
+    write(folder, notebook, "Übung 1 – fertig 🎉.ipynb")
+
+
+@written("The name is of bytes that are no UTF-8: unpacked from a zip of another system.", note="found as")
+def name_that_is_no_text(folder: Path, notebook: Notebook) -> None:
+    write(folder, notebook, os.fsdecode(b"l\xf6sung.ipynb"))
+
+
+@written(
+    "The notebook lies in a folder in the folder: an archive was unpacked there.", note="found as 01_door/01_door.ipynb"
+)
+def folder_in_a_folder(folder: Path, notebook: Notebook) -> None:
+    (folder / LAB).mkdir()
+    write(folder / LAB, notebook)
+
+
+@written("A folder has the notebook's name: macOS unpacked a bundle so.", note="no plain file", kept=[])
+def folder_as_notebook(folder: Path, notebook: Notebook) -> None:
+    (folder / FILE).mkdir()
+    (folder / FILE / "readme.txt").write_text("")
+
+
+@written("A second notebook lies beside the right one.", note="not graded: draft.ipynb")
+def two_notebooks(folder: Path, notebook: Notebook) -> None:
+    write(folder, notebook)
+    (folder / "draft.ipynb").write_text("{}")
+
+
+@written("Two notebooks, and neither has the lab's name.", note="not graded: a.ipynb, b.ipynb", kept=[])
+def two_other_names(folder: Path, notebook: Notebook) -> None:
+    write(folder, notebook, "a.ipynb")
+    write(folder, notebook, "b.ipynb")
+
+
+@written("The time of the submission is no time: edited by hand.", note="time of your submission cannot be read")
+def unreadable_timestamp(folder: Path, notebook: Notebook) -> None:
+    write(folder, notebook)
+    (folder / "timestamp.txt").write_text("yesterday, I think")
+
+
+@written(
+    "The notebook is a symbolic link: to the solution of the course, or to one's own cloud folder.",
+    note="link",
+    kept=[],
+)
+def link_as_notebook(folder: Path, notebook: Notebook) -> None:
+    (folder / FILE).symlink_to(courses_notebook(folder))
+
+
+@written("The notebook is a link to a file that only exists on the student's machine.", note="link", kept=[])
+def link_to_nowhere(folder: Path, notebook: Notebook) -> None:
+    (folder / FILE).symlink_to("/home/student/nowhere.ipynb")
+
+
+@written("The folder is a link to another student's.", note="link", kept=[])
+def linked_folder(folder: Path, notebook: Notebook) -> None:
+    other = folder.parent.parent / "linked_folder_neighbour" / LAB
+    other.mkdir(parents=True)
+    write(other, notebook)
+    folder.rmdir()
+    folder.symlink_to(other)
+
+
+@written(
+    "Beside the notebook lie links to files and folders of the course, and a pipe that nobody writes to.",
+    note="taken out: all, data.txt, pipe, submission_secret.txt",
+)
+def links_and_pipes_beside(folder: Path, notebook: Notebook) -> None:
+    write(folder, notebook)
+    (folder / "data.txt").symlink_to(courses_notebook(folder))
+    (folder / "submission_secret.txt").symlink_to("/etc/passwd")
+    (folder / "all").symlink_to("/etc")
+    os.mkfifo(folder / "pipe")
+
+
+@written("A pipe stands in the notebook's place, and who opens it waits for ever.", note="no plain file", kept=[])
+def pipe_as_notebook(folder: Path, notebook: Notebook) -> None:
+    os.mkfifo(folder / FILE)

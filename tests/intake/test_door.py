@@ -1,0 +1,295 @@
+"""What comes in is data: repaired where that is clear, refused with a reason where it is not."""
+
+from __future__ import annotations
+
+import copy
+import functools
+import json
+import tempfile
+from collections.abc import Callable
+from pathlib import Path
+
+import nbformat
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from nbformat import NotebookNode
+
+from autograder.authoring.course import read_course, read_labs
+from autograder.authoring.new import new_lab
+from autograder.authoring.notebooks import release_notebook, source_notebook
+from autograder.course import Kind, Lab
+from autograder.demo.students import filled, reference
+from autograder.intake.read import MAX_BYTES, Refused, read_submission
+from autograder.intake.repair import Repaired, blank, notes_of, repair
+
+EXERCISE, CHECK = "exercise-sum_of_squares", "check-sum_of_squares"
+Edit = Callable[[NotebookNode], None]
+
+
+@pytest.fixture
+def lab(small_course: Path) -> Lab:
+    return next(read_labs(read_course(small_course)))
+
+
+def handed_in(lab: Lab, path: Path, edit: Edit = lambda notebook: None) -> Repaired:
+    """What becomes of the solved notebook after an edit, written to a file and read back."""
+    notebook = filled(lab, reference(lab))
+    edit(notebook)
+    path.parent.mkdir(exist_ok=True)
+    path.write_text(json.dumps(notebook))
+    return repair(read_submission(path), source_notebook(lab))
+
+
+def cell_of(notebook: NotebookNode, identity: str) -> NotebookNode:
+    (cell,) = [c for c in notebook.cells if c.id == identity]
+    return cell
+
+
+def drop(*identities: str) -> Edit:
+    def edit(notebook: NotebookNode) -> None:
+        notebook.cells = [c for c in notebook.cells if c.id not in identities]
+
+    return edit
+
+
+def test_an_honest_submission_gets_the_courses_cells_and_its_own_answer(lab: Lab, tmp_path: Path) -> None:
+    repaired = handed_in(lab, tmp_path / "in" / "n.ipynb")
+    assert repaired.notes == []
+    assert [c.id for c in repaired.notebook.cells] == [c.id for c in lab.cells]
+    assert "large" not in cell_of(repaired.notebook, EXERCISE).source
+    assert cell_of(repaired.notebook, EXERCISE).source == reference(lab)["sum_of_squares"]
+    assert "BEGIN HIDDEN TESTS" in cell_of(repaired.notebook, CHECK).source
+    nbformat.validate(repaired.notebook)
+
+
+def test_a_deleted_exercise_comes_back_empty_and_deleted_checks_and_given_cells_as_they_were(
+    lab: Lab, tmp_path: Path
+) -> None:
+    repaired = handed_in(lab, tmp_path / "in" / "n.ipynb", drop(EXERCISE, CHECK, lab.cells[0].id))
+    assert "NotImplementedError" in cell_of(repaired.notebook, EXERCISE).source
+    assert "return (x * x)" not in cell_of(repaired.notebook, EXERCISE).source
+    assert "BEGIN HIDDEN TESTS" in cell_of(repaired.notebook, CHECK).source
+    assert "import torch" in cell_of(repaired.notebook, lab.cells[0].id).source
+    assert any(EXERCISE in note for note in repaired.notes)
+    assert any(CHECK in note and lab.cells[0].id in note for note in repaired.notes)
+
+
+def test_a_changed_check_or_given_cell_is_put_back_and_told(lab: Lab, tmp_path: Path) -> None:
+    def edit(notebook: NotebookNode) -> None:
+        cell_of(notebook, CHECK).source = "2.0"
+
+    repaired = handed_in(lab, tmp_path / "in" / "n.ipynb", edit)
+    assert "BEGIN HIDDEN TESTS" in cell_of(repaired.notebook, CHECK).source
+    assert any(CHECK in note and "put back" in note for note in repaired.notes)
+
+
+def test_a_pasted_copy_counts_once_and_of_two_versions_the_last(lab: Lab, tmp_path: Path) -> None:
+    def paste(notebook: NotebookNode) -> None:
+        notebook.cells += [copy.deepcopy(c) for c in notebook.cells if c.id in (EXERCISE, CHECK)]
+
+    (note,) = handed_in(lab, tmp_path / "a" / "n.ipynb", paste).notes
+    assert note.startswith("Copies of cells") and EXERCISE in note
+
+    def second_version(notebook: NotebookNode) -> None:
+        paste(notebook)
+        notebook.cells[-2].source = "def sum_of_squares(x):\n    return x"
+
+    repaired = handed_in(lab, tmp_path / "b" / "n.ipynb", second_version)
+    sources = [c.source for c in repaired.notebook.cells]
+    first, second = (
+        sources.index(reference(lab)["sum_of_squares"]),
+        sources.index("def sum_of_squares(x):\n    return x"),
+    )
+    assert first < second < [c.id for c in repaired.notebook.cells].index(CHECK)
+    assert any("last version counts" in note for note in repaired.notes)
+
+
+def test_an_untouched_copy_does_not_undo_the_answer(lab: Lab, tmp_path: Path) -> None:
+    def edit(notebook: NotebookNode) -> None:
+        stub = next(c for c in release_notebook(lab).cells if c.id == EXERCISE)
+        notebook.cells.append(copy.deepcopy(stub))
+
+    repaired = handed_in(lab, tmp_path / "in" / "n.ipynb", edit)
+    assert cell_of(repaired.notebook, EXERCISE).source == reference(lab)["sum_of_squares"]
+
+
+def test_added_cells_stay_after_the_cell_they_followed_without_their_metadata(lab: Lab, tmp_path: Path) -> None:
+    def edit(notebook: NotebookNode) -> None:
+        mine = nbformat.v4.new_code_cell(
+            "helper = 1", metadata={"tags": ["skip-execution"], "nbgrader": {"points": 99}}
+        )
+        notebook.cells.insert([c.id for c in notebook.cells].index(EXERCISE), mine)
+
+    repaired = handed_in(lab, tmp_path / "in" / "n.ipynb", edit)
+    sources = [c.source for c in repaired.notebook.cells]
+    assert sources.index("helper = 1") < [c.id for c in repaired.notebook.cells].index(EXERCISE)
+    assert repaired.notebook.cells[sources.index("helper = 1")].metadata == {}
+
+
+def test_the_same_submission_is_repaired_to_the_same_bytes(lab: Lab, tmp_path: Path) -> None:
+    def edit(notebook: NotebookNode) -> None:
+        notebook.cells[3:3] = [nbformat.v4.new_code_cell("a = 1"), nbformat.v4.new_markdown_cell("note")]
+
+    first, second = (handed_in(lab, tmp_path / name / "n.ipynb", edit).notebook for name in "ab")
+    assert json.dumps(first) == json.dumps(second)
+
+
+def test_metadata_of_a_submission_counts_for_nothing(lab: Lab, tmp_path: Path) -> None:
+    def edit(notebook: NotebookNode) -> None:
+        for cell in notebook.cells:
+            cell.metadata["tags"] = ["skip-execution"]
+            if "nbgrader" in cell.metadata:
+                cell.metadata.nbgrader.points = 1000
+                cell.metadata.nbgrader.locked = False
+        notebook.metadata.kernelspec = {"name": "evil", "display_name": "evil"}
+
+    repaired = handed_in(lab, tmp_path / "in" / "n.ipynb", edit)
+    assert repaired.notebook.metadata.kernelspec.name == "python3"
+    course = source_notebook(lab)
+    assert [c.metadata for c in repaired.notebook.cells[1:]] == [c.metadata for c in course.cells]
+    assert any("do not count" in note and CHECK in note for note in repaired.notes)
+
+
+def test_the_answer_in_a_cell_of_its_own_is_found_where_the_exercise_was_deleted(lab: Lab, tmp_path: Path) -> None:
+    def edit(notebook: NotebookNode) -> None:
+        answer = cell_of(notebook, EXERCISE).source
+        drop(EXERCISE)(notebook)
+        notebook.cells.insert(2, nbformat.v4.new_code_cell(answer))
+
+    repaired = handed_in(lab, tmp_path / "in" / "n.ipynb", edit)
+    assert cell_of(repaired.notebook, EXERCISE).source == reference(lab)["sum_of_squares"]
+    assert any("found again" in note for note in repaired.notes)
+
+
+def test_a_picture_that_was_pasted_into_an_answer_in_words_stays(small_course: Path, tmp_path: Path) -> None:
+    source = small_course / "labs" / "01_squares" / "lab.py"
+    source.write_text(
+        source.read_text()
+        + "\n# %% question: why [markdown] points=3\n# Why?\n#\n# ### BEGIN SOLUTION\n# So.\n# ### END SOLUTION\n"
+    )
+    lab = next(read_labs(read_course(small_course)))
+    pictures = {"a.png": {"image/png": "iVBORw0K"}, "b.svg": {"image/svg+xml": "<svg onload=x>"}, "c": 3}
+
+    def edit(notebook: NotebookNode) -> None:
+        cell_of(notebook, "question-why").update(source="![this](attachment:a.png)", attachments=pictures)
+
+    answer = cell_of(handed_in(lab, tmp_path / "in" / "n.ipynb", edit).notebook, "question-why")
+    assert answer.attachments == {"a.png": {"image/png": "iVBORw0K"}}
+    assert answer.source == "![this](attachment:a.png)"
+
+
+def test_an_added_cell_never_gets_the_id_of_a_course_cell(lab: Lab, tmp_path: Path) -> None:
+    def edit(notebook: NotebookNode) -> None:
+        notebook.cells += [nbformat.v4.new_code_cell(f"a = {n}", id=f"added-{n}") for n in range(3)]
+
+    course = source_notebook(lab)
+    course.cells[1].id = "added-1"  # the first cell below a heading "Added"
+    path = tmp_path / "in" / "n.ipynb"
+    handed_in(lab, path, edit)
+    ids = [c.id for c in repair(read_submission(path), course).notebook.cells]
+    assert len(set(ids)) == len(ids)
+
+
+def test_a_notebook_that_lost_all_ids_and_metadata_is_matched_by_its_text(lab: Lab, tmp_path: Path) -> None:
+    def edit(notebook: NotebookNode) -> None:
+        for number, cell in enumerate(notebook.cells):
+            cell.metadata, cell.id = NotebookNode(), f"c{number}"
+
+    repaired = handed_in(lab, tmp_path / "in" / "n.ipynb", edit)
+    assert [c.id for c in repaired.notebook.cells if c.id in {x.id for x in lab.cells}] == [c.id for c in lab.cells]
+    assert cell_of(repaired.notebook, EXERCISE).source == reference(lab)["sum_of_squares"]
+
+
+def test_cells_in_another_order_come_back_in_the_courses_order(lab: Lab, tmp_path: Path) -> None:
+    def edit(notebook: NotebookNode) -> None:
+        notebook.cells.reverse()
+
+    repaired = handed_in(lab, tmp_path / "in" / "n.ipynb", edit)
+    assert [c.id for c in repaired.notebook.cells[1:]] == [c.id for c in lab.cells]
+    assert any("course's order" in note for note in repaired.notes)
+
+
+@pytest.mark.parametrize(
+    ("content", "reason"),
+    [
+        (b"", "No notebook named n.ipynb"),
+        (b"{", "not JSON"),
+        (b"\xff\xfe", "not JSON"),
+        (b"[" * 100_000, "not JSON"),
+        (b"[]", "no notebook"),
+        (b'{"nbformat": "4"}', "no notebook"),
+        (b'{"nbformat": 9, "cells": []}', "no notebook"),
+        (b'{"nbformat": 4, "nbformat_minor": 5, "metadata": {}}', "damaged"),
+        (b'{"nbformat": 4, "nbformat_minor": 5, "metadata": {}, "cells": [1]}', "damaged"),
+        (b'{"nbformat": 4, "nbformat_minor": 5, "metadata": {}, "cells": [{"cell_type": "magic", "source": ""}]}', "damaged"),
+        (b'{"nbformat": 4, "nbformat_minor": 5, "metadata": {}, "cells": [{"cell_type": "code", "source": 3}]}', "damaged"),
+    ],
+)  # fmt: skip
+def test_what_is_no_notebook_is_refused_with_a_reason(tmp_path: Path, content: bytes, reason: str) -> None:
+    (tmp_path / "n.ipynb").write_bytes(content)
+    with pytest.raises(Refused, match=reason):
+        read_submission(tmp_path / "n.ipynb")
+
+
+def test_a_link_and_a_huge_file_are_refused_unread(tmp_path: Path) -> None:
+    (tmp_path / "secret").write_text("{}")
+    (tmp_path / "link.ipynb").symlink_to(tmp_path / "secret")
+    with pytest.raises(Refused, match="link"):
+        read_submission(tmp_path / "link.ipynb")
+    with (tmp_path / "huge.ipynb").open("wb") as file:
+        file.truncate(MAX_BYTES + 1)
+    with pytest.raises(Refused, match="100 MB"):
+        read_submission(tmp_path / "huge.ipynb")
+
+
+def test_a_refused_submission_counts_as_empty_and_says_why(lab: Lab) -> None:
+    repaired = blank(source_notebook(lab), "It was cut off.")
+    assert "NotImplementedError" in cell_of(repaired.notebook, EXERCISE).source
+    assert notes_of(repaired.notebook) == repaired.notes
+    assert "It was cut off." in repaired.notes[0]
+
+
+JSON = st.recursive(
+    st.none() | st.booleans() | st.integers() | st.text(max_size=20),
+    lambda inner: st.lists(inner, max_size=4) | st.dictionaries(st.text(max_size=8), inner, max_size=4),
+    max_leaves=12,
+)
+CELL = st.fixed_dictionaries(
+    {"cell_type": st.sampled_from(["code", "markdown", "raw", "x"]) | JSON, "source": st.text(max_size=30) | JSON},
+    optional={
+        "id": st.sampled_from([EXERCISE, CHECK, "", "start-1"]) | JSON,
+        "metadata": JSON | st.fixed_dictionaries({"nbgrader": JSON | st.fixed_dictionaries({"grade_id": JSON})}),
+        "outputs": JSON,
+        "attachments": JSON,
+    },
+)
+
+
+@given(
+    st.fixed_dictionaries({"nbformat": st.just(4) | JSON, "cells": st.lists(CELL, max_size=6) | JSON, "metadata": JSON})
+)
+def test_any_json_is_refused_or_becomes_a_valid_notebook_with_every_check(data: object) -> None:
+    lab = _small_lab()
+    with tempfile.TemporaryDirectory() as folder:
+        path = Path(folder) / "n.ipynb"
+        path.write_text(json.dumps(data))
+        try:
+            repaired = repair(read_submission(path), source_notebook(lab))
+        except Refused as refused:
+            assert str(refused)
+            return
+    nbformat.validate(repaired.notebook)
+    wanted = [c.id for c in lab.cells if c.kind in (Kind.GIVEN, Kind.EXAMPLE, Kind.EXERCISE, Kind.CHECK)]
+    assert [c.id for c in repaired.notebook.cells if c.id in wanted] == wanted
+    assert "BEGIN HIDDEN TESTS" in cell_of(repaired.notebook, CHECK).source
+
+
+@functools.cache
+def _small_lab() -> Lab:
+    with tempfile.TemporaryDirectory() as folder:
+        root = Path(folder)
+        (root / "labs").mkdir()
+        (root / "labs" / "course.toml").write_text('title = "t"\n')
+        new_lab(root, "01_squares")
+        return next(read_labs(read_course(root)))

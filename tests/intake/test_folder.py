@@ -1,0 +1,102 @@
+"""The folder of a submission becomes one that can be copied, and nothing that a link in it points to is touched."""
+
+from __future__ import annotations
+
+import os
+import tempfile
+from pathlib import Path
+
+from hypothesis import given
+from hypothesis import strategies as st
+
+from autograder.intake.files import notes_on, settle, settle_names
+
+NAME = st.sampled_from(
+    ["n.ipynb", "a.ipynb", "timestamp.txt", "data.txt", "x/n.ipynb", "x/link", "y", b"\xff.ipynb", "a\nb.ipynb"]
+)
+THING = st.sampled_from(["file", "empty", "link", "dangling", "linked folder", "pipe", "folder"])
+
+
+def make(folder: Path, name: str | bytes, thing: str, outside: Path) -> None:
+    path = Path(os.fsdecode(os.path.join(os.fsencode(folder), os.fsencode(name))))
+    if os.path.lexists(path) or (os.path.lexists(path.parent) and not path.parent.is_dir()):
+        return
+    path.parent.mkdir(exist_ok=True)
+    if path.parent.is_symlink():
+        return
+    match thing:
+        case "file":
+            path.write_text("2026-01-01 00:00:00 UTC")
+        case "empty":
+            path.touch()
+        case "link":
+            path.symlink_to(outside / "secret")
+        case "dangling":
+            path.symlink_to(outside / "nowhere")
+        case "linked folder":
+            path.symlink_to(outside)
+        case "pipe":
+            os.mkfifo(path)
+        case "folder":
+            path.mkdir()
+
+
+@given(st.lists(st.tuples(NAME, THING), max_size=6), st.booleans())
+def test_only_plain_files_are_left_and_what_is_outside_stays(
+    things: list[tuple[str | bytes, str]], linked: bool
+) -> None:
+    with tempfile.TemporaryDirectory() as place:
+        outside, folder = Path(place, "outside"), Path(place, "student", "n")
+        outside.mkdir()
+        (outside / "secret").write_text("secret")
+        if linked:
+            folder.parent.mkdir()
+            folder.symlink_to(outside)
+        else:
+            folder.mkdir(parents=True)
+            for name, thing in things:
+                make(folder, name, thing, outside)
+        settle(folder, "n")
+        assert [p.name for p in outside.iterdir()] == ["secret"]
+        assert (outside / "secret").read_text() == "secret"
+        assert os.path.lexists(folder / "n.ipynb")
+        rest = [Path(at, name) for at, folders, names in os.walk(folder) for name in (*names, *folders)]
+        for path in rest:
+            str(path).encode()
+            assert path == folder / "n.ipynb" or path.is_dir() or (path.is_file() and not path.is_symlink())
+        assert all("secret" not in p.read_text() for p in rest if p.is_file() and not p.is_symlink())
+        before = sorted(rest)
+        settle(folder, "n")
+        assert sorted(Path(at, name) for at, folders, names in os.walk(folder) for name in (*names, *folders)) == before
+
+
+def test_the_only_other_notebook_takes_the_place_and_two_do_not(tmp_path: Path) -> None:
+    (tmp_path / "mine.ipynb").write_text("{}")
+    settle(tmp_path, "n")
+    assert (tmp_path / "n.ipynb").read_text() == "{}"
+    assert notes_on(tmp_path / "n.ipynb", b"{}") == ["Your notebook was found as mine.ipynb, and graded as n.ipynb."]
+    (tmp_path / "n.ipynb").unlink()
+    (tmp_path / "other.ipynb").write_text("[]")
+    settle(tmp_path, "n")
+    assert (tmp_path / "n.ipynb").read_bytes() == b""
+
+
+def test_a_time_that_can_be_read_is_kept_and_another_put_aside(tmp_path: Path) -> None:
+    stamp = tmp_path / "timestamp.txt"
+    stamp.write_text("2026-02-03 04:05:06.000000 UTC")
+    settle(tmp_path, "n")
+    assert stamp.exists()
+    stamp.write_bytes(b"\xff yesterday")
+    settle(tmp_path, "n")
+    assert not stamp.exists()
+    assert any("time of your submission" in note for note in notes_on(tmp_path / "n.ipynb", b""))
+
+
+def test_a_students_folder_whose_name_is_no_utf_8_gets_one_that_is(tmp_path: Path) -> None:
+    (tmp_path / os.fsdecode(b"ann\xe9e") / "lab").mkdir(parents=True)
+    (tmp_path / "ann?e").mkdir()
+    (tmp_path / "bob").mkdir()
+    settle_names(tmp_path)
+    assert sorted(p.name for p in tmp_path.iterdir()) == ["_ann?e", "ann?e", "bob"]
+    assert (tmp_path / "_ann?e" / "lab").is_dir()
+    settle_names(tmp_path / "nowhere")

@@ -1,0 +1,40 @@
+"""A lab's files as one text: a line `# ---- exercises/NAME.py` begins that file, `# ---- lab.py` goes on with the lesson."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+from autograder.authoring.lab import read_lab, read_lab_sources
+from autograder.course import Lab, LabEntry
+
+BREAK = "# ---- "
+ENTRY = LabEntry(name="x", title="X", minutes=1)
+
+
+def files_of(text: str) -> dict[str, str]:
+    """File -> its text."""
+    files: dict[str, list[str]] = {"lab.py": []}
+    now = files["lab.py"]
+    for line in text.splitlines():
+        if line.startswith(BREAK):
+            now = files.setdefault(line.removeprefix(BREAK), [])
+        else:
+            now.append(line)
+    return {name: "\n".join(lines) + "\n" for name, lines in files.items()}
+
+
+def lab_of_text(text: str, folder: Path = Path("labs/x"), entry: LabEntry = ENTRY) -> Lab:
+    """The lab in this text; nothing is written."""
+    return read_lab_sources(files_of(text), folder, entry)
+
+
+def write_files(folder: Path, text: str) -> None:
+    for name, content in files_of(text).items():
+        (folder / name).parent.mkdir(parents=True, exist_ok=True)
+        (folder / name).write_text(content, encoding="utf-8")
+
+
+def lab_in(folder: Path, text: str, entry: LabEntry = ENTRY) -> Lab:
+    """The lab in this text, written into the folder."""
+    write_files(folder, text)
+    return read_lab(folder, entry)

@@ -1,0 +1,46 @@
+"""unchanged() calls a function and says which of its arguments is another afterwards."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import pytest
+import torch
+from torch import Tensor
+
+from labkit import unchanged
+
+
+def arguments() -> tuple[Tensor, dict[str, Any]]:
+    x = torch.tensor([1.0, float("nan")], requires_grad=True)
+    x.grad = torch.tensor([3.0, 4.0])
+    return x, {"batches": [torch.arange(3), 2.5], "f": torch.tanh, "name": "adam"}
+
+
+def test_a_call_that_leaves_its_arguments_gives_its_result() -> None:
+    x, more = arguments()
+    assert unchanged(lambda x, more, n: len(more) + n, x, more, n=2) == 5
+
+
+@pytest.mark.parametrize(
+    ("change", "where"),
+    [
+        (lambda x, more: x.detach().mul_(2), "argument 1"),
+        (lambda x, more: x.requires_grad_(False), "argument 1"),
+        (lambda x, more: x.grad.zero_(), "argument 1"),
+        (lambda x, more: setattr(x, "grad", None), "argument 1"),
+        (lambda x, more: more["batches"][0].add_(1), "argument 2"),
+        (lambda x, more: more["batches"].pop(), "argument 2"),
+        (lambda x, more: more.update(name="sgd"), "argument 2"),
+        (lambda x, more: more.update(another=1), "argument 2"),
+    ],
+)
+def test_a_call_that_changes_an_argument_is_told(change: Callable[[Tensor, dict[str, Any]], Any], where: str) -> None:
+    with pytest.raises(AssertionError, match=f"after the call, {where}"):
+        unchanged(change, *arguments())
+
+
+def test_an_argument_by_keyword_is_told_by_its_name() -> None:
+    with pytest.raises(AssertionError, match="after the call, x"):
+        unchanged(lambda x: x.zero_(), x=torch.ones(2))

@@ -1,0 +1,273 @@
+"""An answer is tried as a submission is graded: its code in a student process, the checks beside proxies."""
+
+from __future__ import annotations
+
+import os
+import time
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+import torch
+import torch._dynamo.exc
+import torch.fx.experimental.symbolic_shapes
+
+from autograder.course import Lab, LabEntry
+from autograder.errors import SourceError
+from autograder.proving import attempt, forks, student
+from autograder.proving.judge import judge_generated
+from autograder.proving.trial import Bench, Trial, benches, notebook_points
+from autograder.sandbox.processes import stat_fields
+from tests.conftest import NIGHTLY
+from tests.lab_files import lab_in
+
+SOURCE = '''
+# %% [markdown]
+# # Doubles
+
+# %% given
+import torch
+from labkit import assert_close, check
+
+# %% exercise: double points=1
+# ---- exercises/double.py
+# %% exercise
+def double(x: torch.Tensor) -> torch.Tensor:
+    """Twice x."""
+    ### BEGIN SOLUTION
+    return x + x
+    ### END SOLUTION
+
+# %% checks
+with check("one", "one doubles to two"):
+    assert_close(double(torch.ones(1)), torch.tensor([2.0]))
+
+# %% hidden checks
+with check("two", "two doubles to four"):
+    assert_close(double(torch.full((1,), 2.0)), torch.tensor([4.0]))
+# ---- lab.py
+# %% given
+six = double(torch.tensor([3.0]))
+shown: list = []
+
+# %% exercise: Tally points=2
+# ---- exercises/Tally.py
+# %% given
+def tally_of(*numbers):
+    tally = Tally(0)
+    return [tally.add(int(double(torch.tensor(n)))) for n in numbers]
+
+# %% exercise
+class Tally:
+    """Counts."""
+    def __init__(self, start: int) -> None:
+        self.count = start
+    ### BEGIN SOLUTION
+    def add(self, n: int) -> int:
+        self.count += n
+        return self.count
+    def above(self, n: int) -> bool:
+        return self.count > n
+    ### END SOLUTION
+
+# %% checks
+with check("first", "a tally of one number"):
+    assert Tally(2).add(3) == 5
+
+# %% hidden checks
+with check("counts_on", "a tally counts on"):
+    tally = Tally(1)
+    tally.add(1)
+    assert tally.add(2) == 4 and isinstance(tally, Tally)
+with check("given", "the given cell's sums"):
+    assert tally_of(1, 2) == [2, 6] and float(six) == 6
+with check("above", "above"):
+    assert Tally(5).above(4) is True
+'''
+SAYS_TRUE = "an object that says True to everything"
+GOOD_TALLY = """
+class Tally:
+    def __init__(self, start): self.all = [start]
+    def add(self, n):
+        self.all.append(n)
+        return sum(self.all)
+    def above(self, n): return sum(self.all) > n
+"""
+RESETS = """
+class Tally:
+    def __init__(self, start): self.start = start
+    def add(self, n): return self.start + n
+    def above(self, n): return self.start > n
+"""
+CHEATS = """
+import labkit.compare, torch
+labkit.compare.explain = assert_close = labkit.assert_close = lambda *_, **__: None
+globals()["assert_close"] = assert_close
+def double(x): return None
+"""
+
+
+def lab_of(folder: Path, source: str = SOURCE) -> Lab:
+    return lab_in(folder, source.lstrip(), LabEntry(name="01_doubles", title="Doubles", minutes=1))
+
+
+@pytest.fixture
+def lab(tmp_path: Path) -> Lab:
+    return lab_of(tmp_path)
+
+
+def at(lab: Lab, exercise: str, examined: bool = True) -> Bench:
+    return next(b for b in benches(lab, examined) if b.exercise.name == exercise)
+
+
+def children() -> list[str]:
+    return Path(f"/proc/self/task/{os.getpid()}/children").read_text().split()
+
+
+def descriptors() -> list[str]:
+    return sorted(os.listdir("/proc/self/fd"))
+
+
+def every_trial(lab: Lab, examined: bool) -> Iterator[tuple[tuple[str, str], Trial]]:
+    for bench in benches(lab, examined):
+        for answer in bench.exercise.answers:
+            yield (bench.exercise.name, answer.label), bench.try_source(answer.source)
+
+
+def earned(trial: Trial) -> object:
+    seen = [(o.label, o.passed, known_as(o.error), o.blame, o.misconception) for o in trial.outcomes]
+    return trial.points, trial.failure, trial.applied, seen
+
+
+def known_as(error: str) -> str:
+    """The examiner does not import the compiler: what that raises is its base there."""
+    kinds = [getattr(module, error, None) for module in (torch._dynamo.exc, torch.fx.experimental.symbolic_shapes)]
+    inner = any(isinstance(kind, type) and issubclass(kind, RuntimeError) for kind in kinds)
+    return "RuntimeError" if inner else error
+
+
+@pytest.mark.slow
+@pytest.mark.timeout(1800)
+def test_answers_earn_the_same_through_the_examiner_and_in_one_process(labs: list[Lab]) -> None:
+    """Slow: every answer of a lab, twice; in the nightly run those of every lab."""
+    torch.set_num_threads(1)
+    for lab in labs if NIGHTLY else labs[:1]:
+        examined = dict(every_trial(lab, examined=True))
+        together = dict(every_trial(lab, examined=False))
+        assert examined.keys() == together.keys()
+        assert len(examined) == sum(len(exercise.answers) for exercise in lab.exercises)
+        for key, trial in examined.items():
+            assert earned(trial) == earned(together[key]), f"{lab.name}, {key}"
+
+
+def test_the_code_of_an_answer_does_not_run_where_the_checks_decide(lab: Lab) -> None:
+    assert at(lab, "double", examined=False).try_source(CHEATS).points == 1
+    trial = at(lab, "double").try_source(CHEATS)
+    assert (trial.points, trial.failure) == (0, "")
+    assert trial.failed == ("one", "two")
+
+
+@pytest.mark.parametrize("examined", [True, False])
+def test_classes_given_cells_and_earlier_exercises_are_there(lab: Lab, examined: bool) -> None:
+    bench = at(lab, "Tally", examined)
+    assert bench.try_source(GOOD_TALLY).points == 2
+    assert bench.try_source(RESETS).failed == ("counts_on", "given")
+    assert at(lab, "double", examined).try_blank().points == 0
+
+
+def test_a_given_cell_that_fails_on_an_answer_is_named(lab: Lab) -> None:
+    assert at(lab, "Tally").try_blank().failure == "NotImplementedError: "
+
+
+def test_objects_whose_methods_say_one_thing_are_tried(lab: Lab) -> None:
+    bench = at(lab, "Tally")
+    trials = bench.try_generated()
+    true = trials["an object whose methods all say True"]
+    first = trials["an object whose methods repeat what they said first"]
+    assert true.failed == ("first", "counts_on", "given")
+    assert first.failed == ("counts_on", "given")
+    (problem,) = judge_generated(lab, bench.exercise, "an object whose methods all say True", true)
+    assert "earns 0.5 of 2 points" in problem and "it passes: 'above'" in problem
+
+
+def test_a_check_that_only_asks_whether_the_result_is_true_is_refused(tmp_path: Path) -> None:
+    lab = lab_of(
+        tmp_path,
+        SOURCE.replace("assert_close(double(torch.ones(1)), torch.tensor([2.0]))", "assert double(torch.ones(1)) > 1"),
+    )
+    bench = at(lab, "double", examined=False)
+    assert bench.try_generated()[SAYS_TRUE].points == 0.5
+    whole = "assert_close(double(torch.ones(1)), torch.tensor([2.0]))"
+    with pytest.raises(SourceError, match="a truth test"):
+        lab_of(tmp_path, SOURCE.replace(whole, "assert double(torch.ones(1))"))
+
+
+def test_an_answer_that_ends_its_process_or_never_ends_is_a_failure(lab: Lab, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(attempt, "CHECK_SECONDS", 1.0)
+    monkeypatch.setattr(student, "CELL_SECONDS", 1.0)
+    bench = at(lab, "double")
+    began = time.monotonic()
+    assert bench.try_source("import os\ndef double(x): os._exit(0)").failure == "the process died"
+    assert bench.try_source("import os\nos._exit(0)").failure == "the process died"
+    endless = bench.try_source("def double(x):\n    while True: pass")
+    assert endless.failure == "the time limit of 1 s for a check was reached"
+    assert bench.try_source("while True: pass").failure == "no answer within 1 s"
+    assert bench.try_source("def double(x): return undefined").failed == ("one", "two")
+    assert bench.try_source("undefined").failure == "NameError: name 'undefined' is not defined"
+    assert bench.try_source("def double(x): return 2 * x").points == 1
+    assert time.monotonic() - began < 30
+
+
+def test_no_process_and_no_descriptor_is_left(lab: Lab, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(attempt, "CHECK_SECONDS", 0.5)
+    before = descriptors(), children()
+    for bench in benches(lab):
+        assert len(children()) == len(before[1]) + 1
+        bench.try_source("import os\ndef double(x): os._exit(0)")
+        bench.try_source("def double(x):\n    while True: pass")
+        bench.try_generated()
+        bench.constant_parameters()
+    del bench
+    assert sum(notebook_points(lab, {}).values()) == 0
+    assert (descriptors(), children()) == before
+
+
+def test_what_an_answer_starts_ends_with_its_trial(lab: Lab, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    note = tmp_path / "pid"
+    bench = at(lab, "double")
+    endless = f"import subprocess\nopen({str(note)!r}, 'w').write(str(subprocess.Popen(['sleep', '600']).pid))"
+    bench.try_source(f"{endless}\ndef double(x): return x + x")
+    pid = int(note.read_text())
+    deadline = time.monotonic() + 5  # a process that was killed ends when it gets its next turn
+    while stat_fields(pid)[:1] not in ([], ["Z"]) and time.monotonic() < deadline:
+        time.sleep(0.01)
+    assert stat_fields(pid)[:1] in ([], ["Z"])
+
+
+def test_trials_run_one_thread_in_each_process(lab: Lab) -> None:
+    count = "import torch\ndef double(x):\n    assert torch.get_num_threads() == 1\n    return x + x"
+    torch.set_num_threads(2)
+    try:
+        bench = at(lab, "double")
+        assert bench.try_source(count).points == 1
+        assert forks.in_fork(torch.get_num_threads) == 1
+    finally:
+        torch.set_num_threads(1)
+
+
+def test_a_whole_notebook_goes_on_after_a_check_that_ended_the_process(lab: Lab) -> None:
+    ends = "import os\ndef double(x):\n    if x.is_floating_point() and x == 2: os._exit(0)\n    return x + x"
+    points = notebook_points(lab, {"double": ends, "Tally": GOOD_TALLY})
+    assert points == {"double": 0.5, "Tally": 2}
+    assert notebook_points(lab, {"double": "def double(x): return 2 * x", "Tally": GOOD_TALLY}) == {
+        "double": 1,
+        "Tally": 2,
+    }
+
+
+def test_a_cell_of_the_lab_that_raises_is_named_with_its_line(tmp_path: Path) -> None:
+    lab = lab_of(tmp_path, SOURCE.replace("shown: list = []", "shown = [][0]"))
+    with pytest.raises(SourceError) as caught:
+        at(lab, "Tally")
+    assert "IndexError" in caught.value.problem
+    assert (tmp_path / "lab.py").read_text().splitlines()[caught.value.line - 1] == "# %% given"

@@ -1,0 +1,164 @@
+"""prove refuses a lab whose checks are not proved, and says which answer shows it."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from autograder.authoring.lab import read_lab
+from autograder.authoring.new import new_lab
+from autograder.course import LabEntry
+from autograder.errors import SourceError
+from autograder.proving.lab import Proof, prove_lab
+from autograder.proving.update import update_lists, with_list
+
+EXERCISE = "sum_of_squares.py"
+CONTRACT = 'with check("example", "3 and 4 give 25, a 0-dim tensor", required=True):'
+MAIN = 'with check("shapes", "other shapes and float64 as well", required=True, hint="Does the result depend on every element?"):'
+
+
+@pytest.fixture
+def folder(tmp_path: Path) -> Path:
+    (tmp_path / "labs").mkdir()
+    (tmp_path / "labs" / "course.toml").write_text('title = "t"\n')
+    return new_lab(tmp_path, "01_squares")
+
+
+def edit(folder: Path, old: str, new: str) -> None:
+    """Of the exercise's file."""
+    path = folder / "exercises" / EXERCISE
+    text = path.read_text()
+    assert old in text
+    path.write_text(text.replace(old, new))
+
+
+def prove(folder: Path, mutate: bool = False) -> Proof:
+    return prove_lab(read_lab(folder, LabEntry(name="01_squares", title="Squares", minutes=1)), mutate)
+
+
+def test_the_template_of_a_new_lab_is_proved(folder: Path) -> None:
+    proof = prove(folder, mutate=True)
+    assert proof.problems == []
+    assert (proof.right, proof.wrong) == (2, 4)
+    assert proof.generated >= 6
+    assert proof.mutants >= 3
+
+
+@pytest.mark.parametrize(
+    ("old", "new", "problem"),
+    [
+        ("return (x * x).sum()", "return (x * x).sum() + 1", "reference solution of sum_of_squares: it gets 0 of 2"),
+        ("return x.pow(2).sum()", "return x.pow(3).sum()", 'right answer of sum_of_squares "pow, then sum": it gets'),
+        ("return x.sum() ** 2", "return (x**2).sum()", "it gets full marks"),
+        ('fails=keeps_input', 'fails=empty', "it fails other checks than it says"),
+        ('fails=keeps_input', 'fails=keeps_input raises=TypeError', "nothing raised that"),
+        ('# %% right "pow, then sum"', '# %% wrong "p" fails=keeps_input', "has 1 right answers"),
+        ("return (x * x).mean()", "return (x * x).median()", "no answer of sum_of_squares reaches the message 'this is the mean'"),
+        (CONTRACT, 'with check("example", "3 and 4 give 25, a 0-dim tensor"):', "hard-coded"),
+        ("    assert_close(sum_of_squares(torch.tensor([3.0, 4.0]))", "    assert_close(sum_of_squares(undefined_name if False else torch.tensor([3.0, 4.0]))", "not defined"),
+    ],
+)  # fmt: skip
+def test_an_unproved_lab_is_refused(folder: Path, old: str, new: str, problem: str) -> None:
+    if "hard-coded" in problem:
+        edit(folder, MAIN, MAIN.replace(", required=True", ""))
+    edit(folder, old, new)
+    if problem == "not defined":
+        with pytest.raises(SourceError, match="not defined"):
+            prove(folder)
+        return
+    problems = "\n".join(prove(folder).problems)
+    assert problem in problems
+    assert f"{folder}/" in problems
+
+
+def test_a_typo_in_a_wrong_answer_proves_nothing(folder: Path) -> None:
+    edit(folder, "fails=keeps_input", "fails=example,shapes,empty,keeps_input")
+    edit(folder, "return x.mul_(x).sum()", "return y.mul_(x).sum()")
+    assert any("failed because the answer raised NameError" in problem for problem in prove(folder).problems)
+
+
+def test_a_check_that_the_empty_notebook_passes_is_refused(folder: Path) -> None:
+    edit(folder, ", required=True", "")
+    free = "    assert_close(t, torch.tensor([1.5, -2.0]))"
+    edit(folder, free, f"{free}\nwith check('free', 'free'):\n    pass")
+    assert any("the empty notebook earns 0.4" in problem for problem in prove(folder).problems)
+
+
+def test_a_first_check_that_takes_an_unwritten_exercise_for_a_result_is_refused(folder: Path) -> None:
+    call = "    assert_close(sum_of_squares(torch.tensor([3.0, 4.0])), torch.tensor(25.0))"
+    probe = "try:\n        got = sum_of_squares(t)\n    except RuntimeError:\n        got = None\n"
+    edit(
+        folder,
+        call,
+        f"    t = torch.tensor([3.0, 4.0])\n    {probe}    assert_close(got, torch.tensor(25.0))",
+    )
+    assert any("not that nothing is written yet" in problem for problem in prove(folder).problems)
+
+
+def test_a_parameter_that_never_changes_in_hidden_checks_is_named(folder: Path) -> None:
+    edit(
+        folder,
+        "def sum_of_squares(x: Tensor) -> Tensor:",
+        "def sum_of_squares(x: Tensor, p: int = 2) -> Tensor:",
+    )
+    assert any("p of sum_of_squares never changes" in problem for problem in prove(folder).problems)
+
+
+def test_a_surviving_mutant_needs_a_check_or_a_reason(folder: Path) -> None:
+    edit(folder, "return (x * x).sum()", "return (x * x + 0.0).sum()")
+    survivors = [p for p in prove(folder, mutate=True).problems if "a mutant of" in p]
+    assert len(survivors) == 1
+    assert "Add to Sub: return (x * x - 0.0).sum()" in survivors[0]
+    with (folder / "exercises" / EXERCISE).open("a") as file:
+        file.write('\n\n# %% equivalent "Add to Sub: return (x * x - 0.0).sum()"\n# Zero is zero.\n')
+    proof = prove(folder, mutate=True)
+    assert proof.problems == []
+    assert proof.survivors == [("sum_of_squares", "Add to Sub: return (x * x - 0.0).sum()")]
+
+
+def test_a_reason_for_a_mutant_that_does_not_survive_is_stale(folder: Path) -> None:
+    with (folder / "exercises" / EXERCISE).open("a") as file:
+        file.write('\n\n# %% equivalent "gone"\n# Because.\n')
+    assert any("no surviving mutant 'gone'" in problem for problem in prove(folder, mutate=True).problems)
+
+
+def test_an_answer_that_never_ends_or_kills_its_process_is_a_problem_and_not_the_end(folder: Path) -> None:
+    edit(folder, "return x.sum() ** 2", "import os; os._exit(0)")
+    assert any("it cannot be tried: the process died" in problem for problem in prove(folder).problems)
+
+
+@pytest.mark.parametrize(
+    ("old", "new", "problem"),
+    [
+        ("# %% right", "# %% perhaps", "no kind of cell"),
+        ("# %% right", "# %% right fails=shapes", "cannot read this header"),
+        ("fails=keeps_input", "fails=keeps_y", "no check 'keeps_y'"),
+        ("return x.pow(2).sum()", "return x.pow(2).sum(", "not valid Python"),
+        ('"pow, then sum"', "", "no kind of cell"),
+    ],
+)
+def test_a_bad_answer_file_is_refused_with_its_line(folder: Path, old: str, new: str, problem: str) -> None:
+    edit(folder, old, new)
+    with pytest.raises(SourceError) as caught:
+        prove(folder)
+    assert problem in caught.value.problem
+    lines = (folder / "exercises" / EXERCISE).read_text().splitlines()
+    assert new in lines[caught.value.line - 1]
+
+
+def test_the_list_of_checks_that_a_wrong_answer_fails_can_be_written_anew(folder: Path) -> None:
+    edit(folder, "fails=keeps_input", "fails=empty")
+    edit(folder, "fails=shapes,empty", "")
+    proof = prove(folder)
+    assert len(proof.outdated) == 2 and set(proof.outdated) == set(proof.problems)
+    difference = update_lists(proof.outdated.values())
+    assert '-# %% wrong "scratch space is free" fails=empty\n' in difference
+    assert '+# %% wrong "scratch space is free" fails=keeps_input\n' in f"{difference}\n"
+    assert prove(folder).problems == []
+
+
+def test_what_else_a_header_says_stays_beside_a_new_list() -> None:
+    assert with_list('# %% wrong "a fails=b" fails=x raises=KeyError', ("y", "z")) == (
+        '# %% wrong "a fails=b" fails=y,z raises=KeyError'
+    )

@@ -1,0 +1,40 @@
+"""Several labs are proved at a time, each by itself."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from autograder.authoring.lab import read_lab
+from autograder.authoring.new import new_lab
+from autograder.course import Lab, LabEntry
+from autograder.errors import GradlabError
+from autograder.proving.labs import prove_labs
+
+
+@pytest.fixture
+def labs(tmp_path: Path) -> list[Lab]:
+    """Two labs; a wrong answer of the second gets full marks."""
+    (tmp_path / "labs").mkdir()
+    (tmp_path / "labs" / "course.toml").write_text('title = "t"\n')
+    folders = [new_lab(tmp_path, name) for name in ("01_squares", "02_sums")]
+    answers = folders[1] / "exercises" / "sum_of_squares.py"
+    answers.write_text(answers.read_text().replace("return x.sum() ** 2", "return (x**2).sum()"))
+    return [read_lab(f, LabEntry(name=f.name, title="Sums", minutes=1)) for f in folders]
+
+
+def test_of_two_labs_at_a_time_each_is_proved(labs: list[Lab]) -> None:
+    """Slow: two processes that import torch, and fifty forks for each lab."""
+    proofs = {proof.lab: proof for proof in prove_labs(labs, 2)}
+    assert sorted(proofs) == ["01_squares", "02_sums"]
+    assert proofs["01_squares"].problems == []
+    assert "it gets full marks" in proofs["02_sums"].problems[0]
+
+
+def test_a_cell_that_raises_in_one_of_two_labs_is_an_error_with_its_place(labs: list[Lab]) -> None:
+    path = labs[1].path / "lab.py"
+    path.write_text(path.read_text().replace("# %% given\n", "# %% given\n1 / 0\n", 1))
+    broken = read_lab(labs[1].path, LabEntry(name="02_sums", title="Sums", minutes=1))
+    with pytest.raises(GradlabError, match=r"02_sums/lab\.py:\d+: .*ZeroDivisionError"):
+        list(prove_labs([labs[0], broken], 2))

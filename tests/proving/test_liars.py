@@ -1,0 +1,117 @@
+"""A lab that pays a liar is refused: one that gradlab makes itself, or one that a person wrote down."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from autograder.course import LabEntry
+from autograder.proving.lab import Proof, prove_lab
+from tests.lab_files import lab_in
+
+LAB = '''# %% given
+import torch
+from torch import Tensor
+from labkit import Seen, assert_close, check, probes
+
+# %% given
+def plainly(f, x):
+    return f(f(x))
+
+
+def compare(got, want):
+    for one, other in zip(got, want):
+        assert_close(one, other)
+
+
+@probes.probe
+def asked(function, f, xs):
+    return [function(f, x) for x in xs]
+
+# %% exercise: twice points=10
+# ---- exercises/twice.py
+# %% exercise
+def twice(f, x: Tensor) -> Tensor:
+    """f applied twice; f is called two times."""
+    ### BEGIN SOLUTION
+    return f(f(x))
+    ### END SOLUTION
+
+# %% checks
+with check("some", "some numbers", required=True):
+    t = [torch.tensor([1.0, 2.0]), torch.tensor([5.0])]
+    want = [x + 2 for x in t]
+CHECK
+
+# %% hidden checks
+with check("others", "others", required=True):
+    for n in (2, 3):
+        t = torch.arange(float(n))
+        want = t + 2 * n
+        seen = Seen(lambda x, n=n: x + n)
+        assert_close(twice(seen, t), want)
+        assert len(seen.calls) == 2
+'''
+WHOLE = "    assert_close(asked(twice, lambda x: x + 1, t), want)"
+LOOP = "    compare(asked(twice, lambda x: x + 1, t), want)"  # in a function of the course's, where the builder does not look
+AFTER = "    assert_close(asked(twice, lambda x: x + 1, t), [x + 2 for x in t])"
+ANSWERS = """# %% right "in two lines"
+def twice(f, x):
+    y = f(x)
+    return f(y)
+"""
+
+
+def prove(folder: Path, lab: str, answers: str = ANSWERS) -> Proof:
+    return prove_lab(lab_in(folder, lab + answers, LabEntry(name="01_twice", title="t", minutes=1)))
+
+
+def lies(proof: Proof) -> list[str]:
+    return [problem for problem in proof.problems if "a liar earns" in problem]
+
+
+def only_visible(lab: str) -> str:
+    return lab[: lab.index("# %% hidden checks")]
+
+
+def test_given_functions_are_tried_in_the_exercises_place(tmp_path: Path) -> None:
+    proof = prove(tmp_path, LAB.replace("CHECK", WHOLE))
+    (problem,) = lies(proof)
+    assert "plainly in the exercise's place" in problem and f"{tmp_path}/exercises/twice.py:" in problem
+    assert proof.lied == {"twice": 10}
+
+
+def test_probes_that_claim_earn_nothing_where_the_whole_is_compared(tmp_path: Path) -> None:
+    proof = prove(tmp_path, LAB.replace("CHECK", WHOLE).replace("def plainly(f, x)", "def plainly(f, x, n)"))
+    assert lies(proof) == [] and proof.lies > 10 and proof.lied == {"twice": 0}
+
+
+@pytest.mark.parametrize(
+    ("check", "liar"),
+    [(LOOP, "each probe says: an empty list"), (AFTER, "each probe finds its arguments filled with NaN")],
+)
+def test_a_check_that_believes_a_probe_pays_a_liar(check: str, liar: str, tmp_path: Path) -> None:
+    lab = only_visible(LAB).replace("CHECK", check).replace("def plainly(f, x)", "def plainly(f, x, n)")
+    assert any(liar in problem for problem in lies(prove(tmp_path, lab)))
+
+
+CLAIMS = """
+# %% liar "calls once, and knows what else there is to add"
+def twice(f, x):
+    y = f(x)
+    return y + (y - x)
+
+
+def asked(function, f, xs):
+    return [x + 2 for x in xs]
+"""
+
+
+def test_a_false_claim_of_a_technique_may_earn_a_fifth_of_a_lab(tmp_path: Path) -> None:
+    lab = LAB.replace("CHECK", WHOLE).replace("def plainly(f, x)", "def plainly(f, x, n)")
+    proof = prove(tmp_path, lab, ANSWERS + CLAIMS)
+    assert proof.claimed == {"twice": 0} and not any("liars earn" in problem for problem in proof.problems)
+    proof = prove(tmp_path, lab.replace("        assert len(seen.calls) == 2\n", ""), ANSWERS + CLAIMS)
+    assert proof.claimed == {"twice": 10}
+    assert any("liars earn 10 of the lab's 10 points (twice 10); 2 are allowed" in p for p in proof.problems)

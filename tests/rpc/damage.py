@@ -1,0 +1,135 @@
+"""Damages messages: plain values at any depth, and their bytes."""
+
+from __future__ import annotations
+
+import random
+import resource
+from collections.abc import Iterator
+from contextlib import contextmanager
+from typing import Any
+
+from autograder.rpc.frames import ProtocolError, from_bytes, to_bytes
+
+MESSAGES = 10  # damaged ones of each example
+MORE_MEMORY = 512 * 2**20  # bytes that damaged messages may cost at most
+
+TAGS = (
+    "known tensor array list set dict ordered tuple generator slice frozenset int size dtype device complex range "
+    "ellipsis scalar named handle record constant|torch record|numpy dtype"
+)
+JUNK: list[Any] = [
+    *[None, True, False, 0, 1, -1, 2, 7, 255, 2**31, 2**40, 2**62, 2**63 - 1, -(2**63), 1.5, float("nan"), 1e300],
+    *[
+        "",
+        "x",
+        "cpu",
+        "cuda:0",
+        "meta",
+        "float32",
+        "int64",
+        "complex64",
+        "bool",
+        "<f4",
+        ">i8",
+        "O",
+        "V4",
+        "<U1000000000",
+    ],
+    *["given f", "torch.load", "builtins.eval", "os.system", "torch.relu", "RuntimeError", "builtins.SystemExit"],
+    *[b"", b"\0", b"\xff" * 4, b"\0" * 100, b"\0" * 5056],
+    *[[], [[]], [[], []], [0], [0, 0], [2**62], [-1], [None] * 11, [[1, 1]], [["tuple"]], [1] * 70],
+    *[[tag] for group in TAGS.split("|") for tag in ([group] if "record" in group[:13] else group.split())],
+    ["known", 0],
+    ["known", 1],
+    ["tensor", 0, None, "float32", 0, [2**39, 2**39], [0, 0], 0, 0, None],
+    ["tensor", 0, None, "float64", 0, [3], [-1], 0, 0, None],
+    ["tensor", 0, ["known", 0], "float32", 2, [2], [1], 127, 5, None],
+    ["tensor", -1, None, "float32", 0, [0], [1], 1, 0, ["known", 0]],
+    ["array", 0, "<f8", 0, [100], [8], True, True],
+    ["array", 0, "<f4", -4, [2], [4], True, False],
+    ["array", 0, "|u1", 1, [2**40], [0], True, False],
+    ["generator", "cpu", b"\1" * 5056],
+    ["generator", "cpu", b""],
+    ["record", "a.b", ["x", "x"], 1, 2],
+    ["record", "a.b", ["__class__"], 1],
+    ["record", "import os", ["x; y"], 1],
+    ["range", 0, 2**62, 0],
+    ["scalar", "<f8", b"\0"],
+    ["int", b"\x7f" * 5000],
+    ["handle", [3, ["torch.Tensor", "torch.nn.modules.module.Module"]]],
+    ["handle", [0, ["torch.nn.parameter.Parameter"]]],
+    ["torch record", "max", 1],
+]
+
+
+def damaged(message: Any, rng: random.Random) -> Any:
+    """The message with one to four places changed. Raises ProtocolError where not even its frame can be read."""
+    if rng.random() < 0.3:
+        return from_bytes(_damaged_bytes(to_bytes(message), rng))
+    for _ in range(rng.choice((1, 1, 1, 2, 4))):
+        message = _changed(message, rng)
+    return from_bytes(to_bytes(message))
+
+
+def messages(message: Any, seed: int) -> Iterator[Any]:
+    """Damaged ones that still can be read."""
+    for n in range(MESSAGES):
+        try:
+            yield damaged(message, random.Random(seed * MESSAGES + n))
+        except ProtocolError:
+            continue
+
+
+@contextmanager
+def bounded_memory() -> Iterator[None]:
+    before = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
+    yield
+    after = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
+    assert (after - before) * 1024 < MORE_MEMORY
+
+
+def _damaged_bytes(data: bytes, rng: random.Random) -> bytes:
+    changed = bytearray(data)
+    for _ in range(rng.choice((1, 2, 8))):
+        place = rng.randrange(len(changed)) if changed else 0
+        what = rng.randrange(4)
+        if what == 0:
+            changed[place : place + 1] = bytes([rng.randrange(256)])
+        elif what == 1:
+            changed[place : place + rng.randrange(9)] = b""
+        elif what == 2:
+            changed[place:place] = rng.randbytes(rng.randrange(1, 9))
+        else:
+            changed[place : place + 1] = rng.choice(
+                (b"\xdd\x00\x01\xff\xff", b"\xc6\x0f\xff\xff\xff", b"\xdc\xff\xff", b"\x91" * 600)
+            )
+    return bytes(changed)
+
+
+def _changed(value: Any, rng: random.Random) -> Any:
+    """The value with something in it replaced, removed, repeated or moved."""
+    if not isinstance(value, list) or not value or rng.random() < 0.1:
+        return _other(value, rng)
+    items = list(value)
+    place = rng.randrange(len(items))
+    what = rng.randrange(12)
+    if what == 0:
+        del items[place]
+    elif what == 1:
+        items.insert(place, items[rng.randrange(len(items))])
+    elif what == 2:
+        items[place] = rng.choice(JUNK)
+    elif what == 3:
+        other = rng.randrange(len(items))
+        items[place], items[other] = items[other], items[place]
+    else:
+        items[place] = _changed(items[place], rng)
+    return items
+
+
+def _other(value: Any, rng: random.Random) -> Any:
+    if type(value) is int and rng.random() < 0.7:
+        return value + rng.choice((-2, -1, 1, 2, 100, 2**32))
+    if isinstance(value, bytes) and value and rng.random() < 0.7:
+        return _damaged_bytes(value, rng)
+    return rng.choice(JUNK)

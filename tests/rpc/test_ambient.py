@@ -1,0 +1,57 @@
+"""What is told of the random states: each change, whatever drew, and nothing twice."""
+
+from __future__ import annotations
+
+import random
+from collections.abc import Callable
+
+import numpy as np
+import pytest
+import torch
+
+from autograder.rpc.exchange import Exchange
+from autograder.rpc.frames import ProtocolError
+from autograder.rpc.global_state import RANDOM, GlobalState
+
+DRAWS: dict[str, tuple[int, Callable[[], object]]] = {
+    "torch": (0, lambda: torch.rand(1)),
+    "torch seeded": (0, lambda: torch.manual_seed(3)),
+    "random": (1, random.random),
+    "random seeded": (1, lambda: random.seed(3)),
+    "one Gaussian number": (1, lambda: random.gauss(0, 1)),
+    "numpy": (2, lambda: np.random.rand()),
+    "numpy seeded": (2, lambda: np.random.seed(3)),
+    "one Gaussian number of numpy": (2, lambda: np.random.randn()),
+}
+
+
+@pytest.mark.parametrize("name", DRAWS)
+def test_a_state_is_told_after_each_draw_and_only_then(name: str) -> None:
+    """Twice: the second Gaussian number comes from what the first one kept, and leaves the words as they are."""
+    source, draw = DRAWS[name]
+    here = GlobalState()
+    here.read()
+    for _ in range(2):
+        draw()
+        told = [state is not None for state in here.read()[-1]]
+        assert told == [n == source for n in range(len(RANDOM))] or "seeded" in name
+        assert here.read()[-1] == [None] * len(RANDOM)
+
+
+def test_a_state_that_is_told_makes_the_other_end_draw_the_same() -> None:
+    there, here = GlobalState(), GlobalState()
+    random.gauss(0, 1)
+    state = here.read()
+    drawn = [random.gauss(0, 1), random.random(), np.random.randn(), torch.rand(1).item()]
+    there.apply(state)
+    assert [random.gauss(0, 1), random.random(), np.random.randn(), torch.rand(1).item()] == drawn
+
+
+def test_a_number_in_place_of_a_state_takes_no_memory_of_that_size() -> None:
+    for n in range(len(RANDOM)):
+        state = GlobalState().read()
+        state[-1][n] = 2**62
+        with pytest.raises(ProtocolError):
+            GlobalState().apply(state)
+    with pytest.raises(ProtocolError):
+        Exchange().unpack([[], ["generator", "cpu", 2**62]])

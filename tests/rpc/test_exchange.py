@@ -1,0 +1,202 @@
+"""Values arrive as they were sent, and come back as themselves; what is malformed is refused."""
+
+from __future__ import annotations
+
+import math
+from typing import Any
+
+import numpy as np
+import pytest
+import torch
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from autograder.rpc import blocks
+from autograder.rpc.exchange import Exchange
+from autograder.rpc.frames import ProtocolError, from_bytes, to_bytes
+from autograder.rpc.tensors import DTYPES
+from tests.conftest import NIGHTLY
+from tests.examiner.observe import differences, observe
+from tests.rpc.damage import bounded_memory
+
+DTYPE = st.sampled_from(sorted(DTYPES))
+SIMPLE = st.none() | st.booleans() | st.integers() | st.floats() | st.complex_numbers() | st.text() | st.binary()
+KEYS = st.none() | st.booleans() | st.integers(-5, 5) | st.text(max_size=3)
+
+
+def there(value: Any, sender: Exchange | None = None, receiver: Exchange | None = None) -> Any:
+    return (receiver or Exchange()).unpack(from_bytes(to_bytes((sender or Exchange()).pack(value))))
+
+
+@st.composite
+def tensors(draw: Any) -> torch.Tensor:
+    """A view with random geometry over random bytes."""
+    dtype = DTYPES[draw(DTYPE)]
+    memory = draw(st.binary(min_size=64, max_size=64))
+    whole = torch.frombuffer(bytearray(memory), dtype=torch.uint8)
+    if dtype is torch.bool:
+        whole = whole % 2
+    base = torch.empty(0, dtype=dtype).set_(whole.untyped_storage(), 0, (64 // dtype.itemsize,), (1,)).data
+    size = draw(st.lists(st.integers(0, 3), max_size=3))
+    stride = draw(st.lists(st.integers(0, 3), min_size=len(size), max_size=len(size)))
+    reach = sum((n - 1) * s for n, s in zip(size, stride, strict=True)) if 0 not in size else 0
+    offset = draw(st.integers(0, 3))
+    if reach + offset >= base.numel():
+        return base
+    t = base.as_strided(size, stride, offset)
+    if dtype.is_complex and draw(st.booleans()):
+        t = t.conj()
+    return t
+
+
+@st.composite
+def arrays(draw: Any) -> np.ndarray:
+    dtype = np.dtype(draw(st.sampled_from(["<f4", ">f8", "<i2", ">u4", "|b1", "<c8", "|u1", "<f2"])))
+    a = np.frombuffer(bytearray(draw(st.binary(min_size=192, max_size=192))), np.uint8)
+    a = (a % 2 if dtype.kind == "b" else a).view(dtype)[:12].reshape(3, 4)
+    for _ in range(draw(st.integers(0, 3))):
+        a = draw(st.sampled_from([a.T, a[::-1], a[..., ::2], a[:1], a[:0], a.copy(), np.asfortranarray(a)]))
+    return a
+
+
+VALUES = st.recursive(
+    SIMPLE | tensors() | arrays(),
+    lambda inner: st.lists(inner, max_size=4) | st.tuples(inner, inner) | st.dictionaries(KEYS, inner, max_size=3),
+    max_leaves=12,
+)
+
+
+@settings(max_examples=2_000 if NIGHTLY else 300)
+@given(VALUES)
+def test_nested_values_arrive_as_they_are(value):
+    assert list(differences(observe(there(value)), observe(value))) == []
+
+
+@given(VALUES)
+def test_values_come_back_as_the_very_objects(value):
+    ours, theirs = Exchange(), Exchange()
+    message = ours.pack([value, [value]])
+    back = theirs.pack(theirs.unpack(message))
+    assert observe(ours.unpack(back)) == observe([value, [value]])
+
+
+@settings(max_examples=5_000 if NIGHTLY else 500)
+@given(
+    DTYPE,
+    st.integers(-2, 40) | st.sampled_from([2**31, 2**39, 2**62]),
+    st.lists(st.integers(-1, 40) | st.sampled_from([2**20, 2**31, 2**39]), max_size=4),
+    st.lists(st.integers(-2, 40) | st.sampled_from([2**20, 2**31, 2**39]), max_size=4),
+    st.integers(-1, 200),
+)
+def test_no_tensor_reaches_beyond_its_block(dtype, offset, size, stride, bits):
+    message = [[[64, "cpu", bytes(64)]], ["tensor", 0, None, dtype, offset, size, stride, bits, 0, None]]
+    itemsize = DTYPES[dtype].itemsize
+    try:
+        t = Exchange().unpack(message)
+    except ProtocolError:
+        return
+    assert list(t.shape) == size
+    assert t.untyped_storage().nbytes() == 64
+    if t.numel():
+        last = offset + sum((n - 1) * s for n, s in zip(size, stride, strict=True))
+        assert offset >= 0 and min(stride, default=0) >= 0 and (last + 1) * itemsize <= 64
+        assert t.numel() * itemsize <= blocks.MAX_BLOCK
+
+
+@settings(max_examples=5_000 if NIGHTLY else 500)
+@given(
+    st.sampled_from(["<f4", ">f8", "|u1", "<c16", "O", "V8", "<U9", "f4,f4", ""]),
+    st.integers(-70, 70) | st.sampled_from([2**31, 2**62]),
+    st.lists(st.integers(-1, 20) | st.sampled_from([2**20, 2**40]), max_size=3),
+    st.lists(st.integers(-70, 70) | st.sampled_from([2**40, -(2**62)]), max_size=3),
+    st.booleans(),
+)
+def test_no_array_reaches_beyond_its_block(dtype, offset, shape, strides, owns):
+    message = [[[64, "cpu", bytes(64)]], ["array", 0, dtype, offset, shape, strides, True, owns]]
+    exchange = Exchange()
+    try:
+        a = exchange.unpack(message)
+    except ProtocolError:
+        return
+    begin = exchange.blocks[0].address
+    steps = [(n - 1) * s for n, s in zip(a.shape, a.strides, strict=True)]
+    if a.size:
+        assert begin <= a.ctypes.data + sum(s for s in steps if s < 0)
+        assert a.ctypes.data + sum(s for s in steps if s > 0) + a.itemsize <= begin + 64
+        assert math.prod(a.shape) * a.itemsize <= blocks.MAX_BLOCK
+
+
+def test_a_number_that_grows_with_the_first_operation_is_refused():
+    message = [[[4, "cpu", bytes(4)]], ["tensor", 0, None, "float32", 0, [2**30], [0], 0, 0, None]]
+    with bounded_memory(), pytest.raises(ProtocolError, match="elements"):
+        Exchange().unpack(message)
+
+
+def test_read_only_memory_is_never_written():
+    """The other side may not change what Python itself holds to be constant."""
+    content = b"constant"
+    exchange = Exchange()
+    exchange.pack(np.frombuffer(content, np.uint8))
+    with pytest.raises(ProtocolError, match="read-only"):
+        exchange.write_blocks([[0, b"changed!"]], 1)
+    assert content == b"constant"
+
+
+def test_only_what_was_sent_can_be_written():
+    exchange = Exchange()
+    exchange.pack(torch.zeros(2))
+    for changes in ([[1, bytes(8)]], [[-1, bytes(8)]], [[0, bytes(7)]], [[0, 5]], [0], 7, [[0]], [[True, bytes(8)]]):
+        with pytest.raises(ProtocolError):
+            exchange.write_blocks(changes, 1)
+
+
+def test_a_record_runs_nothing():
+    for fields in (["x=__import__('os')"], ["_private"], ["class"], ["a", "a"], [1], ["x"] * 300):
+        with pytest.raises(ProtocolError):
+            Exchange().unpack([[], ["record", "m.Point", fields, *range(len(fields))]])
+
+
+@pytest.mark.parametrize(
+    "name",
+    [
+        "torch.load",
+        "torch.hub",
+        "builtins.eval",
+        "builtins.__import__",
+        "os.system",
+        "torch._C",
+        "torch.set_default_dtype",
+        "torch.Tensor.__class__",
+        "",
+    ],
+)
+def test_names_reach_only_what_is_harmless(name):
+    from autograder.rpc import names
+
+    with pytest.raises(ProtocolError):
+        Exchange(named=names.named).unpack([[], ["named", name]])
+
+
+def test_what_is_no_value_is_not_packed():
+    for value in (
+        object(),
+        torch.ones(2).to_sparse(),
+        np.array([object()]),
+        np.zeros(1, "U3"),
+        torch.empty(2, device="meta"),
+    ):
+        with pytest.raises(ProtocolError):
+            Exchange().pack([value])
+
+
+def test_what_is_nested_too_deep_is_refused_on_both_sides():
+    value: Any = 1
+    for _ in range(500):
+        value = (value,)
+    with pytest.raises(ProtocolError):
+        Exchange().pack(value)
+    packed: Any = 1
+    for _ in range(500):
+        packed = ["tuple", packed]
+    with pytest.raises(ProtocolError):
+        Exchange().unpack([[], packed])

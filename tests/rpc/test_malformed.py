@@ -1,0 +1,182 @@
+"""Whatever one end sends, the other answers with a reason: no crash, no hang, no more memory than the bound."""
+
+from __future__ import annotations
+
+import random
+import time
+from typing import Any
+
+import numpy as np
+import pytest
+import torch
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from autograder.examiner.connection import Stopped
+from autograder.examiner.remote import RemoteNamespace
+from autograder.rpc.frames import ProtocolError, from_bytes, to_bytes
+from autograder.rpc.global_state import GlobalState
+from autograder.student.calls import Calls
+from tests.conftest import NIGHTLY
+from tests.rpc.damage import MESSAGES, bounded_memory, damaged
+
+EXAMPLES = (100_000 if NIGHTLY else 5_000) // MESSAGES // 2
+SECONDS = 5.0  # for one message
+COURSE = {"square": lambda x: x * x}
+
+
+class Stateful(torch.nn.Module):
+    def forward(self, x):
+        return x * 2
+
+
+def student() -> dict[str, Any]:
+    def f(x, *rest, **more):
+        if isinstance(x, list):
+            x.append(3)
+        if isinstance(x, torch.Tensor) and x.is_leaf and not x.requires_grad:
+            x.data.zero_()
+        return [x, rest, more]
+
+    return {**COURSE, "f": f, "double": lambda x: x * 2, "both": lambda x, w: (x * w, x + w), "Model": Stateful}
+
+
+class Damaging:
+    """A line to a student's end in this process. From the reply with number `spared` on, replies are damaged."""
+
+    def __init__(self, seed: int) -> None:
+        self.random = random.Random(seed)
+        self.spared = self.random.randrange(3)
+        self.calls, self.ours = Calls(student(), list(COURSE)), GlobalState()
+
+    def ask(self, request: Any, callbacks: Any) -> Any:
+        try:
+            reply, _, _ = self.calls.answer(from_bytes(to_bytes([request, self.ours.read()])))
+        except ProtocolError as error:  # a number that was damaged came back: the process would end
+            raise Stopped(str(error)) from None
+        if self.spared > 0:
+            self.spared -= 1
+            return from_bytes(to_bytes(reply))
+        try:
+            return damaged(reply, self.random)
+        except ProtocolError as error:
+            raise Stopped(str(error)) from None
+
+
+def _forward(world: RemoteNamespace, rng: random.Random) -> None:
+    f = world.proxy("f")
+    x = torch.arange(6.0).reshape(2, 3)
+    args = [
+        [x.clone()],
+        [x.T, x[1]],
+        [[1, [2.5]]],
+        [{"a": x}],
+        [np.arange(4.0)],
+        [torch.Generator()],
+        [torch.relu],
+        [1 + 2j],
+    ]
+    look_at(f(*rng.choice(args), more=rng.choice((None, x[0], [x]))))
+
+
+def _backward(world: RemoteNamespace, rng: random.Random) -> None:
+    x, w = torch.ones(3, requires_grad=True), torch.ones(3, requires_grad=True)
+    a, b = world.proxy("both")(x, w)
+    (g,) = torch.autograd.grad((a * b).sum(), x, create_graph=True)
+    g.sum().backward()
+    look_at([a, b, g, x.grad, w.grad])
+
+
+def _in_place(world: RemoteNamespace, rng: random.Random) -> None:
+    h = torch.ones(3, requires_grad=True) * 2
+    world.proxy("f")(h, torch.zeros(2))
+    y = world.proxy("double")(h)
+    y.sum().backward()
+    look_at(y)
+
+
+def _handles(world: RemoteNamespace, rng: random.Random) -> None:
+    model = world.proxy("Model")()
+    isinstance(model, torch.nn.Module)
+    look_at([model(torch.ones(2)), model.training, len(list(model.parameters()))])
+
+
+def look_at(value: Any) -> None:
+    """Use everything in a result, as a check would: memory outside of a block would show here."""
+    if isinstance(value, torch.Tensor) and type(value) in (torch.Tensor, torch.nn.Parameter):
+        assert value.numel() * value.element_size() <= 192 * 2**20
+        if value.dtype in (torch.float32, torch.float64, torch.int64):
+            value.detach().double().sum().item()
+    elif isinstance(value, np.ndarray):
+        assert value.size * value.itemsize <= 192 * 2**20
+        value.tobytes()
+    elif isinstance(value, list | tuple):
+        for item in value[:50]:
+            if item is not value:
+                look_at(item) if not isinstance(item, list | tuple) else None
+
+
+@settings(max_examples=EXAMPLES)
+@given(st.integers(0, 2**40))
+@pytest.mark.filterwarnings("ignore")
+def test_damaged_replies_never_harm_the_examiner(seed):
+    before = torch.get_rng_state()
+    with bounded_memory():
+        for n in range(MESSAGES):
+            rng = random.Random(seed * MESSAGES + n)
+            world = RemoteNamespace(Damaging(seed * MESSAGES + n), dict(COURSE))
+            start = time.monotonic()
+            try:
+                rng.choice((_forward, _backward, _in_place, _handles))(world, rng)
+            except Stopped:
+                pass
+            except (Exception, RecursionError) as error:  # a result of another kind, or an exception that came
+                assert not isinstance(error, ProtocolError | MemoryError), error
+            finally:
+                torch.set_grad_enabled(True)
+            assert time.monotonic() - start < SECONDS
+    torch.set_rng_state(before)
+
+
+def _requests() -> list[Any]:
+    """Valid requests of every kind, as the examiner sends them."""
+    seen: list[Any] = []
+
+    class Recording(Damaging):
+        def ask(self, request: Any, callbacks: Any) -> Any:
+            seen.append(from_bytes(to_bytes([request, GlobalState().read()])))
+            return super().ask(request, callbacks)
+
+    for n, use in enumerate((_forward, _forward, _forward, _forward, _backward, _in_place, _handles)):
+        line = Recording(0)
+        line.spared = 1000
+        use(RemoteNamespace(line, dict(COURSE)), random.Random(n))
+    return seen
+
+
+REQUESTS = _requests()
+
+
+@settings(max_examples=EXAMPLES)
+@given(st.integers(0, 2**40))
+@pytest.mark.filterwarnings("ignore")
+def test_damaged_requests_are_answered_or_refused(seed):
+    before = torch.get_rng_state()
+    with bounded_memory():
+        for n in range(MESSAGES):
+            rng = random.Random(seed * MESSAGES + n)
+            calls = Calls(student(), list(COURSE))
+            try:
+                if rng.random() < 0.5:
+                    calls.answer(REQUESTS[4])  # a node and a handle that the next can refer to
+                request = damaged(rng.choice(REQUESTS), rng)
+                start = time.monotonic()
+                to_bytes(calls.answer(request))
+                assert time.monotonic() - start < SECONDS
+            except ProtocolError:
+                pass
+            finally:
+                torch.set_grad_enabled(True)
+                torch.set_default_dtype(torch.float32)
+                torch.use_deterministic_algorithms(False)
+    torch.set_rng_state(before)

@@ -1,0 +1,75 @@
+"""Whatever a student process asks of a check's own functions, the examiner answers, or says that it is no question."""
+
+from __future__ import annotations
+
+import contextlib
+import random
+import socket
+import threading
+import time
+from typing import Any
+
+import pytest
+import torch
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from autograder.examiner.callbacks import Callbacks as Here
+from autograder.examiner.connection import Stopped
+from autograder.rpc.frames import ConnectionClosed, ProtocolError, receive, send, to_bytes
+from autograder.student.callbacks import Callbacks as There
+from labkit.seen import Seen
+from tests.conftest import NIGHTLY
+from tests.rpc.damage import MESSAGES, bounded_memory, damaged
+
+EXAMPLES = (100_000 if NIGHTLY else 2_000) // MESSAGES // 2
+SECONDS = 5.0  # for one message
+
+
+def _served() -> tuple[Here, list[Any]]:
+    """A check's functions, and all requests of a process that uses them in every way."""
+    here, seen = Here(), []
+    ours, theirs = socket.socketpair()
+
+    def serve() -> None:
+        while True:
+            try:
+                _, request = receive(ours)
+            except ConnectionClosed:
+                return
+            seen.append(request)
+            send(ours, here.serve(request))
+
+    threading.Thread(target=serve, daemon=True).start()
+    there = There(theirs, {})
+    w = torch.ones(3, requires_grad=True)
+    objects: list[Any] = [Seen(lambda x: x * w), iter([1, [2.0]]), lambda *a, **k: (a, k)]
+    f, items, echo = (there.proxy(here.number_of(o)) for o in objects)
+    x = torch.linspace(-1, 1, 3).requires_grad_()
+    (g,) = torch.autograd.grad(f(x).pow(3).sum(), x, create_graph=True)
+    g.sum().backward()
+    f(x).sum().backward(retain_graph=True)
+    next(items), iter(items), echo(1, "a", [x, {"b": 2.5}], c=f)
+    theirs.close()
+    ours.close()
+    return here, seen
+
+
+HERE, REQUESTS = _served()
+
+
+@settings(max_examples=EXAMPLES)
+@given(st.integers(0, 2**40))
+@pytest.mark.filterwarnings("ignore")
+def test_damaged_uses_never_harm_the_examiner(seed: int) -> None:
+    before = torch.get_rng_state()
+    with bounded_memory():
+        for n in range(MESSAGES):
+            rng = random.Random(seed * MESSAGES + n)
+            HERE._uses = 0
+            start = time.monotonic()
+            with contextlib.suppress(ProtocolError, Stopped):
+                to_bytes(HERE.serve(damaged(rng.choice(REQUESTS), rng)))
+            assert time.monotonic() - start < SECONDS
+            assert torch.is_grad_enabled() and not HERE.serving
+    torch.set_rng_state(before)

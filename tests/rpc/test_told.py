@@ -1,0 +1,62 @@
+"""Text of a student process is compared as any other, passed on as any other, and shown by nobody."""
+
+from __future__ import annotations
+
+import pytest
+import torch
+
+from autograder.rpc.told import Told
+from labkit.check import check, recording
+from labkit.compare import Mismatch, assert_close
+from tests.examiner.test_trust import world_of
+
+SECRET = "what the hidden check passed in"
+
+
+def test_it_is_equal_and_comes_back_as_it_was_sent() -> None:
+    with world_of(f=lambda: {SECRET: [SECRET]}, g=lambda x: type(x).__name__ + x) as world:
+        got = world.proxy("f")()
+        assert got == {SECRET: [SECRET]} and got[SECRET][0] == SECRET and hash(got[SECRET][0]) == hash(SECRET)
+        assert world.proxy("g")(got[SECRET][0]) == "str" + SECRET
+
+
+@pytest.mark.parametrize("show", [str, repr, lambda t: f"{t}", lambda t: f"{t!r:>60}", lambda t: f"{[t]}", "{}".format])
+def test_whoever_shows_it_gets_its_length(show) -> None:  # type: ignore[no-untyped-def]
+    assert SECRET not in show(Told(SECRET)) and f"a text of {len(SECRET)} characters" in show(Told(SECRET))
+
+
+@pytest.mark.parametrize("result", [SECRET, [SECRET], {SECRET: 1}, {"a": SECRET}, (1, SECRET), {SECRET}])
+def test_no_message_of_a_comparison_holds_it(result: object) -> None:
+    for want in (3, "x", [1, 2], {"a": 1}, torch.ones(2), 2.5, None):
+        with world_of(f=lambda: result) as world, pytest.raises(Mismatch) as raised:
+            assert_close(world.proxy("f")(), want)
+        assert SECRET not in raised.value.seen + raised.value.expected + str(raised.value)
+
+
+def test_an_assert_of_a_check_can_say_something_about_it() -> None:
+    with world_of(f=lambda: [SECRET]) as world, recording() as outcomes:
+        got = world.proxy("f")()
+        with check("a list of one"):
+            assert got == ["x"], f"you gave {sorted(map(str, got))}"
+    assert outcomes[0].seen.startswith("you gave ['a text of") and SECRET not in outcomes[0].seen
+
+
+def _answers(reply: object) -> object:
+    class Line:
+        def ask(self, request: object, callbacks: object) -> object:
+            return reply
+
+    return Line()
+
+
+@pytest.mark.parametrize(
+    "reply",
+    [[SECRET], [None, [SECRET, 1], None, [], [], [], []], [None, [[], ["named", SECRET]], None, [], [], [], []]],
+)
+def test_what_is_no_answer_is_not_quoted(reply: object) -> None:
+    from autograder.examiner.connection import Stopped
+    from autograder.examiner.remote import RemoteNamespace
+
+    with pytest.raises(Stopped) as raised:
+        RemoteNamespace(_answers(reply), {}).proxy("f")()
+    assert str(raised.value) == "the Python process sent what is no answer"
