@@ -28,7 +28,7 @@ from autograder.grading.many import Done, grade_lab
 from autograder.grading.nbgrader_api import open_course
 from autograder.grading.task import Settings, Task
 from autograder.grading.worker import TRIES, Failure, next_try
-from tests.conftest import ROOT, need
+from tests.conftest import ROOT
 from tests.grading.graded_class import LAB, SLOWLY, WRONG, gradebook_rows, hand_in, written
 
 pytestmark = pytest.mark.slow  # schedulers, workers and graders are started, and each grader imports torch
@@ -72,7 +72,6 @@ def scheduler(tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
 @contextlib.contextmanager
 def scheduling(folder: Path, **environment: str) -> Iterator[str]:
     """The address of a new scheduler."""
-    need("dask")
     found = folder / "scheduler.json"
     command = ["scheduler", "--host", "127.0.0.1", "--port", "0", "--no-dashboard", "--scheduler-file", str(found)]
     with started(*command, environment=environment) as process:

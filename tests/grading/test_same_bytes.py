@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 import shutil
+from itertools import islice
 from pathlib import Path
 
 import pytest
@@ -16,7 +17,7 @@ from autograder.grading.nbgrader_api import open_course
 from autograder.reports.feedback import write_feedback
 from tests.conftest import NIGHTLY, ROOT
 
-MEMBERS = 6 if NIGHTLY else 3
+MEMBERS = 6 if NIGHTLY else 2  # from the third on, the class's points are proved: 12 s each
 MEMORY_ADDRESS = re.compile(rb"0x[0-9a-f]{8,}")
 
 
@@ -40,7 +41,7 @@ def test_two_runs_of_a_class_write_the_same_bytes(tmp_path: Path) -> None:
     shutil.copy(ROOT / "nbgrader_config.py", tmp_path)
     build(read_course(tmp_path))
     lab = list(read_labs(read_course(tmp_path)))[-1]
-    for member in list(make_class(lab))[-MEMBERS:]:
+    for member in islice(make_class(lab), MEMBERS):
         place = tmp_path / "submitted" / member.student / lab.name
         place.mkdir(parents=True)
         (place / f"{lab.name}.ipynb").write_bytes(member.file)
