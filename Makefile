@@ -28,25 +28,28 @@ lab: $(STAMP) ## open JupyterLab on copies of the released labs, in work/
 	@mkdir -p work && cp -rn release/. work/
 	$(BIN)/jupyter lab --notebook-dir work $(if $(filter 0,$(shell id -u)),--allow-root)
 
-quick: $(STAMP) ## ruff, mypy, and the tests that need no browser, kernel or class
+quick: $(STAMP) ## ruff, mypy, imports, and the tests that need no browser, kernel or class
 	$(BIN)/ruff check .
 	$(BIN)/mypy
-	$(BIN)/pytest -q -n 2 -m "not slow" tests/authoring tests/labkit tests/rpc tests/gradebook tests/reports tests/test_imports.py tests/test_metadata.py
+	$(BIN)/lint-imports --no-cache --no-logo
+	$(BIN)/pytest -q -n 2 -m "not slow" tests/authoring tests/labkit tests/rpc tests/gradebook tests/reports tests/test_knows_no_lab.py tests/test_metadata.py
 
-test: $(STAMP) ## run all tests (at most 15 minutes on two cores)
+test: $(STAMP) ## run all tests but the nightly ones (at most 10 minutes on two cores)
 	$(BIN)/pytest -n 2 --dist loadfile --no-loadscope-reorder
 
-nightly: $(STAMP) image-test ## what takes longer: images, mutants of every reference solution, fifty times the fuzzing
+nightly: $(STAMP) image-test ## what takes longer: images, mutants, what PyTorch answers, whole labs, fifty times the fuzzing
 	$(BIN)/gradlab prove --again --mutate
-	HYPOTHESIS_PROFILE=nightly $(BIN)/pytest -n 2 tests/authoring tests/rpc tests/intake tests/examiner/test_outputs.py tests/gradebook tests/reports tests/grading/test_resume.py tests/grading/test_same_bytes.py tests/proving/test_attempts.py tests/browser/test_labs_in_a_window.py
+	HYPOTHESIS_PROFILE=nightly $(BIN)/pytest -n 2 --dist loadfile -m nightly
+	HYPOTHESIS_PROFILE=nightly $(BIN)/pytest -n 2 -m "not nightly" tests/authoring tests/rpc tests/intake tests/examiner/test_checked_outputs.py tests/examiner/test_probes_trust.py tests/gradebook tests/reports tests/grading tests/test_command_line.py
 
 image-test: $(STAMP) ## build both images of the Dockerfile and run them, without a Docker engine (needs root)
 	GRADLAB_IMAGES=1 $(BIN)/pytest -s --timeout 2400 tests/images
 
-lint: $(STAMP) ## ruff, mypy on packages and labs, hadolint
+lint: $(STAMP) ## ruff, mypy, who may import whom, hadolint, the labs
 	$(BIN)/ruff check .
 	$(BIN)/ruff format --check .
 	$(BIN)/mypy
+	$(BIN)/lint-imports --no-cache --no-logo
 	$(BIN)/hadolint Dockerfile
 	$(BIN)/python -m scripts.lint_labs
 
@@ -54,5 +57,5 @@ bench: $(STAMP) ## measure, and print the figures as ratios
 	$(BIN)/python -m benchmarks
 
 clean: ## remove what was made here, the .venv too
-	rm -rf .venv build dist *.egg-info demo artifacts .pytest_cache .mypy_cache .ruff_cache .hypothesis
+	rm -rf .venv build dist *.egg-info demo artifacts .pytest_cache .mypy_cache .ruff_cache .hypothesis .import_linter_cache
 	find . -name __pycache__ -prune -exec rm -rf {} +

@@ -42,8 +42,8 @@ def build(
     ] = False,
 ) -> None:
     """Make source/, release/ and solutions/ from labs/."""
-    from autograder.authoring.course import build as build_all
-    from autograder.authoring.course import read_course, stale
+    from autograder.authoring.course_folder import build as build_all
+    from autograder.authoring.course_folder import read_course, stale
 
     read = read_course(course)
     if check:
@@ -73,13 +73,15 @@ def prove(
     jobs: Annotated[int, typer.Option(min=1, help="Labs proved at a time.")] = len(os.sched_getaffinity(0)),
 ) -> None:
     """Prove every check with right, wrong and lying answers."""
-    from autograder.authoring.course import read_course, read_labs
-    from autograder.proving.kept import keep_proof, kept_proof
+    from autograder.authoring.course_folder import read_course, read_labs
+    from autograder.proving.kept_proofs import keep_proof, kept_proof
     from autograder.proving.labs import prove_labs
     from autograder.proving.update import update_lists
 
-    problems = 0
+    problems = written = 0
     read = list(read_labs(read_course(course), tuple(labs or ())))
+    if exercise and exercise not in (known := [e.name for lab in read for e in lab.exercises]):
+        raise GradlabError(f"no exercise {exercise!r}: there are {', '.join(known)}")
     whole = not (mutate or exercise)
     before = [] if again or not whole else [proof for lab in read if (proof := kept_proof(lab))]
     left = [lab for lab in read if lab.name not in {proof.lab for proof in before}]
@@ -98,6 +100,7 @@ def prove(
         if put_right:
             out.print(update_lists(put_right.values()), markup=False)
             out.print(f"{_count(len(put_right), 'list')} written anew. Read the difference: is each what it should be?")
+        written += len(put_right)
         unsolved = [problem for problem in proof.problems if problem not in put_right]
         for problem in unsolved:
             err.print(problem, markup=False)
@@ -106,7 +109,12 @@ def prove(
         raise GradlabError(
             f"{_count(problems, 'problem')}: the checks are not proved. Put that right and run gradlab prove again"
         )
-    out.print("Every check is proved. Next: gradlab demo, or release the labs with nbgrader")
+    if written:
+        out.print("Next: gradlab prove, which tries the lists that were written")
+    elif exercise:
+        out.print(f"The checks of {exercise} are proved. Next: gradlab prove of its whole lab")
+    else:
+        out.print("Every check is proved. Next: gradlab demo, or release the labs with nbgrader")
 
 
 @app.command()
@@ -131,15 +139,17 @@ def grade(
         ahead = None if cluster else start_ahead(course, lab, student, jobs, again)
         if ahead:
             ending.callback(ahead.close)
-        from autograder.grading.many import grade_lab  # while the fork server imports, too
         from autograder.grading.nbgrader_api import open_course
+        from autograder.grading.where import Cluster, ThisMachine
+        from autograder.grading.whole_lab import grade_lab  # while the fork server imports, too
 
         api = open_course(course, isolation)
         total = 1 if student else len(submitted_students(course, lab))
         failed = kept = 0
         stop = ending.enter_context(stopped_by_ctrl_c())
         steps = ending.enter_context(progress(err, f"grading {lab}", total))
-        for done in grade_lab(api, course, lab, student, jobs, again, stop, cluster, wait, device, ahead):
+        where = Cluster(cluster, wait, device) if cluster else ThisMachine(jobs, device, ahead)
+        for done in grade_lab(api, lab, where, student, again, stop):
             steps.step(bool(done.failure))
             kept += done.kept
             failed += bool(done.failure)
@@ -188,7 +198,7 @@ def report(lab: LabName, course: CoursePath = Path(".")) -> None:
 @app.command()
 def export(course: CoursePath = Path(".")) -> None:
     """Write every mark of every lab to results/marks.csv."""
-    from autograder.authoring.course import read_course
+    from autograder.authoring.course_folder import read_course
     from autograder.grading.nbgrader_api import open_course
     from autograder.reports.export import write_csv
 

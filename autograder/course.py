@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from enum import StrEnum
 from pathlib import Path
 
@@ -14,8 +15,25 @@ class Model(BaseModel):
     model_config = ConfigDict(frozen=True, extra="forbid")
 
 
+@dataclass(frozen=True)
+class Traits:
+    """What a kind of cell means wherever cells are met.
+
+    markdown: text in the notebook, not code. named: it belongs to an exercise, question or prediction. locked: no
+    student may change it. written: a student writes it, in place of a solution. graded: it carries points.
+    step: as what the grader runs it, see examiner.examine.Step; empty for text.
+    """
+
+    markdown: bool = False
+    named: bool = False
+    locked: bool = False
+    written: bool = False
+    graded: bool = False
+    step: str = ""
+
+
 class Kind(StrEnum):
-    """What a cell of a lab is for."""
+    """What a cell of a lab is for. What follows from that stands in TRAITS, and nowhere else."""
 
     PROSE = "prose"
     GIVEN = "given"  # read-only course code, which exercises and checks may use
@@ -25,6 +43,22 @@ class Kind(StrEnum):
     CHECK = "check"
     QUESTION = "question"  # answered in words, graded by hand
     PREDICT = "predict"  # asked before a cell shows the answer, worth nothing
+
+    @property
+    def traits(self) -> Traits:
+        return TRAITS[self]
+
+
+TRAITS = {
+    Kind.PROSE: Traits(markdown=True),
+    Kind.GIVEN: Traits(locked=True, step="given"),
+    Kind.EXAMPLE: Traits(locked=True, step="example"),
+    Kind.SCRATCH: Traits(step="student"),
+    Kind.EXERCISE: Traits(named=True, written=True, step="student"),
+    Kind.CHECK: Traits(named=True, locked=True, graded=True, step="check"),
+    Kind.QUESTION: Traits(markdown=True, named=True, written=True, graded=True),
+    Kind.PREDICT: Traits(markdown=True, named=True),
+}
 
 
 class Cell(Model):

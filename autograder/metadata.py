@@ -15,7 +15,7 @@ from autograder.course import Cell, Check, Kind, Lab, Model
 from autograder.errors import GradlabError
 
 KEY = "gradlab"
-NAMED = (Kind.EXERCISE, Kind.CHECK, Kind.QUESTION, Kind.PREDICT)
+NAMED = tuple(kind for kind in Kind if kind.traits.named)
 SECRET = {"hint", "misconceptions"}  # of a check: they stand in its code, which a student may not have
 
 

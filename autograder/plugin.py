@@ -14,10 +14,10 @@ from nbgrader.preprocessors import NbGraderPreprocessor, SaveAutoGrades
 from traitlets import Float, Unicode
 
 from autograder.examiner.clock import Timeouts
-from autograder.forkserver.client import ForkServer
+from autograder.forkserver.client import ForkServer, Purpose
 from autograder.gradebook.reader import read_result
 from autograder.gradebook.store import write_result
-from autograder.grading.one import grade_notebook
+from autograder.grading.one_submission import Submission, grade_notebook
 from autograder.grading.task import settings_of
 from autograder.intake.files import settle
 from autograder.intake.read import Refused, read_submission
@@ -82,10 +82,8 @@ class Examine(NbGraderPreprocessor):  # type: ignore[misc]
             self.isolation, self.memory_gib, self.cell_seconds, self.check_seconds, self.submission_seconds
         )
         fork_server = _fork_server(settings.isolation, settings.limits, course)
-        notes = notes_of(nb)
-        resources["gradlab"] = grade_notebook(
-            nb, ids["assignment"], ids["student"], notes, fork_server, settings.timeouts
-        )
+        submission = Submission(ids["assignment"], ids["student"], notes_of(nb))
+        resources["gradlab"] = grade_notebook(nb, submission, fork_server, settings.timeouts)
         return nb, resources
 
 
@@ -123,7 +121,7 @@ def _fork_server(isolation: str, limits: Limits, course: Path) -> ForkServer:
     key = isolation, limits, course
     if key not in _open or _open[key].lost:
         close_warm()
-        _open[key] = ForkServer(isolation, limits, [course])
+        _open[key] = ForkServer(Purpose(isolation, limits), [course])
     return _open[key]
 
 

@@ -10,9 +10,16 @@ import sys
 from collections.abc import Sequence
 from pathlib import Path
 
-from benchmarks import build, classes, cluster, examiner, scale
+from benchmarks import build, classes, cluster, examiner, scale, uses
 
-ALL = {"build": build.run, "examiner": examiner.run, "classes": classes.run, "scale": scale.run, "cluster": cluster.run}
+ALL = {
+    "build": build.run,
+    "uses": uses.run,
+    "examiner": examiner.run,
+    "classes": classes.run,
+    "scale": scale.run,
+    "cluster": cluster.run,
+}
 
 
 def main(names: Sequence[str]) -> None:

@@ -9,7 +9,7 @@ import sys
 from collections.abc import Iterator
 from pathlib import Path
 
-from autograder.authoring.course import build, read_course, read_labs
+from autograder.authoring.course_folder import build, read_course, read_labs
 from autograder.course import Lab
 from autograder.demo.students import filled, reference
 

@@ -18,12 +18,12 @@ from threading import Event
 import nbformat
 import torch
 
-from autograder.authoring.course import read_course, read_labs
+from autograder.authoring.course_folder import read_course, read_labs
 from autograder.authoring.notebooks import source_notebook
 from autograder.course import Lab
 from autograder.demo.students import make_class
 from autograder.grading.cluster import grade_on_cluster
-from autograder.grading.one import Graded
+from autograder.grading.one_submission import Graded
 from autograder.grading.task import Settings, Task
 
 ROOT = Path(__file__).parent.parent

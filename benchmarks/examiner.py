@@ -10,21 +10,21 @@ from pathlib import Path
 from statistics import median
 
 import nbformat
+import psutil
 import torch
 
-from autograder.authoring.course import read_course, read_labs
+from autograder.authoring.course_folder import read_course, read_labs
 from autograder.authoring.notebooks import source_notebook
 from autograder.examiner.examine import Step, examine
-from autograder.forkserver.client import ForkServer
+from autograder.forkserver.client import ForkServer, Purpose
 from autograder.forkserver.server import make_forks_cheap
-from autograder.grading.compile_cache import compiled_for
-from autograder.grading.one import steps_of
+from autograder.grading.compiled import compiled_for
+from autograder.grading.one_submission import steps_of
 from benchmarks.floor import new_floor
 from labkit.outcome import earned
 
 ROOT = Path(__file__).parent.parent
 RUNS = 10
-TICK = os.sysconf("SC_CLK_TCK")
 
 
 def run() -> str:
@@ -40,7 +40,7 @@ def run() -> str:
             notebook = source_notebook(lab)
             steps = steps_of(notebook)
             checks = sum(step.kind == "check" for step in steps)
-            fork_server = ForkServer(compiled=compiled_for(nbformat.writes(notebook).encode()))
+            fork_server = ForkServer(Purpose(compiled=compiled_for(nbformat.writes(notebook).encode())))
             layers = frozenset(fork_server.layers)
             turns = [
                 (_examined([], fork_server), floor.run(steps).cpu, _examined(steps, fork_server))
@@ -82,5 +82,4 @@ def _own(who: int) -> float:
 
 def _of_warm(fork_server: ForkServer) -> float:
     """Of the fork server and of all that it has waited for."""
-    fields = Path(f"/proc/{fork_server.started.process.pid}/stat").read_text().rpartition(")")[2].split()
-    return sum(map(int, fields[11:15])) / TICK
+    return sum(psutil.Process(fork_server.started.process.pid).cpu_times()[:4])

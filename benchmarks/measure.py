@@ -14,6 +14,8 @@ from dataclasses import dataclass
 from pathlib import Path
 from statistics import median
 
+import psutil
+
 from autograder.sandbox import adopt_orphans
 
 ORPHANS_SECONDS = 20.0
@@ -69,19 +71,13 @@ def median_of(costs: Sequence[Cost]) -> Cost:
 
 def descendants(pid: int) -> list[int]:
     """The process and all that came of it, as far as their parents live."""
-    children: dict[int, list[int]] = {}
-    for path in Path("/proc").glob("[0-9]*/stat"):
-        with contextlib.suppress(OSError, ValueError):
-            parent = int(path.read_text().rpartition(")")[2].split()[1])
-            children.setdefault(parent, []).append(int(path.parent.name))
-    found = [pid]
-    for each in found:
-        found += children.get(each, [])
-    return found
+    with contextlib.suppress(psutil.NoSuchProcess):
+        return [pid, *(each.pid for each in psutil.Process(pid).children(recursive=True))]
+    return [pid]
 
 
 def memory(pid: int, *fields: str) -> int:
-    """The sum of these fields of /proc/PID/smaps_rollup in bytes; 0 where it cannot be read."""
+    """The sum of these fields of /proc/PID/smaps_rollup in bytes; 0 where it cannot be read. psutil has no SwapPss."""
     with contextlib.suppress(OSError):
         lines = Path(f"/proc/{pid}/smaps_rollup").read_text().splitlines()[1:]
         values = {name: int(rest.split()[0]) for name, _, rest in (line.partition(":") for line in lines)}

@@ -7,9 +7,9 @@ from pathlib import Path
 
 import nbformat
 
-from autograder.forkserver.client import ForkServer
-from autograder.grading.compile_cache import compiled_for
-from autograder.grading.one import grade_task, steps_of
+from autograder.forkserver.client import ForkServer, Purpose
+from autograder.grading.compiled import compiled_for
+from autograder.grading.one_submission import grade_task, steps_of
 from autograder.grading.task import Task, settings_of
 from autograder.intake.read import read_file, read_notebook
 from autograder.intake.repair import repair
@@ -50,7 +50,8 @@ def student_memory(course: Path, lab: str, student: str) -> int:
     path = course / "submitted" / student / lab / f"{lab}.ipynb"
     source = (course / "source" / lab / path.name).read_bytes()
     settings = settings_of(strongest_level(available()))
-    fork_server = ForkServer(settings.isolation, settings.limits, [course], compiled=compiled_for(source))
+    purpose = Purpose(settings.isolation, settings.limits, compiled=compiled_for(source))
+    fork_server = ForkServer(purpose, [course])
     seen = [0]
     ask = fork_server._ask
 

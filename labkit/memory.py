@@ -19,7 +19,7 @@ import torch
 from torch import Tensor, nn
 from torch.utils._pytree import tree_leaves
 
-from labkit.probes.memory import Live
+from labkit.probes.bytes_alive import Live
 from labkit.probes.saved import saved_bytes
 
 __all__ = ["Watch", "nbytes", "on_device", "saved_bytes", "watch"]

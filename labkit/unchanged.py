@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from typing import Any
 
+import numpy as np
 from torch import Tensor
 
 from labkit.compare import assert_close
@@ -13,24 +14,35 @@ from labkit.compare import assert_close
 def unchanged(function: Callable[..., Any], *args: Any, **kwargs: Any) -> Any:
     """Call function with these arguments, and raise AssertionError where one is another afterwards. Returns its result.
 
-    Looked at are tensors (values, dtype, requires_grad, .grad), numbers and texts, in lists, tuples and dicts as well.
+    Looked at are tensors (values, dtype, requires_grad, .grad), arrays, numbers and texts, in lists, tuples and dicts
+    as well. What has changed is told by its place: "after the call, .grad of argument 2[0] is None".
     """
-    given = dict(enumerate(args, start=1)) | kwargs
-    before = {name: _look(value) for name, value in given.items()}
+    given = {f"argument {place}": value for place, value in enumerate(args, start=1)} | kwargs
+    before = [(name, list(_looks(name, value))) for name, value in given.items()]
     result = function(*args, **kwargs)
-    for name, look in before.items():
-        where = f"argument {name}" if isinstance(name, int) else name
-        assert_close(_look(given[name]), look, rtol=0, atol=0, name=f"after the call, {where}")
+    for name, looks in before:
+        after = dict(_looks(name, given[name]))
+        for place, look in looks:  # the number of items before the items
+            assert_close(after.get(place), look, rtol=0, atol=0, name=f"after the call, {place}")
     return result
 
 
-def _look(value: Any) -> Any:
-    """A copy of what can be compared in a value; None for what cannot."""
+def _looks(name: str, value: Any) -> Iterator[tuple[str, Any]]:
+    """(place, a copy) of everything in a value that can be compared, by where it stands."""
     if isinstance(value, Tensor):
-        grad = None if not value.is_leaf or value.grad is None else value.grad.detach().clone()
-        return [value.detach().clone(), value.requires_grad, grad]
-    if isinstance(value, Mapping):
-        return {key: _look(item) for key, item in value.items()}
-    if isinstance(value, list | tuple):
-        return type(value)(map(_look, value)) if type(value) in (list, tuple) else [_look(item) for item in value]
-    return value if isinstance(value, bool | int | float | complex | str | None) else None
+        yield name, value.detach().clone()
+        yield f"requires_grad of {name}", value.requires_grad
+        if value.is_leaf:
+            yield f".grad of {name}", None if value.grad is None else value.grad.detach().clone()
+    elif isinstance(value, Mapping):
+        yield f"the list of keys of {name}", list(value)
+        for key, item in value.items():
+            yield from _looks(f"{name}[{key!r}]", item)
+    elif isinstance(value, list | tuple):
+        yield f"the number of items of {name}", len(value)
+        for place, item in enumerate(value):
+            yield from _looks(f"{name}[{place}]", item)
+    elif isinstance(value, np.ndarray):
+        yield name, value.copy()
+    elif isinstance(value, bool | int | float | complex | str | None):
+        yield name, value

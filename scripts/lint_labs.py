@@ -8,8 +8,7 @@ import sys
 import tempfile
 from pathlib import Path
 
-from autograder.authoring.course import read_course, read_labs
-from autograder.authoring.rules import CODE
+from autograder.authoring.course_folder import read_course, read_labs
 from autograder.course import Lab
 
 ROOT = Path(__file__).parent.parent
@@ -35,7 +34,7 @@ def main() -> int:
 
 def _write(lab: Lab, folder: Path, places: dict[str, list[str]]) -> str:
     """The lab as one program. Returns its file."""
-    code = [cell for cell in lab.cells if cell.kind in CODE]
+    code = [cell for cell in lab.cells if not cell.kind.traits.markdown]
     program = folder / f"lab_{lab.name}.py"
     program.write_text("\n".join(cell.source for cell in code) + "\n", encoding="utf-8")
     places[str(program)] = [

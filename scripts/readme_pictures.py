@@ -12,11 +12,11 @@ from pathlib import Path
 import nbformat
 from playwright.sync_api import Page, sync_playwright
 
-from autograder.authoring.course import read_course, read_labs
+from autograder.authoring.course_folder import read_course, read_labs
 from autograder.course import Kind
 from autograder.gradebook.schema import ExerciseResult, SubmissionResult
 from autograder.metadata import cell_name
-from autograder.proving.trial import benches
+from autograder.proving.bench import benches
 from autograder.reports.feedback import feedback_page
 from labkit.outcome import Outcome, earned
 from labkit.verdict import Verdict, as_html

@@ -1,30 +1,44 @@
 """What tests of every package share: small courses, and the project's own."""
 
-from __future__ import annotations
-
 import os
 import shutil
+from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
 from hypothesis import settings
 
-from autograder.authoring.course import build, read_course, read_labs
+from autograder.authoring.course_folder import build, read_course, read_labs
 from autograder.authoring.new import new_lab
 from autograder.course import Course, Lab
+from autograder.forkserver.client import ForkServer, Purpose
+from autograder.grading.nbgrader_api import open_course
+from autograder.sandbox import available, strongest_level
 
 ROOT = Path(__file__).parent.parent
 
 settings.register_profile("default", max_examples=100, deadline=None)
 settings.register_profile("nightly", max_examples=5000, deadline=None)
 settings.load_profile(os.environ.get("HYPOTHESIS_PROFILE", "default"))
+# Files of more than half a minute.
+LONGEST = "attacks cluster judgement command_line resume limits conformance student damaged nbgrader_cycle".split()
 NIGHTLY = os.environ.get("HYPOTHESIS_PROFILE") == "nightly"
 
 
-def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
-    """Files with slow tests first, so that at the end no worker waits for another's."""
+def pytest_configure(config: pytest.Config) -> None:
+    config.addinivalue_line("markers", "nightly: long, and guards what tests by day guard too: left to `make nightly`")
+
+
+def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
+    """The longest files first, then those with slow tests, so that at the end no worker waits for another's."""
+    late = [item for item in items if item.get_closest_marker("nightly") and not NIGHTLY]
+    config.hook.pytest_deselected(items=late)
     slow = {item.path for item in items if item.get_closest_marker("slow")}
-    items.sort(key=lambda item: item.path not in slow)
+    place = {
+        path: LONGEST.index(path.stem[5:]) if path.stem[5:] in LONGEST else 99 - (path in slow)
+        for path in {item.path for item in items}
+    }
+    items[:] = sorted((item for item in items if item not in late), key=lambda item: place[item.path])
 
 
 def need(program: str) -> None:
@@ -44,12 +58,28 @@ def labs(course: Course) -> list[Lab]:
     return list(read_labs(course))
 
 
+@pytest.fixture(scope="session")
+def fork_server() -> Iterator[ForkServer]:
+    """One for all tests that only ask it for student processes: each imports torch."""
+    process = ForkServer(Purpose(strongest_level(available())))
+    yield process
+    process.close()
+
+
+@pytest.fixture(scope="session")
+def built_course(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """Built once: nbgrader starts a program for each new gradebook, 2 s."""
+    root = tmp_path_factory.mktemp("built")
+    (root / "labs").mkdir()
+    (root / "labs" / "course.toml").write_text('title = "A small course"\n')
+    shutil.copy(ROOT / "nbgrader_config.py", root)
+    new_lab(root, "01_squares")
+    build(read_course(root))
+    with open_course(root).gradebook:
+        return root
+
+
 @pytest.fixture
-def small_course(tmp_path: Path) -> Path:
+def small_course(built_course: Path, tmp_path: Path) -> Path:
     """A course of one lab of one exercise, sum_of_squares (2 points), built, with nbgrader's configuration."""
-    (tmp_path / "labs").mkdir()
-    (tmp_path / "labs" / "course.toml").write_text('title = "A small course"\n')
-    shutil.copy(ROOT / "nbgrader_config.py", tmp_path)
-    new_lab(tmp_path, "01_squares")
-    build(read_course(tmp_path))
-    return tmp_path
+    return Path(shutil.copytree(built_course, tmp_path, dirs_exist_ok=True))

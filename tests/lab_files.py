@@ -1,7 +1,5 @@
 """A lab's files as one text: a line `# ---- exercises/NAME.py` begins that file, `# ---- lab.py` goes on with the lesson."""
 
-from __future__ import annotations
-
 from pathlib import Path
 
 from autograder.authoring.lab import read_lab, read_lab_sources

@@ -1,7 +1,5 @@
 """What the notebooks say of the course's cells, and that the students' say nothing of hidden checks."""
 
-from __future__ import annotations
-
 import nbformat
 import pytest
 
@@ -62,3 +60,10 @@ def test_a_source_notebook_that_was_not_built_is_an_error_with_its_fix() -> None
     old = nbformat.v4.new_notebook(cells=[nbformat.v4.new_code_cell("a = 1")])
     with pytest.raises(GradlabError, match="gradlab build"):
         repair(nbformat.v4.new_notebook(), old)
+
+
+def test_a_lab_has_seven_to_ten_exercises_choices_and_a_question_in_words(labs: list[Lab]) -> None:
+    for lab in labs:
+        assert 7 <= len(lab.exercises) <= 11
+        assert len(lab.questions) >= 1
+        assert 60 <= lab.minutes <= 90

@@ -1,7 +1,5 @@
 """What nbgrader and its formgrader do with a Gradlab course, by the configuration that plugin.py gives them."""
 
-from __future__ import annotations
-
 import json
 import re
 from pathlib import Path
@@ -10,11 +8,11 @@ from typing import Any
 import pytest
 from nbconvert.exporters import HTMLExporter
 
-from autograder.authoring.course import read_course, read_labs
+from autograder.authoring.course_folder import read_course, read_labs
 from autograder.demo.students import filled
 from autograder.gradebook.store import load_result
-from autograder.grading.many import grade_lab
 from autograder.grading.nbgrader_api import open_course
+from autograder.grading.whole_lab import grade_lab
 
 LAB = "01_squares"
 SCRIPT = """
@@ -36,7 +34,7 @@ def graded(course: Path, source: str, **options: Any) -> Any:
     folder.mkdir(parents=True, exist_ok=True)
     (folder / f"{LAB}.ipynb").write_text(json.dumps(notebook))
     api = open_course(course, **options)
-    (result,) = grade_lab(api, course, LAB)
+    (result,) = grade_lab(api, LAB)
     assert not result.failure
     return api
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import ast
 from collections.abc import Sequence
 
-from autograder.authoring.cells import RawCell
+from autograder.authoring.raw_cells import RawCell
 from autograder.course import Answer, Check
 from autograder.errors import SourceError
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from pathlib import Path
 
-from autograder.authoring.cells import RawCell, read_cells
+from autograder.authoring.raw_cells import RawCell, read_cells
 from autograder.authoring.regions import MARKER
 from autograder.errors import SourceError
 

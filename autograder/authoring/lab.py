@@ -11,11 +11,11 @@ from pathlib import Path
 
 from autograder.authoring import quiz
 from autograder.authoring.answers import read_answers
-from autograder.authoring.cells import RawCell, read_cells
 from autograder.authoring.checks import read_checks
 from autograder.authoring.exercise_file import read_exercise_file
 from autograder.authoring.hints import line_of_lost_hint, read_hints
 from autograder.authoring.predict import read_prediction
+from autograder.authoring.raw_cells import RawCell, read_cells
 from autograder.authoring.regions import with_hidden
 from autograder.authoring.rules import refuse_bad_cells, refuse_bad_lab, refuse_unparsable
 from autograder.course import Answer, Cell, Exercise, Kind, Lab, LabEntry

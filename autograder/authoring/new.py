@@ -6,7 +6,7 @@ import re
 from importlib.resources import files
 from pathlib import Path
 
-from autograder.authoring.course import read_course
+from autograder.authoring.course_folder import read_course
 from autograder.errors import GradlabError
 
 FILES = {"lab.py": "lab.py.txt", "exercises/sum_of_squares.py": "sum_of_squares.py.txt"}

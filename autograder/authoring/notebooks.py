@@ -73,7 +73,7 @@ def _source_cell(cell: Cell, lab: Lab, text: str) -> NotebookNode:
     fields: dict[str, Any] = {"id": _short(cell.id), "metadata": {KEY: written(cell, lab)}, "source": text}
     if flags := nbgrader_flags(cell):
         fields["metadata"]["nbgrader"] = flags
-    if cell.kind in (Kind.PROSE, Kind.QUESTION, Kind.PREDICT):
+    if cell.kind.traits.markdown:
         fields["cell_type"] = "markdown"
     else:
         fields |= {"cell_type": "code", "execution_count": None, "outputs": []}
@@ -83,18 +83,18 @@ def _source_cell(cell: Cell, lab: Lab, text: str) -> NotebookNode:
 
 def nbgrader_flags(cell: Cell) -> dict[str, Any]:
     """nbgrader's metadata of a cell; none for what a student may change and nobody grades."""
-    if cell.kind in (Kind.PROSE, Kind.SCRATCH, Kind.PREDICT):
+    traits = cell.kind.traits
+    if not (traits.locked or traits.written):
         return {}
-    graded = cell.kind in (Kind.CHECK, Kind.QUESTION)
     flags: dict[str, Any] = {
-        "grade": graded,
+        "grade": traits.graded,
         "grade_id": cell.id,
-        "locked": cell.kind in (Kind.GIVEN, Kind.EXAMPLE, Kind.CHECK),
+        "locked": traits.locked,
         "schema_version": 3,
-        "solution": cell.kind in (Kind.EXERCISE, Kind.QUESTION),
+        "solution": traits.written,
         "task": False,
     }
-    if graded:
+    if traits.graded:
         flags["points"] = cell.points
     return flags
 

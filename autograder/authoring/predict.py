@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 
-from autograder.authoring.cells import RawCell
+from autograder.authoring.raw_cells import RawCell
 from autograder.errors import SourceError
 
 CHOICE = re.compile(r"- \[(?P<mark>[x ])\] (?P<text>.+)$")

@@ -12,7 +12,7 @@ import re
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 
-from autograder.authoring.cells import RawCell
+from autograder.authoring.raw_cells import RawCell
 from autograder.course import Answer
 from autograder.errors import SourceError
 

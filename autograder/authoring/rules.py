@@ -5,15 +5,12 @@ from __future__ import annotations
 import ast
 from collections.abc import Sequence
 
+from autograder.authoring.bound_names import Names, names_of, refuse_undefined, refuse_unseeded
 from autograder.authoring.checks import is_check, refuse_much_observed
-from autograder.authoring.names import Names, names_of, refuse_undefined, refuse_unseeded
 from autograder.authoring.regions import HIDDEN, SOLUTION, Region, find_regions, stubbed
 from autograder.authoring.trust import refuse_trust
 from autograder.course import Cell, Exercise, Kind
 from autograder.errors import SourceError
-
-CODE = (Kind.GIVEN, Kind.EXAMPLE, Kind.SCRATCH, Kind.EXERCISE, Kind.CHECK)
-WRITTEN = (Kind.EXERCISE, Kind.QUESTION)
 
 
 def refuse_bad_cells(cell: Cell) -> None:
@@ -25,13 +22,13 @@ def refuse_bad_cells(cell: Cell) -> None:
             problem = "this marker is not indented like the code below it"
             fix = "indent '### BEGIN SOLUTION' like the solution: the stub takes its place"
             raise SourceError(cell.path, line, problem, fix)
-        if region.what == SOLUTION and cell.kind not in WRITTEN:
+        if region.what == SOLUTION and not cell.kind.traits.written:
             problem = f"a region of {SOLUTION} outside an exercise or a question"
             raise SourceError(cell.path, line, problem, "move it into one")
         if region.what == HIDDEN and cell.kind is not Kind.CHECK:
             problem, fix = f"a region of {HIDDEN}", "write hidden checks below '# %% hidden checks'"
             raise SourceError(cell.path, line, problem, fix)
-    if cell.kind in WRITTEN and not regions:
+    if cell.kind.traits.written and not regions:
         raise SourceError(
             cell.path,
             cell.line,
@@ -42,7 +39,7 @@ def refuse_bad_cells(cell: Cell) -> None:
 
 def refuse_bad_lab(cells: Sequence[Cell], exercises: Sequence[Exercise]) -> None:
     """What holds between the cells of a lab."""
-    code = [cell for cell in cells if cell.kind in CODE]
+    code = [cell for cell in cells if not cell.kind.traits.markdown]
     for cell in code:
         refuse_unparsable(cell)
     refuse_undefined(code)
@@ -51,7 +48,7 @@ def refuse_bad_lab(cells: Sequence[Cell], exercises: Sequence[Exercise]) -> None
     _refuse_reading_examples(code, names)
     _refuse_shared_names(code, names)
     for cell in code:
-        if cell.kind in (Kind.GIVEN, Kind.CHECK):
+        if cell.kind.traits.step in ("given", "check"):
             refuse_unseeded(cell)
         if cell.kind is Kind.CHECK:
             _refuse_use_outside_checks(cell, {exercise.name for exercise in exercises})
@@ -106,7 +103,7 @@ def _refuse_reading_examples(code: Sequence[Cell], names: dict[str, Names]) -> N
     bound = {name: cell for cell in examples for name in names[cell.id].binds - others}
     for cell in code:
         read = names[cell.id].reads
-        if cell.kind in (Kind.GIVEN, Kind.EXERCISE, Kind.CHECK) and (shown := read & bound.keys()):
+        if cell.kind not in (Kind.EXAMPLE, Kind.SCRATCH) and (shown := read & bound.keys()):
             name = min(shown)
             raise SourceError(
                 cell.path,

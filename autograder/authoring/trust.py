@@ -7,7 +7,7 @@ from collections.abc import Iterable, Sequence
 
 from autograder.authoring.checks import is_check
 from autograder.authoring.taint import uses_before_comparison
-from autograder.course import Cell, Exercise, Kind
+from autograder.course import Cell, Exercise
 from autograder.errors import SourceError
 
 # Probes of labkit's that tell counts and bytes of the process that they run in. Nothing can be computed from these.
@@ -25,7 +25,7 @@ MEASURES = {
 
 def given_probes(cells: Iterable[Cell]) -> list[str]:
     """Functions of given cells that run in the student's process."""
-    nodes = [node for cell in cells if cell.kind is Kind.GIVEN for node in ast.parse(cell.source).body]
+    nodes = [node for cell in cells if cell.kind.traits.step == "given" for node in ast.parse(cell.source).body]
     return [node.name for node in nodes if isinstance(node, ast.FunctionDef) and is_probe(node)]
 
 

@@ -9,16 +9,17 @@ from pathlib import Path
 from rich.console import Console
 from rich.table import Table
 
-from autograder.authoring.course import build, read_course, read_labs
+from autograder.authoring.course_folder import build, read_course, read_labs
 from autograder.course import Lab
-from autograder.demo.students import Submission, make_class
+from autograder.demo.students import HandedIn, make_class
 from autograder.errors import GradlabError
 from autograder.gradebook.reader import read_results
 from autograder.gradebook.schema import SubmissionResult
-from autograder.grading.many import grade_lab
 from autograder.grading.nbgrader_api import open_course
+from autograder.grading.where import ThisMachine
+from autograder.grading.whole_lab import grade_lab
 from autograder.progress import progress
-from autograder.proving.lab import prove_lab
+from autograder.proving.proof import prove_lab
 from autograder.reports.feedback import write_feedback
 from autograder.reports.report import write_report
 from autograder.sandbox import available, strongest_level
@@ -81,7 +82,7 @@ def _grade(folder: Path, lab: Lab, count: int, out: Console) -> dict[str, Submis
     out.print(f"submissions are isolated at the level {level!r}; gradlab doctor tells the layers")
     api = open_course(folder, level)
     with progress(out, f"grading {count} submissions of {lab.name}", count) as steps:
-        for done in grade_lab(api, folder, lab.name, jobs=len(os.sched_getaffinity(0))):
+        for done in grade_lab(api, lab.name, ThisMachine(len(os.sched_getaffinity(0)))):
             steps.step(bool(done.failure))
             if done.failure:
                 out.print(f"{done.student}: {done.failure}", markup=False)
@@ -91,7 +92,7 @@ def _grade(folder: Path, lab: Lab, count: int, out: Console) -> dict[str, Submis
     return {r.student: r for r in results}
 
 
-def _show(members: list[Submission], results: dict[str, SubmissionResult], lab: Lab, out: Console) -> list[str]:
+def _show(members: list[HandedIn], results: dict[str, SubmissionResult], lab: Lab, out: Console) -> list[str]:
     """Print the table of marks, and give the students whose mark is not the one it should be."""
     by_hand = sum(c.points for c in lab.questions)
     table = Table("student", "points", "should be", title=f"{lab.name}, {lab.points:g} points, {by_hand:g} by hand")

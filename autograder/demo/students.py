@@ -14,7 +14,7 @@ from autograder.authoring.notebooks import release_notebook
 from autograder.authoring.regions import without_markers
 from autograder.course import Answer, Kind, Lab
 from autograder.metadata import exercise_of, kind_of
-from autograder.proving.trial import notebook_points
+from autograder.proving.bench import notebook_points
 
 PATCHES = """
 import builtins, torch, labkit
@@ -31,7 +31,7 @@ print("notebooks that this submission can see:", found)
 
 
 @dataclass(frozen=True)
-class Submission:
+class HandedIn:
     """student: a name that says what is in it. file: the bytes handed in. points: what it must get."""
 
     student: str
@@ -39,7 +39,7 @@ class Submission:
     points: float
 
 
-def make_class(lab: Lab) -> Iterator[Submission]:
+def make_class(lab: Lab) -> Iterator[HandedIn]:
     """Right, partly right, wrong, blank, damaged and hostile submissions. Points are without those given by hand."""
     right = reference(lab)
     auto = sum(e.points for e in lab.exercises)
@@ -53,7 +53,7 @@ def make_class(lab: Lab) -> Iterator[Submission]:
     half = sum(e.points for e in lab.exercises if e.name in first)
     yield _submission("half_done", filled(lab, {k: v for k, v in right.items() if k in first}), half)
     yield _submission("blank", release_notebook(lab), 0)
-    yield Submission("not_a_notebook", b"this is not JSON {", 0)
+    yield HandedIn("not_a_notebook", b"this is not JSON {", 0)
     yield _submission("deleted_cells", _deleted(lab, right), auto - lab.exercises[0].points)
     yield _submission("duplicated_cells", _duplicated(lab, right), auto)
     yield _submission("rewrote_the_checks", _tampered(lab), 0)
@@ -86,7 +86,7 @@ def _rounds(lab: Lab, right: bool) -> Iterator[list[Answer]]:
         yield [column[number] for column in columns if number < len(column)]
 
 
-def _answered(student: str, lab: Lab, right: Mapping[str, str], chosen: Sequence[Answer]) -> Submission:
+def _answered(student: str, lab: Lab, right: Mapping[str, str], chosen: Sequence[Answer]) -> HandedIn:
     """The chosen answers, and the reference for the rest. Some exercises use what an earlier one defines."""
     solutions = {**right, **{a.exercise: a.source for a in chosen}}
     return _submission(student, filled(lab, solutions), sum(notebook_points(lab, solutions).values()))
@@ -135,5 +135,5 @@ def _with_cell(notebook: NotebookNode, source: str) -> NotebookNode:
     return changed
 
 
-def _submission(student: str, notebook: NotebookNode, points: float) -> Submission:
-    return Submission(student, json.dumps(notebook, indent=1).encode(), round(points, 4))
+def _submission(student: str, notebook: NotebookNode, points: float) -> HandedIn:
+    return HandedIn(student, json.dumps(notebook, indent=1).encode(), round(points, 4))

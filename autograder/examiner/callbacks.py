@@ -12,17 +12,18 @@ from typing import Any
 
 import torch
 from torch import Tensor
-from torch.autograd.graph import get_gradient_edge
 
 from autograder.examiner.connection import Stopped, expect, number, numbers
-from autograder.rpc.exchange import Exchange
+from autograder.rpc.exceptions import pack_exception
+from autograder.rpc.exchange import Exchange, arguments
+from autograder.rpc.flags import Flags, inference_mode, read_flags, set_flags, unpack_flags
 from autograder.rpc.frames import CALLBACK, Plain, ProtocolError
-from autograder.rpc.global_state import apply_flags, inference, read_flags, torch_state
-from autograder.rpc.raised import pack_exception
-from autograder.rpc.tensors import as_leaf, differentiable, from_packed
-from autograder.rpc.told import as_sent
+from autograder.rpc.messages import Product, Use, UseReply, read
+from autograder.rpc.random_states import set_torch_state, torch_state
+from autograder.rpc.tensors import as_leaf, differentiable
+from autograder.rpc.told import Told, as_sent
 from autograder.student import operations
-from autograder.student.graph import Node, Pass, vector_jacobian_product
+from autograder.student.products import BackwardPass, Node, gradient_edge, vector_jacobian_product
 from labkit.probes import ProbeError
 from labkit.seen import Seen
 
@@ -44,8 +45,10 @@ class Callbacks:
         self._objects: list[Any] = []
         self._nodes: dict[int, Node] = {}
         self._bytes: dict[int, int] = {}  # of each of them
-        self._uses = self._made = 0
+        self._uses = self._made = self._kept = 0
         self.serving = False
+        self._flags: Flags | None = None  # that the student's process told last, and the state of its random numbers
+        self._state = b""
 
     def number_of(self, value: Any) -> int | None:
         """Its number, by which the student's process uses it. None where it is nothing to be used from there."""
@@ -64,7 +67,7 @@ class Callbacks:
         """The student's process cannot come back to these uses. Raises ProtocolError."""
         for node in numbers(nodes, 2**62):
             self._nodes.pop(node, None)
-            self._bytes.pop(node, None)
+            self._kept -= self._bytes.pop(node, 0)
 
     def serve(self, request: Plain) -> Plain:
         """The reply to a use. Raises ProtocolError where it is none, and Stopped."""
@@ -77,73 +80,99 @@ class Callbacks:
             raise ProtocolError("malformed use")
         kind, *rest, flags, state, dropped = request
         self.forget(dropped)
-        mine, my_state, self.serving = read_flags(), torch.get_rng_state(), True
+        mine, my_state, self.serving = read_flags(), torch_state(), True
         try:
-            with torch.inference_mode(False), torch.inference_mode(inference(flags)):
-                apply_flags(flags)
-                torch.set_rng_state(from_packed(state))
-                serve: Any = {"use": self._use, "vjp": self._product}[kind]
-                return [*serve(*rest), torch_state()]
+            told = self._told(flags, state)
+            with inference_mode(told.inference):
+                set_flags(told, mine)
+                if self._state != my_state:
+                    set_torch_state(self._state)
+                if kind == "vjp":
+                    return [*self._product(read(Product, rest)), self._new_state()]
+                if kind == "use":
+                    return [*self._use(read(Use, rest)), self._new_state()]
+                raise ProtocolError("a use of no kind")
         except (ProtocolError, Stopped, ProbeError):
             raise
         except Exception as error:
             raise ProtocolError(f"malformed use: {type(error).__name__}") from None
         finally:
             torch.clear_autocast_cache()  # else a cast of a weight outlives a change of it
-            apply_flags(mine)
-            torch.set_rng_state(my_state)
+            set_flags(mine, read_flags())
+            if torch_state() != my_state:
+                set_torch_state(my_state)
             self.serving = False
 
-    def _use(self, place: Plain, operation: Plain, message: Plain) -> list[Plain]:
-        value, operate = self.object(place), OPERATIONS[operation]
+    def _told(self, flags: Plain, state: Plain) -> Flags:
+        """What a use says of the student's process, which is None of what it told before."""
+        if flags is not None:
+            self._flags = unpack_flags(flags)
+        if state is not None:
+            self._state = state
+        if self._flags is None or not self._state:
+            raise ProtocolError("a state that was never told")
+        return self._flags
+
+    def _new_state(self) -> bytes | None:
+        """That of the random numbers, where the use has drawn some."""
+        state = torch_state()
+        if state == self._state:
+            return None
+        self._state = state
+        return state
+
+    def _use(self, use: Use) -> UseReply:
+        value, operate = self.object(use.number), OPERATIONS[use.operation]
         exchange = self._exchange()
-        args, kwargs = exchange.unpack(message)
+        args, kwargs = arguments(exchange.unpack(use.arguments), use.keywords, Told)
         blocks, count = len(exchange.blocks), len(exchange.objects)
         edges = [n for n, arrived in enumerate(exchange.objects) if differentiable(arrived)]
-        inputs = [get_gradient_edge(exchange.objects[n]) for n in edges]
+        inputs = [gradient_edge(exchange.objects[n]) for n in edges]
         try:
             result = operate(value, *args, **kwargs)
         except (Stopped, ProbeError):
             raise
         except Exception as error:
-            return [pack_exception(error), exchange.pack(None), exchange.changed_blocks(blocks), None, [], []]
+            failed = pack_exception(error), exchange.pack(None)
+            return UseReply(*failed, exchange.changed_blocks(blocks), None, [], [])
         packed = exchange.pack(result)
         found = exchange.objects[count:]
         made = [count + n for n, t in enumerate(found) if differentiable(t) and not t.is_leaf]
         node = self._keep(inputs, [exchange.objects[n] for n in made], exchange.objects)
-        return [None, packed, exchange.changed_blocks(blocks), node, edges, made]
+        return UseReply(None, packed, exchange.changed_blocks(blocks), node, edges, made)
 
-    def _product(
-        self, place: Plain, message: Plain, needed: Plain, task: Plain, keep: Plain, create: Plain, accumulate: Plain
-    ) -> list[Plain]:
-        node = self._nodes[number(place)]
+    def _product(self, product: Product) -> UseReply:
+        node = self._nodes[number(product.node)]
         exchange = self._exchange()
-        grads = exchange.unpack(message)
+        grads = exchange.unpack(product.gradients)
         edges = [n for n, grad in enumerate(exchange.objects) if differentiable(grad)]
-        incoming = [get_gradient_edge(exchange.objects[n]) for n in edges]
-        wanted = [number(n, len(node.inputs)) for n in needed]
-        how = Pass(number(task), keep is True, create is True, accumulate is True)
+        incoming = [gradient_edge(exchange.objects[n]) for n in edges]
+        wanted = [number(n, len(node.inputs)) for n in product.needed]
+        how = BackwardPass(
+            number(product.task), product.keep is True, product.create is True, product.accumulate is True
+        )
         try:
-            with torch.set_grad_enabled(how.create):
-                found = vector_jacobian_product(node, grads, wanted, how)
+            torch.set_grad_enabled(how.create)  # serve() sets it back
+            found = vector_jacobian_product(node, grads, wanted, how)
         except (Stopped, ProbeError):
             raise
         except Exception as error:
-            return [pack_exception(error), exchange.pack([]), [], None, [], []]
+            return UseReply(pack_exception(error), exchange.pack([]), [], None, [], [])
         made = [n for n, grad in enumerate(found) if how.create and differentiable(grad)]
         new = self._keep([*node.inputs, *incoming], [found[n] for n in made], exchange.objects, shared=True)
-        return [None, exchange.pack(found), [], new, edges, made]
+        return UseReply(None, exchange.pack(found), [], new, edges, made)
 
     def _keep(self, inputs: list[Any], outputs: list[Any], held: list[Any], shared: bool = False) -> int | None:
         """The number of a new history, which may hold these objects. None where there is nothing to go back from."""
         if not outputs:
             return None
         size = sum(t.numel() * t.element_size() for t in held if isinstance(t, Tensor))
-        if len(self._nodes) >= MAX_NODES or sum(self._bytes.values()) + size > MAX_KEPT:
+        if len(self._nodes) >= MAX_NODES or self._kept + size > MAX_KEPT:
             raise Stopped("too many results of this check's functions are kept for backward")
         self._made += 1
+        self._kept += size
         self._bytes[self._made] = size
-        self._nodes[self._made] = Node(inputs, [get_gradient_edge(t) for t in outputs], shared=shared)
+        self._nodes[self._made] = Node(inputs, [gradient_edge(t) for t in outputs], shared=shared)
         return self._made
 
     def _exchange(self) -> Exchange:

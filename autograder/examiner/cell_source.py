@@ -16,7 +16,7 @@ COMPREHENSIONS = ("listcomp", "dictcomp", "setcomp", "genexpr")
 
 
 @dataclass(frozen=True)
-class Cell:
+class CellSource:
     """What the source of a cell shows.
 
     binds: names that it gives to values. constants: those of them whose values nothing can write into. defines: names
@@ -34,12 +34,12 @@ class Cell:
 
 
 @functools.lru_cache(maxsize=1024)
-def look_at(source: str) -> Cell:
+def look_at(source: str) -> CellSource:
     """What this source shows; where it is not Python alone, that it may do anything."""
     try:
         tree, table = ast.parse(source), symtable.symtable(source, "<cell>", "exec")
     except (SyntaxError, ValueError, RecursionError, MemoryError):
-        return Cell()
+        return CellSource()
     symbols = table.get_symbols()
     bound = frozenset(s.get_name() for s in symbols if s.is_assigned() or s.is_imported() or s.is_namespace())
     nodes = top_level(tree)
@@ -49,7 +49,7 @@ def look_at(source: str) -> Cell:
     inside, outside = frozenset(_globals(table, functions=True)), frozenset(_globals(table, functions=False))
     read = frozenset(s.get_name() for s in symbols if s.is_referenced()) | inside | outside
     writes = [root_of(target) for target in map(written_into, nodes) if target]
-    return Cell(
+    return CellSource(
         binds=bound & given_values,
         constants=_constants(tree, nodes) & bound & given_values,
         defines=bound - given_values,

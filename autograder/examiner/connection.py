@@ -94,8 +94,7 @@ class Connection:
         """Begin anew, as on a new connection. Whether somebody is at the other end who answers at once."""
         self.global_state = GlobalState()
         try:
-            self.channel.settimeout(PING_SECONDS)
-            send(self.channel, "begin")
+            send(self.channel, "begin", PING_SECONDS)
             receive(self.channel, PING_SECONDS)
         except ProtocolError:
             return False
@@ -106,8 +105,7 @@ class Connection:
         self.channel.close()
 
     def _send(self, message: Plain) -> None:
-        self.channel.settimeout(None if self.effort is None else self.effort.wall())
-        send(self.channel, message)
+        send(self.channel, message, None if self.effort is None else self.effort.wall())
 
     def _receive(self) -> Plain:
         if self.effort is not None:

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 
-from autograder.examiner.cell_source import Cell, look_at
+from autograder.examiner.cell_source import CellSource, look_at
 
 
 class Effects:
@@ -18,7 +18,7 @@ class Effects:
         self.exercises = frozenset(exercises)
         self.keeps_nothing = True  # the exercises so far are functions and classes without a memory
         self._values: frozenset[str] = frozenset()  # names of anybody's, for what can be written into
-        self._made: dict[str, Cell] = {}  # the student's names, and the cell that each is from
+        self._made: dict[str, CellSource] = {}  # the student's names, and the cell that each is from
 
     def leaves_alone(self, source: str, given: bool) -> bool:
         """Whether running this cell next leaves all that the exercises so far do as it is."""

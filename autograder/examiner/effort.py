@@ -7,13 +7,12 @@ is not charged.
 from __future__ import annotations
 
 import math
-import select
 import socket
 import time
 from collections.abc import Callable
 from typing import NamedTuple
 
-from autograder.rpc.frames import ProtocolTimeout
+from autograder.rpc.frames import ProtocolTimeout, readable
 
 LOOK_SECONDS = 1.0  # between two looks, each of which reads /proc
 WALL = 3.0  # times the seconds, by the clock
@@ -45,7 +44,7 @@ class Effort:
     def wait(self, channel: socket.socket) -> None:
         """Wait until there is something to read. Raises ProtocolTimeout where that takes too long."""
         left = self._left()
-        while not _readable(channel, min(LOOK_SECONDS, max(left, 0.001))):
+        while not readable(channel, min(LOOK_SECONDS, max(left, 0.001))):
             left = self._left()
             if left <= 0:
                 raise ProtocolTimeout("no answer in time")
@@ -84,9 +83,3 @@ class Effort:
 
 def _since(before: Used | None, now: Used) -> Used:
     return now if before is None else Used(now.pid, now.ran - before.ran, now.waited - before.waited)
-
-
-def _readable(channel: socket.socket, seconds: float) -> bool:
-    poller = select.poll()  # select() knows no descriptor above 1023
-    poller.register(channel, select.POLLIN)
-    return bool(poller.poll(seconds * 1000))

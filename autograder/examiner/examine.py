@@ -11,19 +11,17 @@ from typing import Any
 import numpy as np
 import torch
 
-from autograder.examiner.cells import new_namespace
+from autograder.examiner.check_connection import CheckConnection
+from autograder.examiner.checked_outputs import MAX_OF_SUBMISSION, within
 from autograder.examiner.clock import Clock, Timeouts
-from autograder.examiner.connection import ENDED, MAX_BYTES, STARVED, Connection, Serves, Stopped
-from autograder.examiner.course_names import names_to_keep
+from autograder.examiner.connection import STARVED, Stopped
 from autograder.examiner.effects import Effects
-from autograder.examiner.outputs import MAX_OF_SUBMISSION, within
+from autograder.examiner.execution import new_namespace
+from autograder.examiner.given_names import names_to_keep
 from autograder.examiner.section import run_checks, run_given, uses
-from autograder.examiner.student import Start, Student
+from autograder.examiner.submission_code import Start, Student
 from autograder.rpc.global_state import GlobalState
 from labkit.outcome import Outcome
-
-TIMEOUTS = 2  # of one exercise; its other checks are then short
-SHORT_SECONDS = 2.0
 
 
 @dataclass(frozen=True)
@@ -43,7 +41,7 @@ class Step:
 
 
 @dataclass
-class Seen:
+class StepResult:
     """What came of a step: the outputs of the student process, or the outcomes of the checks.
 
     stopped: the limit that a cell ran into, or how it ended its process. changed: of the last step, names of the
@@ -56,7 +54,7 @@ class Seen:
     changed: list[str] = field(default_factory=list)
 
 
-def examine(steps: Sequence[Step], start: Start, timeouts: Timeouts | None = None) -> dict[str, Seen]:
+def examine(steps: Sequence[Step], start: Start, timeouts: Timeouts | None = None) -> dict[str, StepResult]:
     """Step id -> what came of it. The exercises' names stand for the student's objects.
 
     start: gives a new student process. Only the course's own source is executed here: `given` and `check` steps must be
@@ -75,10 +73,10 @@ def examine(steps: Sequence[Step], start: Start, timeouts: Timeouts | None = Non
         student.kill()
 
 
-def _run_cells(steps: Sequence[Step], student: Student) -> dict[str, Seen]:
+def _run_cells(steps: Sequence[Step], student: Student) -> dict[str, StepResult]:
     """Every cell in the student process, which keeps its state wherever the examiner will need it."""
-    seen = {step.id: Seen() for step in steps}
-    left, last = MAX_OF_SUBMISSION, Seen()
+    seen = {step.id: StepResult() for step in steps}
+    left, last = MAX_OF_SUBMISSION, StepResult()
     exercises = [step.exercise for step in steps if step.exercise]
     effects, keep = Effects(exercises), _names_to_keep(steps)
     kept: set[str] = set()
@@ -102,7 +100,7 @@ def _run_cells(steps: Sequence[Step], student: Student) -> dict[str, Seen]:
     return seen
 
 
-def _blame(last: Seen, keep: Callable[[], None]) -> None:
+def _blame(last: StepResult, keep: Callable[[], None]) -> None:
     """Where the process cannot be forked, the cell that ran last is taken for the cause."""
     try:
         keep()
@@ -110,20 +108,18 @@ def _blame(last: Seen, keep: Callable[[], None]) -> None:
         last.stopped = last.stopped or str(stopped)
 
 
-def _run_checks(steps: Sequence[Step], student: Student, clock: Clock, seen: dict[str, Seen]) -> None:
+def _run_checks(steps: Sequence[Step], student: Student, clock: Clock, seen: dict[str, StepResult]) -> None:
     """The course's check cells in this process, and its given cells."""
     for seed in (torch.manual_seed, random.seed, np.random.seed):
         seed(0)
     namespace = new_namespace()
     for step, defined in _with_names(steps):
         if step.kind == "given":
-            with _check_connection(student, step.id, clock) as connection, contextlib.suppress(Exception):
-                run_given(
-                    step.source, f"<{step.id}>", namespace, defined, connection
-                )  # which may show the student's result
+            with CheckConnection(student, step.id, clock.check) as connection, contextlib.suppress(Exception):
+                run_given(step.source, f"<{step.id}>", namespace, defined, connection)  # may show the student's result
         elif step.kind == "check":
             for _ in range(2):  # a second time where the machine was too busy
-                with _check_connection(student, step.id, clock) as connection:
+                with CheckConnection(student, step.id, clock.check) as connection:
                     seen[step.id].outcomes = run_checks(step.source, f"<{step.id}>", namespace, defined, connection)
                 if all(outcome.seen != STARVED for outcome in seen[step.id].outcomes):
                     break
@@ -143,55 +139,6 @@ def _with_names(steps: Sequence[Step]) -> Iterator[tuple[Step, list[str]]]:
         if step.exercise:
             defined.append(step.exercise)
         yield step, defined
-
-
-@contextlib.contextmanager
-def _check_connection(student: Student, name: str, clock: Clock) -> Iterator[_CheckConnection]:
-    connection = _CheckConnection(student, name, clock)
-    try:
-        yield connection
-    finally:
-        connection.end()
-
-
-class _CheckConnection:
-    """A connection to the student's objects for each check: to the fork of this name, and a new one after one broke."""
-
-    def __init__(self, student: Student, name: str, clock: Clock) -> None:
-        self.student, self.name, self.clock = student, name, clock
-        self.connection: Connection | None = None
-        self.begun = False
-        self.timed_out = 0
-        self.why_not = ""
-
-    def renew(self) -> None:
-        """Called as each check begins."""
-        self.begun = True
-        try:
-            if self.connection is None or self.connection.broken:
-                self.connection = self.student.connect(self.name)
-            seconds = self.clock.check()
-            if self.timed_out >= TIMEOUTS:
-                seconds = min(seconds, SHORT_SECONDS)
-            self.connection.effort, self.connection.most = self.student.effort(seconds), MAX_BYTES
-        except Stopped as stopped:
-            self.connection, self.why_not = None, str(stopped)
-
-    def ask(self, request: Any, callbacks: Serves) -> Any:
-        if self.connection is None:
-            raise Stopped(self.why_not)
-        try:
-            return self.connection.ask(request, callbacks)
-        except Stopped:
-            self.timed_out += self.connection.effort is not None and self.connection.effort.is_over()
-            if self.connection.broken == ENDED:
-                self.connection.broken = f"{self.student.why() or 'the Python process ended'} during this check"
-            raise Stopped(self.connection.broken) from None
-
-    def end(self) -> None:
-        """Leave nothing running of what the checks started."""
-        if self.begun:
-            self.student.kill_group(self.name)
 
 
 def _error(reason: str) -> dict[str, Any]:

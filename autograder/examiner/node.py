@@ -3,19 +3,20 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import astuple, dataclass, field
+from dataclasses import dataclass, field
 from typing import Any, Protocol
 
 import torch
 from torch import Tensor
-from torch.autograd.graph import get_gradient_edge
 
-from autograder.examiner.connection import Dropped, expect, no_answer, number, numbers
+from autograder.examiner.connection import Dropped, no_answer, number, numbers
 from autograder.examiner.raised import exception
+from autograder.rpc.blocks import CPU
 from autograder.rpc.exchange import Exchange
 from autograder.rpc.frames import Plain, ProtocolError
+from autograder.rpc.messages import Product, ProductReply, read
 from autograder.rpc.tensors import Role, as_leaf
-from autograder.student.graph import Pass, this_pass
+from autograder.student.products import BackwardPass, this_pass
 
 
 class Asks(Protocol):
@@ -47,9 +48,8 @@ class RemoteNode(torch.autograd.Function):
     def connect(reply: Reply, inputs: list[Tensor], outputs: list[Tensor], changed: list[Tensor]) -> None:
         """Give these outputs a history: results of an operation on the inputs, those changed in place included."""
         reply.outputs, reply.changed = outputs, changed
-        anchor = torch.zeros(
-            (), requires_grad=True, device="cpu"
-        )  # the student's graph may need no input of the examiner's
+        # The student's graph may need no input of the examiner's.
+        anchor = torch.zeros((), requires_grad=True, device=CPU)
         with torch.enable_grad():
             made = RemoteNode.apply(reply, anchor, *inputs)  # type: ignore[no-untyped-call]
         if any(new is not old for new, old in zip(made, [*outputs, *changed], strict=True)):
@@ -58,7 +58,7 @@ class RemoteNode(torch.autograd.Function):
 
     @staticmethod
     def forward(ctx: Any, reply: Reply, anchor: Tensor, *inputs: Tensor) -> Any:
-        ctx.reply, ctx.inputs, ctx.anchor = reply, inputs, get_gradient_edge(anchor).node
+        ctx.reply, ctx.inputs = reply, inputs
         ctx.set_materialize_grads(False)
         if reply.changed:
             ctx.mark_dirty(*reply.changed)
@@ -67,7 +67,7 @@ class RemoteNode(torch.autograd.Function):
     @staticmethod
     def backward(ctx: Any, *grads: Tensor | None) -> Any:
         needed = [i for i, wanted in enumerate(ctx.needs_input_grad[2:]) if wanted]
-        found = _product(ctx.reply, list(grads), ctx.inputs, needed, this_pass(ctx.anchor))
+        found = _product(ctx.reply, list(grads), ctx.inputs, needed, this_pass(ctx.next_functions[0][0]))
         result: list[Tensor | None] = [None] * len(ctx.inputs)
         for i, grad in zip(needed, found, strict=True):
             result[i] = grad
@@ -115,21 +115,21 @@ class Entered:
 
 
 def _product(
-    reply: Reply, grads: list[Tensor | None], inputs: tuple[Tensor, ...], needed: list[int], how: Pass
+    reply: Reply, grads: list[Tensor | None], inputs: tuple[Tensor, ...], needed: list[int], how: BackwardPass
 ) -> list[Tensor | None]:
     exchange = Exchange(enter=Entered().enter)
     message = exchange.pack(grads)
     blocks = len(exchange.blocks)
-    answer = reply.remote.ask("vjp", reply.node, message, needed, *astuple(how))
+    answer = reply.remote.ask("vjp", *Product(reply.node, message, needed, *how))
     try:
-        raised, packed, changed, node, history = expect(answer, 5)
-        if raised is None:
-            exchange.write_blocks(changed, blocks)
-            found = _checked(exchange.unpack(packed), [inputs[i] for i in needed])
-            if node is not None:
-                _record(reply, number(node), found, [*inputs, *_recorded(grads)], history)
+        product = read(ProductReply, answer)
+        if product.raised is None:
+            exchange.write_blocks(product.blocks, blocks)
+            found = _checked(exchange.unpack(product.gradients), [inputs[i] for i in needed])
+            if product.node is not None:
+                _record(reply, number(product.node), found, [*inputs, *_recorded(grads)], product.history)
             return found
-        error = exception(raised, reply.remote.namespace)
+        error = exception(product.raised, reply.remote.namespace)
     except Exception:
         raise no_answer() from None
     raise error

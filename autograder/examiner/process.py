@@ -7,12 +7,13 @@ import re
 import socket
 import time
 from collections.abc import Sequence
+from functools import partial
 from typing import Any, Protocol
 
+from autograder.examiner.checked_outputs import MAX_OUTPUTS, read_outputs
 from autograder.examiner.clock import Limit
 from autograder.examiner.connection import Connection, Stopped
 from autograder.examiner.effort import Effort, Used
-from autograder.examiner.outputs import MAX_OUTPUTS, read_outputs
 from autograder.rpc.frames import ProtocolError, ProtocolTimeout, receive, send
 
 ENDING_SECONDS = 1.0
@@ -68,29 +69,38 @@ class StudentProcess:
 
     def effort(self, seconds: float, most: float) -> Effort:
         """A bound from now on for what the process, or a fork of it, is asked to do. most: seconds by the clock."""
-        return Effort(seconds, lambda: self.keeper.used(self.pid), most)
+        return Effort(seconds, partial(self.keeper.used, self.pid), most)
 
-    def fork(self, group: str, seconds: float) -> Connection:
-        """A line to a fork of the process as it is now, in this group of its processes. Raises Stopped.
-
-        Of a process that cannot be forked, the line to itself, once.
-        """
-        if self.ended or self.serves:
-            raise Stopped(self.ended or "the Python process serves a check already")
+    def fork(self, group: str, seconds: float) -> StudentProcess:
+        """A fork of the process as it is now, in this group of its processes. Raises Stopped."""
+        self._refuse_where_it_serves()
         ours, theirs = socket.socketpair()
         try:
             self.keeper.adopt(self.pid, "")  # what cells have started belongs to no check
-            self._ask(["fork" if self.forks else "serve"], seconds)
+            self._ask(["fork"], seconds)
             socket.send_fds(self.control, [b"f"], [theirs.fileno()])
             receive(self.control, seconds)
         except (ProtocolError, OSError):
+            ours.close()
             raise self._stop(self._how_it_ended()) from None
         finally:
             theirs.close()
-        self.serves = not self.forks
-        if self.forks:
-            self.keeper.adopt(self.pid, group)
-        return Connection(ours)
+        self.keeper.adopt(self.pid, group)
+        return StudentProcess(ours, self.pid, self.keeper)
+
+    def connect(self, group: str, seconds: float) -> Connection:
+        """A connection for calls of the objects of the process as it is now: to a fork of it, in this group.
+
+        Of a process that cannot be forked, to itself, once. Raises Stopped.
+        """
+        process = self.fork(group, seconds) if self.forks else self
+        if not self.forks:
+            self._refuse_where_it_serves()
+            self.keeper.adopt(self.pid, "")
+        process.serves = True
+        with contextlib.suppress(ProtocolError):  # the first call over the connection finds that it is gone
+            process._ask(["serve"], seconds)
+        return Connection(process.control)
 
     def kill_group(self, group: str) -> None:
         """End the processes of the group, and whatever they started."""
@@ -116,6 +126,10 @@ class StudentProcess:
         """End the process, with everything that it started and wrote."""
         if not self.ended:
             self._stop("the Python process was stopped")
+
+    def _refuse_where_it_serves(self) -> None:
+        if self.ended or self.serves:
+            raise Stopped(self.ended or "the Python process serves a check already")
 
     def _how_it_ended(self) -> str:
         """Its socket closes a moment before a process has ended."""

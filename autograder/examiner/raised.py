@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
+from autograder.rpc.exceptions import unpack_exception
 from autograder.rpc.frames import Plain
-from autograder.rpc.limits import limit_hit
-from autograder.rpc.raised import unpack_exception
+from autograder.rpc.limit_words import limit_hit
 
 
 def exception(raised: Plain, given: Mapping[str, Any]) -> Exception:

@@ -4,21 +4,31 @@ from __future__ import annotations
 
 import weakref
 from collections.abc import Callable, Mapping
-from typing import Any
+from typing import Any, NamedTuple
 
 import torch
 from torch import Tensor
 
 from autograder.examiner.callbacks import Callbacks
-from autograder.examiner.changes import Changes, versions
 from autograder.examiner.connection import Asking, Dropped, expect, no_answer, number, numbers
 from autograder.examiner.handles import Remote
 from autograder.examiner.node import Entered, RemoteNode, Reply, as_it_is
 from autograder.examiner.raised import exception
-from autograder.rpc import names
+from autograder.examiner.replayed_changes import Changes, versions
+from autograder.rpc import allowed_names
 from autograder.rpc.exchange import Exchange
+from autograder.rpc.flags import inference_mode
 from autograder.rpc.frames import CALLBACK, Plain, ProtocolError
+from autograder.rpc.messages import Call, CallReply, GraphNode, read
 from labkit.probes import ProbeError
+
+
+class Sent(NamedTuple):
+    """What the exchange of a call held as it went out: blocks of memory, objects, and versions of these."""
+
+    blocks: int
+    objects: list[Any]
+    versions: list[int]
 
 
 class RemoteNamespace:
@@ -40,13 +50,13 @@ class RemoteNamespace:
         """Do an operation on a student's object. Raises what the student's code raised, by type, or Stopped."""
         entered = Entered()
         exchange = Exchange(self._name_of, self._named, self._opaque, self._handle, entered.enter, told=True)
-        message = exchange.pack((args, kwargs))
-        sent = len(exchange.blocks), list(exchange.objects), versions(exchange.objects)
-        reply = self.ask("call", target, operation, message)
+        message = exchange.pack((*args, *kwargs.values()))
+        sent = Sent(len(exchange.blocks), list(exchange.objects), versions(exchange.objects))
+        reply = self.ask("call", *Call(target, operation, message, [*kwargs]))
         try:
             # In inference mode too, a reply is made of ordinary tensors, but for those that say they are others.
-            with torch.inference_mode(False), torch.no_grad():
-                result, later, error = self._result(exchange, *sent, *expect(reply, 7))
+            with inference_mode(False), torch.no_grad():
+                result, later, error = self._result(exchange, sent, read(CallReply, reply))
                 entered.retain_gradients()
         except Exception:
             raise no_answer() from None
@@ -58,10 +68,10 @@ class RemoteNamespace:
 
     def probe(self, function: Callable[..., Any], args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
         """Run a probe in the student process, by its name. What it returns is the student's word, as of any call."""
-        name = names.probe_name(function) or self._given(function)
+        name = allowed_names.probe_name(function) or self._given(function)
         if name is None:
             raise TypeError(f"the probe {function.__name__} stands neither in labkit nor in a given cell")
-        return self.operate(names.PROBE + name, "call", *args, **kwargs)
+        return self.operate(allowed_names.PROBE + name, "call", *args, **kwargs)
 
     def ask(self, *request: Plain) -> Plain:
         """The reply to a request. Raises ProbeError where a callback is being served: the other side waits for that."""
@@ -69,40 +79,28 @@ class RemoteNamespace:
             raise ProbeError("a function that a check passes to a student's function uses the student's objects")
         return self.connection.ask([*request, self.dropped.take()], self.callbacks)
 
-    def _result(
-        self,
-        exchange: Exchange,
-        blocks: int,
-        objects: list[Any],
-        before: list[int],
-        raised: Plain,
-        packed: Plain,
-        after: Plain,
-        changed: Plain,
-        edges: Plain,
-        touched: Plain,
-        nodes: Plain,
-    ) -> Any:
+    def _result(self, exchange: Exchange, sent: Sent, reply: CallReply) -> Any:
         self._new = []
-        result = exchange.unpack(packed)
-        differences = None if after is None else exchange.unpack(after)
-        exchange.write_blocks(changed, blocks)
-        changes = Changes(objects, differences, before)
+        result = exchange.unpack(reply.result)
+        differences = None if reply.differences is None else exchange.unpack(reply.differences)
+        exchange.write_blocks(reply.blocks, sent.blocks)
+        objects = sent.objects
+        changes = Changes(objects, differences, sent.versions)
         changes.before_connecting()
-        inputs = [_tensor(objects[n]) for n in numbers(edges, len(objects))]
-        for n in numbers(touched, 2**62):
+        inputs = [_tensor(objects[n]) for n in numbers(reply.edges, len(objects))]
+        for n in numbers(reply.touched, 2**62):
             inputs += self._remotes[n]._inputs
-        if nodes:
-            self._connect(exchange.objects, len(objects), inputs, nodes)
+        if reply.nodes:
+            self._connect(exchange.objects, len(objects), inputs, reply.nodes)
         for remote in self._new:
             remote._inputs = inputs
         self._new = []
         later = changes.after_connecting()
-        return result, later, None if raised is None else exception(raised, self.namespace)
+        return result, later, None if reply.raised is None else exception(reply.raised, self.namespace)
 
     def _connect(self, objects: list[Any], sent: int, inputs: list[Tensor], nodes: Plain) -> None:
         """Make the results of a call, and what it changed in place, part of the graph."""
-        parts = [expect(node, 4) for node in nodes]
+        parts = [read(GraphNode, node) for node in nodes]
         if len(parts) > 1:
             changed = {id(objects[n]) for _, _, dirty, _ in parts for n in numbers(dirty, sent)}
             inputs = [as_it_is(t) if id(t) in changed else t for t in inputs]
@@ -117,21 +115,21 @@ class RemoteNamespace:
             RemoteNode.connect(Reply(self, number(node)), sources, made, recorded)
 
     def _name_of(self, value: Any) -> str | None:
-        found = names.name_of(value)
+        found = allowed_names.name_of(value)
         return self._given(value) if found is None and type(value) is not Remote else found
 
     def _given(self, value: Any) -> str | None:
         """Its name in the given cells. Its own comes first: a check's loop may use another given name for it."""
         own = getattr(value, "__name__", "")
         if self.namespace.get(own) is value:
-            return names.GIVEN + str(own)
+            return allowed_names.GIVEN + str(own)
         given = next((n for n, known in self.namespace.items() if known is value), None)
-        return None if given is None else names.GIVEN + given
+        return None if given is None else allowed_names.GIVEN + given
 
     def _named(self, name: str) -> Any:
-        if not name.startswith(names.GIVEN):
-            return names.pure_named(name)
-        given = self.namespace.get(name.removeprefix(names.GIVEN))
+        if not name.startswith(allowed_names.GIVEN):
+            return allowed_names.pure_named(name)
+        given = self.namespace.get(name.removeprefix(allowed_names.GIVEN))
         if not callable(given):
             raise ProtocolError("no such given function")
         return given

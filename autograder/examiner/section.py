@@ -5,20 +5,15 @@ from __future__ import annotations
 import contextlib
 import io
 from collections.abc import Sequence
-from typing import Any, Protocol
+from typing import Any
 
-from autograder.examiner.cells import run_cell, run_check_cell
+from autograder.examiner.check_connection import CheckConnection
 from autograder.examiner.connection import Asking
+from autograder.examiner.execution import run_cell, run_check_cell
 from autograder.examiner.remote import RemoteNamespace
 from autograder.examiner.watchdog import SECONDS, watchdog
-from autograder.rpc.global_state import apply_flags, read_flags
+from autograder.rpc.flags import read_flags, set_flags
 from labkit.outcome import Outcome
-
-
-class CheckConnection(Asking, Protocol):
-    """A connection to a student process that is told where a check begins, and may connect only then."""
-
-    def renew(self) -> None: ...
 
 
 def run_given(
@@ -64,7 +59,8 @@ def run_checks(
         flags = read_flags()
 
         def before_check() -> None:
-            apply_flags(flags)  # a call may have left another default dtype: that is the check's before this one
+            # A call may have left another default dtype: that is the check's before this one.
+            set_flags(flags, read_flags())
             connection.renew()
             dog.wind()
 

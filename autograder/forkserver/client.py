@@ -8,7 +8,7 @@ import signal
 import socket
 import time
 from collections.abc import Iterable
-from dataclasses import astuple
+from dataclasses import astuple, dataclass, field
 from pathlib import Path
 from typing import Any
 
@@ -23,35 +23,39 @@ from autograder.sandbox import Limits, runtime_paths
 START_SECONDS = 120.0  # a cold import of torch on a busy machine
 
 
+@dataclass(frozen=True)
+class Purpose:
+    """What student processes are for. isolation: a level of `gradlab doctor`. device: "cpu", or "cuda" for submissions
+    that may use it. compiled: what torch.compile finds compiled, see compiled_for().
+    """
+
+    isolation: str = "full"
+    limits: Limits = field(default_factory=Limits)
+    device: str = "cpu"
+    compiled: Path | None = None
+
+
 class ForkServer:
     """Starts student processes, and answers for them.
 
     `lost`: it does not answer any more; what follows needs another one.
 
-    isolation: a level of `gradlab doctor`. secret: folders that must not exist for a student process.
-    jobs: how many clients it will have, see start_fork_servers(). device: "cpu", or "cuda" for submissions that may use
-    it. compiled: what torch.compile finds compiled, see compiled_for(). started: a process that waits for this.
+    secret: folders that must not exist for a student process. started: a process that waits for this.
     Raises GradlabError where this machine isolates less than that, or a secret folder lies in what Python needs.
     """
 
     def __init__(
-        self,
-        isolation: str = "full",
-        limits: Limits | None = None,
-        secret: Iterable[Path] = (),
-        jobs: int = 1,
-        device: str = "cpu",
-        compiled: Path | None = None,
-        started: Started | None = None,
+        self, purpose: Purpose | None = None, secret: Iterable[Path] = (), started: Started | None = None
     ) -> None:
-        self.limits, self.device = limits or Limits(), device
+        purpose = purpose or Purpose()
+        self.limits, self.device, compiled = purpose.limits, purpose.device, purpose.compiled
         readable = [Path(labkit.__file__).parent, *([compiled] if compiled else [])]
         refuse_readable(secret, (*runtime_paths(), *readable))
         self.lost = False
-        self.started = started or start(jobs)
+        self.started = started or start()
         self.orders, *self.spare = self.started.orders
         try:
-            settings = [isolation, list(astuple(self.limits)), [str(path) for path in readable], device]
+            settings = [purpose.isolation, list(astuple(self.limits)), [str(path) for path in readable], self.device]
             refusal, self.layers = self._ask([*settings, str(compiled or "")])
             if refusal:
                 raise GradlabError(refusal)
@@ -145,18 +149,15 @@ class ForkServer:
 
 def start_fork_servers(
     jobs: int,
-    isolation: str = "full",
-    limits: Limits | None = None,
+    purpose: Purpose | None = None,
     secret: Iterable[Path] = (),
-    device: str = "cpu",
-    compiled: Path | None = None,
     started: Started | None = None,
 ) -> list[ForkServer]:
     """One for each of the jobs, for the price of one start: the others are forks of the first, which ends them.
 
     Raises GradlabError as ForkServer does.
     """
-    first = ForkServer(isolation, limits, secret, jobs, device, compiled, started)
+    first = ForkServer(purpose, secret, started or start(jobs))
     found = [first]
     for orders in first.spare[: jobs - 1]:
         found.append(copy.copy(first))

@@ -23,7 +23,7 @@ from autograder.errors import GradlabError
 from autograder.forkserver.huge_pages import gather
 from autograder.forkserver.supervisor import Runs
 from autograder.rpc.frames import ConnectionClosed, receive, send
-from autograder.sandbox import Limits, adopt_orphans, available, network_for, require, runtime_paths
+from autograder.sandbox import Limits, adopt_orphans, available, names, network_for, require, runtime_paths
 
 POLL_SECONDS = 0.05
 # Imported at their first use, which would be in every student process anew; matplotlib looks for fonts then.
@@ -62,7 +62,7 @@ def main(descriptors: Sequence[int]) -> None:
     except GradlabError as error:
         send(clients[0], [str(error), []])
         return
-    send(clients[0], ["", sorted(layers)])
+    send(clients[0], ["", names(layers)])
     serve = serve or _import_what_labs_import()
     if compiled:
         importlib.import_module("torch._inductor.compile_fx")

@@ -11,10 +11,23 @@ from math import inf
 from pathlib import Path
 
 from autograder.errors import GradlabError
-from autograder.sandbox import Layer, Limits, Plan, Run, Watch, claimed, held, kill_run, launch, scratch, watch
+from autograder.sandbox import (
+    UID,
+    Layer,
+    Limits,
+    MemoryWatch,
+    Plan,
+    Run,
+    claimed,
+    held,
+    kill_run,
+    launch,
+    scratch,
+    watch,
+)
 from autograder.sandbox.gpu import memory_on_gpus
 from autograder.sandbox.kill import kill
-from autograder.sandbox.memory import private_memory
+from autograder.sandbox.memory_watch import private_memory
 from autograder.sandbox.plan import Network
 from autograder.sandbox.processes import of_run, seconds_of
 
@@ -30,7 +43,7 @@ class Running:
     """
 
     run: Run
-    watch: Watch
+    watch: MemoryWatch
     cleanup: contextlib.ExitStack
     known: set[int] = field(default_factory=set)
     groups: dict[str, set[int]] = field(default_factory=dict)
@@ -62,7 +75,7 @@ class Runs:
         """[pid, ""] of a new run that does act(control), or [0, why there is none]. `control` is closed here."""
         cleanup = contextlib.ExitStack()
         try:
-            uid = cleanup.enter_context(claimed()) if Layer.UID in self.layers else None
+            uid = cleanup.enter_context(claimed()) if UID in self.layers else None
             path = cleanup.enter_context(scratch(uid))
             plan = Plan(
                 path,

@@ -17,7 +17,7 @@ from typing import TYPE_CHECKING, Any
 
 from autograder.errors import GradlabError
 from autograder.grading.cluster_process import difference, grade_here, look
-from autograder.grading.one import Graded
+from autograder.grading.one_submission import Graded
 from autograder.grading.task import Settings, Task
 from autograder.grading.worker import STUCK_SECONDS, Failure, kind, next_try
 

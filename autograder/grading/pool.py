@@ -19,11 +19,11 @@ from typing import Any
 
 import torch
 
-from autograder.forkserver.client import ForkServer, start_fork_servers
+from autograder.forkserver.client import ForkServer, Purpose, start_fork_servers
 from autograder.forkserver.starting import Started
-from autograder.grading.one import Graded
+from autograder.grading.one_submission import Graded
 from autograder.grading.task import Settings, Task
-from autograder.grading.worker import STUCK_SECONDS, Failure, Purpose, answer_tasks, next_try, purpose
+from autograder.grading.worker import STUCK_SECONDS, Failure, answer_tasks, next_try, purpose
 
 LOOK_SECONDS = 1.0
 
@@ -76,8 +76,7 @@ class _Pool:
         self.purpose, self.seconds, self.secret = purpose, seconds, secret
         self.fork = multiprocessing.get_context("fork")
         torch.set_num_threads(1)  # nothing parallel before a fork
-        isolation, limits, device, compiled = purpose
-        fork_servers = start_fork_servers(jobs, isolation, limits, secret, device, compiled, ahead)
+        fork_servers = start_fork_servers(jobs, purpose, secret, ahead)
         self.first = fork_servers[0]
         gc.collect()
         gc.freeze()  # a collection would touch, and so copy, what the forks share

@@ -11,17 +11,15 @@ from multiprocessing.connection import Connection
 from pathlib import Path
 
 from autograder.errors import GradlabError
-from autograder.forkserver.client import ForkServer
-from autograder.grading.compile_cache import compiled_for
-from autograder.grading.one import Graded, grade_task
+from autograder.forkserver.client import ForkServer, Purpose
+from autograder.grading.compiled import compiled_for
+from autograder.grading.one_submission import Graded, grade_task
 from autograder.grading.task import Task, code_digest, versions
-from autograder.sandbox import Limits
 
 TRIES = 2
 STUCK_SECONDS = 120.0  # beyond the time of a submission: the examiner's own work is bounded, and takes far less
 UNGRADABLE = "Grading it ended the grader twice. Please tell your instructor."
 
-Purpose = tuple[str, Limits, str, Path | None]
 ForkServers = dict[Purpose, ForkServer]  # by what a fork server is for, see purpose()
 
 
@@ -48,7 +46,7 @@ def answer_tasks(connection: Connection, secret: Sequence[Path], fork_servers: F
 def purpose(task: Task) -> Purpose:
     """What a fork server for this task is started with."""
     settings = task.settings
-    return settings.isolation, settings.limits, settings.device, compiled_for(task.course)
+    return Purpose(settings.isolation, settings.limits, settings.device, compiled_for(task.course))
 
 
 def next_try(task: Task, tries: int, ended: object) -> Task | Failure:
@@ -88,6 +86,5 @@ def _outcome(task: Task, secret: Sequence[Path], fork_servers: ForkServers) -> G
 def _fork_server(task: Task, secret: Sequence[Path], fork_servers: ForkServers) -> ForkServer:
     key = purpose(task)
     if key not in fork_servers or fork_servers[key].lost:
-        isolation, limits, device, compiled = key
-        fork_servers[key] = ForkServer(isolation, limits, secret, device=device, compiled=compiled)
+        fork_servers[key] = ForkServer(key, secret)
     return fork_servers[key]

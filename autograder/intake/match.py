@@ -8,7 +8,7 @@ from dataclasses import replace
 
 from nbformat import NotebookNode
 
-from autograder.intake.notes import NOTES_ID, Found
+from autograder.intake.notes import NOTES_ID, RepairLog
 from autograder.intake.submitted_cells import (
     SubmittedCell,
     defined,
@@ -24,7 +24,7 @@ from autograder.metadata import exercises_of
 MAX_SPLITS = 30  # joining is trying: a notebook of nothing but halves would take minutes
 
 
-def match(submitted: NotebookNode, own: dict[str, NotebookNode], found: Found) -> list[SubmittedCell]:
+def match(submitted: NotebookNode, own: dict[str, NotebookNode], found: RepairLog) -> list[SubmittedCell]:
     """The submission's cells in their order, each with its identity; of course code only what the student put into it.
 
     own: identity -> the course's cell.
@@ -61,7 +61,7 @@ def _can_be(piece: SubmittedCell, cell: NotebookNode) -> bool:
     return piece.kind != "code" or cell.cell_type == "code" or not is_prose(cell)
 
 
-def _join_splits(pieces: list[SubmittedCell], exercises: Collection[str], found: Found) -> list[SubmittedCell]:
+def _join_splits(pieces: list[SubmittedCell], exercises: Collection[str], found: RepairLog) -> list[SubmittedCell]:
     """Join neighbours that are whole only together, or that share an identity and define different names."""
     joined: list[SubmittedCell] = []
     for piece in pieces:
@@ -91,7 +91,7 @@ def _are_halves(a: SubmittedCell, b: SubmittedCell, exercises: Collection[str]) 
     return a.identity == b.identity and not a.defines & b.defines
 
 
-def _note_order_and_settings(pieces: list[SubmittedCell], own: dict[str, NotebookNode], found: Found) -> None:
+def _note_order_and_settings(pieces: list[SubmittedCell], own: dict[str, NotebookNode], found: RepairLog) -> None:
     places = {identity: place for place, identity in enumerate(own)}
     furthest = -1
     for identity in dict.fromkeys(piece.identity for piece in pieces if piece.identity):
@@ -111,7 +111,7 @@ def _set_course_code_aside(
     own: dict[str, NotebookNode],
     known: dict[str, list[str]],
     exercises: set[str],
-    found: Found,
+    found: RepairLog,
 ) -> list[SubmittedCell]:
     """Take the course's own code out, alone or merged into other cells; what a student wrote into it stays.
 
@@ -156,7 +156,7 @@ def _without(text: str, parts: dict[str, str]) -> tuple[str, list[str]]:
 
 
 def _find_exercises(
-    pieces: list[SubmittedCell], exercises: Mapping[str, str], known: dict[str, list[str]], found: Found
+    pieces: list[SubmittedCell], exercises: Mapping[str, str], known: dict[str, list[str]], found: RepairLog
 ) -> None:
     """Give each exercise without a cell that defines its name the last cell that does, or its part of one."""
     for identity, name in exercises.items():

@@ -12,7 +12,7 @@ MAX_IDS = 30
 
 
 @dataclass
-class Found:
+class RepairLog:
     """What had to be put right, by the identities of the course's cells."""
 
     changed: list[str] = field(default_factory=list)

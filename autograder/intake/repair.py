@@ -12,7 +12,7 @@ from nbformat import NotebookNode
 
 from autograder.intake.decode import AGAIN, Refused
 from autograder.intake.match import match
-from autograder.intake.notes import NOTES_ID, Found, notes_of, with_notes
+from autograder.intake.notes import NOTES_ID, RepairLog, notes_of, with_notes
 from autograder.intake.submitted_cells import (
     SubmittedCell,
     as_released,
@@ -45,7 +45,7 @@ def repair(submitted: NotebookNode, course: NotebookNode) -> Repaired:
     """
     refuse_unbuilt(course)
     own = {name_of(cell): cell for cell in course.cells}
-    found = Found(whole=list(submitted.metadata.get("notes", [])))
+    found = RepairLog(whole=list(submitted.metadata.get("notes", [])))
     pieces = match(submitted, own, found)
     _refuse_another_lab(submitted, pieces)
     answers, added = _sort(pieces, own, found)
@@ -87,7 +87,7 @@ def _refuse_another_lab(submitted: NotebookNode, pieces: list[SubmittedCell]) ->
 
 
 def _sort(
-    pieces: list[SubmittedCell], own: dict[str, NotebookNode], found: Found
+    pieces: list[SubmittedCell], own: dict[str, NotebookNode], found: RepairLog
 ) -> tuple[dict[str, SubmittedCell], dict[str, list[SubmittedCell]]]:
     """(identity -> the student's version of the cell, identity -> the cells that the student added after it)."""
     versions: dict[str, list[SubmittedCell]] = {}
@@ -120,7 +120,7 @@ def _distinct(versions: list[SubmittedCell], cell: NotebookNode) -> tuple[Submit
 
 
 def _look_at_the_whole(
-    submitted: NotebookNode, answers: dict[str, SubmittedCell], own: dict[str, NotebookNode], found: Found
+    submitted: NotebookNode, answers: dict[str, SubmittedCell], own: dict[str, NotebookNode], found: RepairLog
 ) -> None:
     if any(marker in cell.source for cell in submitted.cells for marker in MARKERS):
         found.whole.append("The notebook holds marks of the instructor's version (### BEGIN SOLUTION or HIDDEN TESTS).")

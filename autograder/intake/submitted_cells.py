@@ -12,7 +12,6 @@ from nbformat import NotebookNode
 from nbgrader.preprocessors import ClearHiddenTests, ClearSolutions
 from nbgrader.utils import is_solution
 
-from autograder.course import Kind
 from autograder.metadata import kind_of
 
 MAX_PARSED = 50_000  # characters of a cell; the parser needs some hundred times that in bytes
@@ -88,12 +87,14 @@ def part_defining(text: str, name: str, names: set[str]) -> str:
 
 def is_answer(cell: NotebookNode) -> bool:
     """Whether the student may change this cell of the course: exercises, questions, scratch cells and prose."""
-    return kind_of(cell) not in (Kind.GIVEN, Kind.EXAMPLE, Kind.CHECK)
+    kind = kind_of(cell)
+    return kind is None or not kind.traits.locked
 
 
 def is_prose(cell: NotebookNode) -> bool:
     """Whether the cell is text or code that nobody grades, and that need not be there."""
-    return kind_of(cell) in (Kind.PROSE, Kind.SCRATCH, Kind.PREDICT)
+    kind = kind_of(cell)
+    return kind is not None and not (kind.traits.locked or kind.traits.written)
 
 
 def as_released(cell: NotebookNode) -> NotebookNode:

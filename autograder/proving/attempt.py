@@ -6,23 +6,29 @@
 
 from __future__ import annotations
 
-import contextlib
-import socket
-from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass
+import math
+import weakref
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field
 from typing import Any
 
-from autograder.examiner.cells import run_cell, run_check_cell
-from autograder.examiner.connection import Connection, Serves, Stopped
+from autograder.examiner.check_connection import CheckConnection
+from autograder.examiner.connection import Connection, Stopped
 from autograder.examiner.effort import Effort
+from autograder.examiner.execution import run_cell, run_check_cell
+from autograder.examiner.process import StudentProcess
 from autograder.examiner.remote import RemoteNamespace
 from autograder.examiner.section import run_checks
+from autograder.proving import liars, replaced
 from autograder.proving.forks import ForkFailed, in_fork
-from autograder.proving.replaced import replacement
-from autograder.proving.student import NOTE, Student
-from autograder.rpc.frames import Plain
+from autograder.proving.noted import NOTE
+from autograder.proving.unsandboxed import branch, run_cell_in
 
 CHECK_SECONDS = 30.0
+# What who knows the grader does first: the course's names would be bound again before a check asks.
+RESTORES_NOTHING = (
+    "__import__('autograder.student.course_names', fromlist=['']).CourseNames.restore = lambda self: None"
+)
 
 
 @dataclass(frozen=True)
@@ -46,20 +52,20 @@ Result = dict[str, Any]  # "outcomes": of the checks, as dictionaries. "note": w
 
 
 def through_the_examiner(
-    attempt: Attempt, student: Student, namespace: dict[str, Any], defined: Sequence[str]
+    attempt: Attempt, student: StudentProcess, namespace: dict[str, Any], defined: Sequence[str]
 ) -> Result:
     """What came of an attempt in a branch of the student process, checked in a fork of this one.
 
     namespace: the examiner's. defined: the names that are proxies. Raises ForkFailed where a cell raises, where the
     student process dies or is too slow, and where what it says is no answer.
     """
-    branch = student.branch()
+    tried = branch(student)
     try:
-        result: Result = in_fork(lambda: _examined(attempt, branch, namespace, defined))
+        result: Result = in_fork(lambda: _examined(attempt, tried, namespace, defined))
         return result
     finally:
-        branch.close()
-        student.end_branch()
+        tried.control.close()
+        student.kill_group("")
 
 
 def in_one_process(attempt: Attempt, namespace: dict[str, Any]) -> Result:
@@ -68,9 +74,7 @@ def in_one_process(attempt: Attempt, namespace: dict[str, Any]) -> Result:
     def work() -> Result:
         run_cell(attempt.source, namespace, f"<answer to {attempt.name}>")
         if attempt.replace:
-            namespace[attempt.name], namespace[NOTE] = replacement(
-                namespace[attempt.name], attempt.replace[0], attempt.replace[1:]
-            )
+            replaced.install(namespace, attempt.name, *attempt.replace)
         outcomes = run_check_cell(attempt.checks, namespace, f"<check of {attempt.name}>")
         note = getattr(namespace[NOTE], attempt.note) if attempt.note else None
         return {"outcomes": [o.as_dict() for o in outcomes], "note": note}
@@ -79,94 +83,63 @@ def in_one_process(attempt: Attempt, namespace: dict[str, Any]) -> Result:
     return result
 
 
-def _examined(attempt: Attempt, student: Student, namespace: dict[str, Any], defined: Sequence[str]) -> Result:
-    student.run(attempt.source)
+def _examined(attempt: Attempt, student: StudentProcess, namespace: dict[str, Any], defined: Sequence[str]) -> Result:
+    run_cell_in(student, attempt.source)
     if attempt.replace:
-        student.replace(attempt.name, *attempt.replace)
+        run_cell_in(student, _instrumented(replaced.install, attempt.name, *attempt.replace))
+    if attempt.last or attempt.lie:
+        run_cell_in(student, RESTORES_NOTHING)
     if attempt.last:
-        student.run(attempt.last)
+        run_cell_in(student, attempt.last)
     if attempt.lie:
-        student.lie(attempt.name, *attempt.lie)
-    with _only(student.calls) as connection:
+        run_cell_in(student, _instrumented(liars.install, attempt.name, *attempt.lie))
+    with checks_of(student, attempt.name) as connection:
         outcomes = run_checks(attempt.checks, f"<check of {attempt.name}>", namespace, defined, connection)
+        for outcome in outcomes:
+            if outcome.blame == "process":
+                raise ForkFailed(outcome.seen)
         note = getattr(RemoteNamespace(connection, namespace).proxy(NOTE), attempt.note) if attempt.note else None
-    for outcome in outcomes:
-        if outcome.blame == "process":
-            raise ForkFailed(outcome.seen)
     return {"outcomes": [o.as_dict() for o in outcomes], "note": note}
 
 
-class CheckConnection:
-    """A connection that connects as the first check begins. `broken`: what to do where one before has broken it."""
-
-    def __init__(self, connect: Callable[[], Connection], broken: Callable[[Connection], None]) -> None:
-        self._connect, self._broken = connect, broken
-        self.connection: Connection | None = None
-
-    def renew(self) -> None:
-        """Called as each check begins."""
-        if self.connection is not None and self.connection.broken:
-            self._broken(self.connection)
-            self._hang_up()
-        if self.connection is None:
-            self.connection = self._connect()
-        self.connection.effort = Effort(CHECK_SECONDS)
-
-    def ask(self, request: Plain, callbacks: Serves) -> Plain:
-        if self.connection is None:
-            raise Stopped("a call where there is no check")
-        return self.connection.ask(request, callbacks)
-
-    def close(self) -> None:
-        """Hang up for good. A proxy may outlive its connection, and must not keep the student process alive."""
-        self._hang_up()
-        self._connect = _closed
-
-    def _hang_up(self) -> None:
-        if self.connection is not None:
-            self.connection.close()
-            self.connection = None
+def _instrumented(install: Callable[..., None], *args: Any) -> str:
+    """The source of a cell that does install(its namespace, *args)."""
+    listed = ", ".join(map(repr, args))
+    return f"__import__({install.__module__!r}, fromlist=['']).{install.__name__}(globals(), {listed})"
 
 
-@contextlib.contextmanager
-def fresh_lines(student: Student) -> Iterator[CheckConnection]:
-    """A connection to a branch of the student process, and to a new one after a check that broke it.
+def checks_of(student: StudentProcess, name: str) -> CheckConnection:
+    """For the checks, or the given cell, of this name: a connection to a fork of the process. What it does is lost."""
+    return CheckConnection(_Forks(weakref.ref(student)), name, lambda: CHECK_SECONDS)
 
-    What calls do in a branch does not stay.
+
+@dataclass
+class _Forks:
+    """Connections to forks of a process, without a clock for all of them; see examiner.check_connection.Source.
+
+    A proxy in the namespace may outlive its check, and must not keep the process alive.
     """
-    connection = CheckConnection(lambda: student.branch().calls(), lambda _: None)
-    try:
-        yield connection
-    finally:
-        connection.close()
-        student.end_branch()
 
+    student: weakref.ref[StudentProcess]
+    opened: list[Connection] = field(default_factory=list)
 
-@contextlib.contextmanager
-def _only(connect: Callable[[], Connection]) -> Iterator[CheckConnection]:
-    """A connection whose break ends the attempt. Raises ForkFailed."""
-    connection = CheckConnection(connect, _refuse)
-    try:
-        yield connection
-        if connection.connection is not None and connection.connection.broken:
-            _refuse(connection.connection)
-    finally:
-        connection.close()
+    @property
+    def process(self) -> StudentProcess:
+        if (process := self.student()) is None:
+            raise Stopped("the Python process has ended")
+        return process
 
+    def connect(self, name: str) -> Connection:
+        self.opened.append(self.process.connect(name, CHECK_SECONDS))
+        return self.opened[-1]
 
-def _closed() -> Connection:
-    raise Stopped("a call where there is no check")
+    def effort(self, seconds: float) -> Effort:
+        return self.process.effort(seconds, math.inf)
 
+    def why(self) -> str:
+        return self.process.why()
 
-def _refuse(connection: Connection) -> None:
-    raise ForkFailed("the process died" if _hung_up(connection.channel) else connection.broken)
-
-
-def _hung_up(channel: socket.socket) -> bool:
-    channel.setblocking(False)
-    try:
-        return channel.recv(1, socket.MSG_PEEK) == b""
-    except BlockingIOError:
-        return False
-    except OSError:
-        return True
+    def kill_group(self, name: str) -> None:
+        self.process.kill_group(name)
+        for connection in self.opened:
+            connection.close()

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 
 from autograder.course import Answer, Exercise, Lab
-from autograder.proving.trial import Trial
+from autograder.proving.bench import Trial
 from labkit.outcome import Outcome
 
 RIGHT_ANSWERS = 2

@@ -9,7 +9,7 @@ from concurrent.futures import ProcessPoolExecutor, as_completed
 
 from autograder.course import Lab
 from autograder.errors import GradlabError
-from autograder.proving.lab import Proof, prove_lab
+from autograder.proving.proof import Proof, prove_lab
 
 
 def prove_labs(labs: Sequence[Lab], jobs: int, mutate: bool = False, only: str = "") -> Iterator[Proof]:

@@ -14,7 +14,7 @@ from typing import Any
 
 import torch
 
-from autograder.proving.noted import Noted
+from autograder.proving.noted import NOTE, Noted
 from autograder.proving.objects import SaysTrue
 from autograder.proving.ruined import RUINS, ruin
 from labkit.probes import PROBES
@@ -62,6 +62,11 @@ class Lied:
     @property
     def applied(self) -> bool:
         return self._always or bool(self._notes.lines())
+
+
+def install(namespace: Namespace, exercise: str, how: str, *args: Any) -> None:
+    """Let the process of this namespace lie, with the note under NOTE; see lie()."""
+    namespace[NOTE] = lie(namespace, exercise, how, *args)
 
 
 def lie(namespace: Namespace, exercise: str, how: str, *args: Any) -> Lied:

@@ -5,6 +5,8 @@ from __future__ import annotations
 import os
 import tempfile
 
+NOTE = "_note_of_replacement"  # the name, in a notebook, of the note of what was replaced
+
 
 class Noted:
     """Short lines in the order in which they were written, by whichever process."""

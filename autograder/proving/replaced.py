@@ -9,6 +9,7 @@ from typing import Any
 
 from autograder.proving.generated import HARD_CODED, METHODS, HardCoded, Spoiled, spoilers
 from autograder.proving.near import near_misses
+from autograder.proving.noted import NOTE
 from autograder.proving.objects import with_methods
 from autograder.proving.watched import Watched
 
@@ -20,6 +21,11 @@ class Applied:
     """The note of a class that is replaced. `applied` is False where it is the reference after all."""
 
     applied: bool
+
+
+def install(namespace: dict[str, Any], name: str, how: str, *args: Any) -> None:
+    """Put in place of the object of this name its replacement(), with the note under NOTE."""
+    namespace[name], namespace[NOTE] = replacement(namespace[name], how, args)
 
 
 def replacement(reference: Callable[..., Any], how: str, args: Sequence[Any]) -> tuple[Any, Any]:

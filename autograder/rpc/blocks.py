@@ -16,13 +16,19 @@ from torch import Tensor
 from autograder.rpc.frames import ProtocolError
 
 MAX_BLOCK = 192 * 2**20  # bytes
+NOWHERE = -(2**62)  # the address of a block whose memory is not made yet: nothing lies there
+FEW = 4  # blocks that are faster looked at one by one
+CPU = torch.device("cpu")
 _memcmp = ctypes.CDLL(None).memcmp
 _memcmp.argtypes = [ctypes.c_void_p, ctypes.c_char_p, ctypes.c_size_t]
 
 
-@dataclass
+@dataclass(slots=True)
 class Block:
-    """A range of memory. `storage` is a torch storage that begins at `address`, where there is one."""
+    """A range of memory. `storage` is a torch storage that begins at `address`, where there is one.
+
+    One that arrived is its content alone, until something is to live in it.
+    """
 
     address: int
     nbytes: int
@@ -42,7 +48,7 @@ class Block:
 
     def changed(self) -> bool:
         """Whether its content is another than the other side knows."""
-        if self.moved():
+        if self.address == NOWHERE or self.moved():
             return False
         if self.device == "cpu":
             return len(self.sent) != self.nbytes or _memcmp(self.address, self.sent, self.nbytes) != 0
@@ -56,6 +62,7 @@ class Block:
         return bytes(self._bytes().cpu().numpy().tobytes())
 
     def write(self, data: bytes) -> None:
+        self.make()
         if len(data) != self.nbytes or self.moved():
             raise ProtocolError(f"{len(data)} bytes for a block of {self.nbytes}")
         if not self.writeable:
@@ -67,10 +74,31 @@ class Block:
         else:
             self._bytes().copy_(torch.frombuffer(bytearray(data), dtype=torch.uint8))
 
+    def make(self) -> None:
+        """Have memory. Its storage can be resized, as that of any new tensor."""
+        if self.address == NOWHERE:
+            memory = torch.empty(self.nbytes, dtype=torch.uint8, device=CPU)  # whatever the default device is
+            ctypes.memmove(memory.data_ptr(), self.sent, self.nbytes)
+            if self.device != "cpu":
+                memory = memory.to(self.device)
+            self.storage = memory.untyped_storage()
+            self.address, self.keep = self.storage.data_ptr(), memory
+
+    def as_tensor(self, dtype: torch.dtype, size: list[int], stride: list[int]) -> Tensor | None:
+        """A tensor that is all of this memory, made for it; None where something lives there, or it is not all."""
+        if self.address != NOWHERE or self.device != "cpu":
+            return None
+        t = torch.empty_strided(size, stride, dtype=dtype, device=CPU)
+        storage = t.untyped_storage()
+        if storage.nbytes() != self.nbytes:
+            return None
+        self.address, self.storage, self.keep = storage.data_ptr(), storage, t
+        ctypes.memmove(self.address, self.sent, self.nbytes)
+        return t
+
     def as_storage(self) -> Any:
         """A torch storage over this memory: the one that is there already, so that aliases keep one identity."""
-        if isinstance(self.keep, Fresh):
-            self.keep = self.keep.memory
+        self.make()
         if self.storage is None:
             if self.nbytes == 0:
                 self.storage = torch.empty(0, dtype=torch.uint8, device="cpu").untyped_storage()
@@ -83,8 +111,7 @@ class Block:
             raise ProtocolError(f"an array on {self.device}")
         if self.nbytes == 0:
             return np.empty(0, np.uint8)
-        if isinstance(self.keep, Fresh):
-            self.keep = self.keep.memory
+        self.make()
         buffer: Any = (ctypes.c_uint8 * self.nbytes).from_address(self.address)
         buffer._owner = self.keep
         memory: np.ndarray[Any, Any] = np.frombuffer(buffer, np.uint8)
@@ -92,21 +119,14 @@ class Block:
 
     def move_into(self, a: np.ndarray[Any, Any]) -> bool:
         """Let this array be the memory from now on, if that is possible: if nothing lives in the block yet."""
-        if self.device != "cpu" or a.nbytes != self.nbytes or self.nbytes == 0 or not isinstance(self.keep, Fresh):
+        if self.address != NOWHERE or self.device != "cpu" or a.nbytes != self.nbytes:
             return False
-        ctypes.memmove(a.ctypes.data, self.sent, self.nbytes)
-        self.address, self.keep, self.storage = a.ctypes.data, a, None
+        self.address, self.keep = a.ctypes.data, a
+        ctypes.memmove(self.address, self.sent, self.nbytes)
         return True
 
     def _bytes(self) -> Tensor:
         return torch.empty(0, dtype=torch.uint8, device=self.device).set_(self.storage, 0, (self.nbytes,), (1,))
-
-
-@dataclass
-class Fresh:
-    """Keeps the memory of a block that no tensor or array uses yet."""
-
-    memory: Tensor
 
 
 class Index:
@@ -114,6 +134,9 @@ class Index:
 
     def __init__(self, blocks: Sequence[Block]) -> None:
         self._blocks = blocks
+        self._few = len(blocks) <= FEW
+        if self._few:
+            return
         order = sorted((b.device, b.address, n) for n, b in enumerate(blocks) if b.nbytes and not b.moved())
         self._starts = [(device, address) for device, address, _ in order]
         self._numbers = [n for _, _, n in order]
@@ -124,20 +147,25 @@ class Index:
 
     def find(self, address: int, nbytes: int, device: str) -> int:
         """The number of the first block that holds these bytes, or -1."""
-        at = bisect_right(self._starts, (device, address))
-        # Of blocks that do not overlap, only the last one that begins before can hold it.
-        likely = self._numbers[max(at - 1, 0) : at] if self._apart else range(len(self._blocks))
-        return next((n for n in likely if self._blocks[n].holds(address, nbytes, device)), -1)
+        likely: Sequence[int] = range(len(self._blocks))
+        if not self._few and self._apart:
+            at = bisect_right(self._starts, (device, address))
+            likely = self._numbers[max(at - 1, 0) : at]  # of blocks apart, only the last that begins before can hold it
+        for n in likely:
+            if self._blocks[n].holds(address, nbytes, device):
+                return n
+        return -1
 
 
 def of_tensor(t: Tensor) -> Block:
     """The whole storage behind a tensor. Raises ProtocolError where there is none that can be read."""
-    if t.layout != torch.strided or t.is_quantized or t.device.type not in ("cpu", "cuda"):
+    if t.layout != torch.strided or t.is_quantized or not (t.is_cpu or t.is_cuda):
         raise ProtocolError(f"a tensor with layout {t.layout} on {t.device} cannot be passed")
-    bounded_size(t.shape, t.element_size(), t.stride())
+    if t.numel() * max(t.element_size(), 8) > MAX_BLOCK:
+        bounded_size(t.shape, t.element_size(), t.stride())
     try:
         storage = t.untyped_storage()
-        return _bounded(Block(storage.data_ptr(), storage.nbytes(), _name(t.device), storage, t))
+        return _bounded(Block(storage.data_ptr(), storage.nbytes(), "cpu" if t.is_cpu else str(t.device), storage, t))
     except RuntimeError:
         raise ProtocolError("a tensor without memory of its own, as inside torch.func, cannot be passed") from None
 
@@ -155,21 +183,19 @@ def of_array(a: np.ndarray[Any, Any]) -> Block:
     return _bounded(Block(low, high - low, "cpu", keep=a, writeable=_can_be_written(a)))
 
 
-def made(nbytes: int, device: str, content: bytes) -> Block:
-    """A new block with this content. Its storage can be resized, as that of any new tensor."""
-    if len(content) != nbytes:
-        raise ProtocolError(f"{len(content)} bytes for a block of {nbytes}")
-    memory = torch.empty(nbytes, dtype=torch.uint8, device="cpu")  # whatever the default device is
-    if nbytes:
-        ctypes.memmove(memory.data_ptr(), content, nbytes)
-    if device != "cpu":
-        memory = memory.to(device)
-    storage = memory.untyped_storage()
-    return Block(storage.data_ptr(), nbytes, device, storage, Fresh(memory), content)
+def arrived(nbytes: Any, device: Any, content: Any) -> Block:
+    """A block that the other side sent. Raises ProtocolError where it is none."""
+    if type(content) is not bytes or type(nbytes) is not int or not 0 < nbytes <= MAX_BLOCK or len(content) != nbytes:
+        raise ProtocolError("malformed block")
+    if device != "cpu" and not (str(device).startswith("cuda") and torch.cuda.is_available()):
+        raise ProtocolError(f"a block on {str(device)[:20]!r}, which is not here")
+    return Block(NOWHERE, nbytes, device, sent=content)
 
 
 def merged(blocks: list[Block]) -> list[Block]:
     """The blocks with those that overlap made one. A storage survives where it spans the whole of its merged block."""
+    if len(blocks) < 2:
+        return blocks
     result: list[Block] = []
     for block in sorted(blocks, key=lambda b: (b.device, b.address, -b.nbytes)):
         last = result[-1] if result else None
@@ -214,7 +240,3 @@ def _bounded(block: Block) -> Block:
     if block.nbytes > MAX_BLOCK:
         raise ProtocolError(f"{block.nbytes} bytes in one storage: at most {MAX_BLOCK} are allowed")
     return block
-
-
-def _name(device: torch.device) -> str:
-    return "cpu" if device.type == "cpu" else str(device)

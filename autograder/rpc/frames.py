@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import contextlib
 import select
 import socket
 import struct
 import time
+from collections.abc import Callable
 from typing import Any
 
 import msgpack
@@ -44,6 +46,8 @@ def to_bytes(value: Plain) -> bytes:
 
 def from_bytes(data: bytes | bytearray) -> Plain:
     """Raises ProtocolError where these bytes are no message."""
+    if len(data) <= MAX_ITEMS:  # an item takes a byte at least: nothing to count
+        return _unpacked(data, None)
     count = 0
 
     def counted(items: list[Plain]) -> list[Plain]:
@@ -53,12 +57,16 @@ def from_bytes(data: bytes | bytearray) -> Plain:
             raise ProtocolError("too many items")
         return items
 
+    return _unpacked(data, counted)
+
+
+def _unpacked(data: bytes | bytearray, list_hook: Callable[[list[Plain]], list[Plain]] | None) -> Plain:
     try:
         return msgpack.unpackb(
             data,
             raw=False,
             use_list=True,
-            list_hook=counted,
+            list_hook=list_hook,
             max_array_len=MAX_LIST,
             max_map_len=0,
             max_ext_len=0,
@@ -67,19 +75,34 @@ def from_bytes(data: bytes | bytearray) -> Plain:
         raise ProtocolError(f"not a message: {type(error).__name__}") from None
 
 
-def send(channel: socket.socket, value: Plain) -> None:
-    """Send one frame. Raises ConnectionClosed where nobody reads it any more."""
+def send(channel: socket.socket, value: Plain, seconds: float | None = None) -> None:
+    """Send one frame. Raises ConnectionClosed where nobody reads it any more.
+
+    seconds: for a channel that blocks, after which ProtocolTimeout is raised.
+    """
     data = to_bytes(value)
+    data = HEADER.pack(len(data)) + data
     try:
-        if len(data) < 2**16:
-            channel.sendall(HEADER.pack(len(data)) + data)
-        else:
-            channel.sendall(HEADER.pack(len(data)))
+        if seconds is None:
             channel.sendall(data)
+        else:
+            _send_within(channel, data, seconds)
     except TimeoutError:
         raise ProtocolTimeout("the other side does not read") from None
     except OSError:
         raise ConnectionClosed("the other side is gone") from None
+
+
+def _send_within(channel: socket.socket, data: bytes, seconds: float) -> None:
+    sent = 0
+    with contextlib.suppress(BlockingIOError):
+        sent = channel.send(data, socket.MSG_DONTWAIT)
+    if sent < len(data):
+        channel.settimeout(seconds)
+        try:
+            channel.sendall(memoryview(data)[sent:])
+        finally:
+            channel.settimeout(None)
 
 
 def receive(channel: socket.socket, seconds: float | None = None, most: int = MAX_FRAME) -> Plain:
@@ -90,8 +113,8 @@ def receive(channel: socket.socket, seconds: float | None = None, most: int = MA
     return from_bytes(receive_bytes(channel, seconds, most))
 
 
-def receive_bytes(channel: socket.socket, seconds: float | None = None, most: int = MAX_FRAME) -> bytearray:
-    """As receive(), but the frame as it came."""
+def receive_bytes(channel: socket.socket, seconds: float | None = None, most: int = MAX_FRAME) -> bytes | bytearray:
+    """As receive(), but the frame as it came. What is there already is read without asking whether it is."""
     deadline = None if seconds is None else time.monotonic() + seconds
     (length,) = HEADER.unpack(_exactly(channel, HEADER.size, deadline))
     if length > min(most, MAX_FRAME):
@@ -99,19 +122,29 @@ def receive_bytes(channel: socket.socket, seconds: float | None = None, most: in
     return _exactly(channel, length, deadline)
 
 
-def _exactly(channel: socket.socket, count: int, deadline: float | None) -> bytearray:
+def readable(channel: socket.socket, seconds: float) -> bool:
+    poller = select.poll()  # select() knows no descriptor above 1023
+    poller.register(channel, select.POLLIN)
+    return bool(poller.poll(max(seconds, 0) * 1000))
+
+
+def _exactly(channel: socket.socket, count: int, deadline: float | None) -> bytes | bytearray:
     chunks = bytearray()
+    how = 0 if deadline is None else socket.MSG_DONTWAIT
+    look = deadline is not None and channel.gettimeout() is not None  # there, Python itself would wait
     while len(chunks) < count:
-        if deadline is not None:
-            poller = select.poll()  # select() knows no descriptor above 1023
-            poller.register(channel, select.POLLIN)
-            if not poller.poll(max(deadline - time.monotonic(), 0) * 1000):
-                raise ProtocolTimeout("no answer in time")
+        if look and deadline is not None and not readable(channel, deadline - time.monotonic()):
+            raise ProtocolTimeout("no answer in time")
         try:
-            chunk = channel.recv(min(count - len(chunks), 1 << 20))
-        except OSError:
+            chunk = channel.recv(min(count - len(chunks), 1 << 20), how)
+        except OSError as error:
+            if how and isinstance(error, BlockingIOError):
+                look = True
+                continue
             chunk = b""
         if not chunk:
             raise ConnectionClosed("the other side is gone")
+        if len(chunk) == count:
+            return chunk
         chunks += chunk
     return chunks

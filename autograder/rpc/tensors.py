@@ -9,7 +9,7 @@ from typing import Any, NamedTuple
 import torch
 from torch import Tensor
 
-from autograder.rpc.blocks import Block, bounded_size
+from autograder.rpc.blocks import MAX_BLOCK, Block, bounded_size
 from autograder.rpc.frames import Plain, ProtocolError
 
 # Without the quantized ones, and those of less than eight bits, for which torch has next to no operations.
@@ -19,7 +19,10 @@ DTYPES = {
     for dtype in vars(torch).values()
     if isinstance(dtype, torch.dtype) and _NAME.fullmatch(str(dtype))
 }
+DTYPE_NAMES = {dtype: name for name, dtype in DTYPES.items()}
 MAX_VERSION = 2**31
+MAX_NUMBER = 2**40  # of a geometry
+MAX_DIMENSIONS = 64
 
 
 class Role(NamedTuple):
@@ -34,19 +37,9 @@ class Role(NamedTuple):
     retains_grad: bool = False
 
 
+# By bits, in the order of the fields.
+ROLES = [Role(*[bool(bits >> n & 1) for n in range(len(Role._fields))]) for bits in range(1 << len(Role._fields))]
 Enter = Callable[[Tensor, Role], Tensor]
-
-
-def role(t: Tensor) -> Role:
-    return Role(
-        t.requires_grad,
-        t.is_leaf,
-        isinstance(t, torch.nn.Parameter),
-        t.is_conj(),
-        t.is_neg(),
-        t.is_inference(),
-        t.retains_grad,
-    )
 
 
 def gradient(t: Tensor) -> Tensor | None:
@@ -70,59 +63,69 @@ def raise_version(t: Tensor, target: int) -> None:
         torch._C._autograd._unsafe_set_version_counter((t,), (target,))  # type: ignore[attr-defined]
 
 
-def geometry(t: Tensor, shift: int) -> list[Plain]:
-    """[dtype, offset, size, stride, role as bits, version].
+def geometry(t: Tensor) -> list[Plain]:
+    """[dtype, offset in its storage, size, stride, role as bits, version]."""
+    kind = type(t)
+    bits = (
+        t.requires_grad
+        | t.is_leaf << 1
+        | (kind is not Tensor and isinstance(t, torch.nn.Parameter)) << 2
+        | t.is_conj() << 3
+        | t.is_neg() << 4
+        | t.is_inference() << 5
+        | t.retains_grad << 6
+    )
+    return [
+        DTYPE_NAMES.get(t.dtype, str(t.dtype)),
+        t.storage_offset(),
+        [*t.shape],
+        [*t.stride()],
+        bits,
+        min(version(t), MAX_VERSION),
+    ]
 
-    shift: bytes from the block's begin to the storage's, counted into the offset.
+
+def rebuild(block: Block, base: Tensor | None, enter: Enter, place: list[Any]) -> Tensor:
+    """The tensor that geometry() described, over this block. `enter` puts it into a graph.
+
+    base: a tensor of which it was a view.
     """
-    if shift % t.element_size():
-        raise ProtocolError("a storage that is not aligned to its dtype")
-    bits = sum(1 << n for n, flag in enumerate(role(t)) if flag)
-    offset = t.storage_offset() + shift // t.element_size()
-    place = [str(t.dtype).removeprefix("torch."), offset, list(t.shape), list(t.stride())]
-    return [*place, bits, min(version(t), MAX_VERSION)]
-
-
-def rebuild(
-    block: Block,
-    base: Tensor | None,
-    enter: Enter,
-    dtype: Any,
-    offset: Any,
-    size: Any,
-    stride: Any,
-    bits: Any,
-    changes: Any,
-) -> Tensor:
-    """The tensor that geometry() described. `enter` puts it into a graph. base: a tensor of which it was a view."""
-    kind = DTYPES.get(dtype) if isinstance(dtype, str) else None
-    if kind is None:
-        raise ProtocolError(f"unknown dtype {str(dtype)[:20]!r}")
-    _check(block, kind, offset, size, stride)
-    if type(bits) is not int or not 0 <= bits < 1 << len(Role._fields):
+    name, offset, size, stride, bits, changes = place
+    dtype = DTYPES.get(name) if isinstance(name, str) else None
+    if dtype is None:
+        raise ProtocolError(f"unknown dtype {str(name)[:20]!r}")
+    _check(block, dtype.itemsize, offset, size, stride)
+    if type(bits) is not int or not 0 <= bits < len(ROLES):
         raise ProtocolError("malformed flags of a tensor")
-    flags = Role(*[bool(bits >> n & 1) for n in range(len(Role._fields))])
-    if flags.requires_grad and not (kind.is_floating_point or kind.is_complex):
-        raise ProtocolError(f"a {dtype} tensor cannot require gradients")
-    if flags.conj and not kind.is_complex:
+    role = ROLES[bits]
+    if role.requires_grad and not (dtype.is_floating_point or dtype.is_complex):
+        raise ProtocolError(f"a {name} tensor cannot require gradients")
+    if role.conj and not dtype.is_complex:
         raise ProtocolError("a conjugate of real numbers")
-    if flags.inference:
+    if role.inference:
         with torch.inference_mode():
-            t = _set(block, kind, offset, size, stride)
-            t.requires_grad_(flags.requires_grad)
+            t = _set(block, dtype, offset, size, stride)
+            t.requires_grad_(role.requires_grad)
     else:
-        with torch.no_grad():
-            view = None if base is None else _view(block, base, kind, offset, size, stride)
-            t = _set(block, kind, offset, size, stride) if view is None else view
-    if flags.conj:
+        t = _over(block, base, dtype, offset, size, stride)
+    if role.conj:
         torch._C._set_conj(t, True)
-    if flags.neg:
+    if role.neg:
         torch._C._set_neg(t, True)
-    if flags.inference:
+    if role.inference:
         return t
-    entered = enter(t, flags)
-    raise_version(entered, int(changes))
+    entered = enter(t, role)
+    if changes:
+        raise_version(entered, int(changes))
     return entered
+
+
+def _over(block: Block, base: Tensor | None, dtype: torch.dtype, offset: int, size: Any, stride: Any) -> Tensor:
+    if base is None and offset == 0 and (whole := block.as_tensor(dtype, size, stride)) is not None:
+        return whole
+    with torch.no_grad():
+        view = None if base is None else _view(block, base, dtype, offset, size, stride)
+        return _set(block, dtype, offset, size, stride) if view is None else view
 
 
 def as_leaf(t: Tensor, role: Role) -> Tensor:
@@ -170,11 +173,18 @@ def _view(block: Block, base: Tensor, dtype: torch.dtype, offset: int, size: Any
     return base.as_strided(size, stride, offset - shift // dtype.itemsize)
 
 
-def _check(block: Block, dtype: torch.dtype, offset: Any, size: Any, stride: Any) -> None:
-    numbers = [offset, *size, *stride]
-    if any(type(n) is not int or not 0 <= n < 2**40 for n in numbers) or not len(size) == len(stride) <= 64:
+def _check(block: Block, itemsize: int, offset: Any, size: Any, stride: Any) -> None:
+    """Refuse what reaches beyond the block, or becomes huge with the first operation."""
+    if type(size) is not list or type(stride) is not list or not len(size) == len(stride) <= MAX_DIMENSIONS:
         raise ProtocolError("malformed geometry of a tensor")
-    bounded_size([max(n, 1) for n in size], dtype.itemsize, stride)
-    last = offset + sum((n - 1) * s for n, s in zip(size, stride, strict=True)) if 0 not in size else -1
-    if (last + 1) * dtype.itemsize > block.nbytes:
+    for n in (offset, *size, *stride):
+        if type(n) is not int or not 0 <= n < MAX_NUMBER:
+            raise ProtocolError("malformed geometry of a tensor")
+    count, last = 1, offset
+    for n, step in zip(size, stride, strict=True):
+        count *= n or 1
+        last += (n - 1) * step
+    if count * max(itemsize, 8) > MAX_BLOCK:
+        bounded_size([n or 1 for n in size], itemsize, stride)
+    if 0 not in size and (last + 1) * itemsize > block.nbytes:
         raise ProtocolError("a tensor that reaches beyond its storage")

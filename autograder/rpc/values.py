@@ -69,8 +69,6 @@ def pack_tuple(value: tuple[Any, ...], item: Recurse) -> Plain:
 def unpack(tag: Any, rest: list[Any], item: Recurse) -> Any:
     """The value of a packed one, whose fields are believed in nothing. Raises an exception of any type."""
     match tag:
-        case "tuple":
-            return tuple(item(v) for v in rest)
         case "size":
             return torch.Size(rest)
         case "torch record":

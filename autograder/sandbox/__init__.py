@@ -5,20 +5,22 @@ from autograder.sandbox.doctor import available, network_for, report, require, s
 from autograder.sandbox.entry import NOT_ENTERED, enter, launch, prepare
 from autograder.sandbox.home import environment, scratch
 from autograder.sandbox.kill import adopt_orphans, kill_run
-from autograder.sandbox.memory import Ending, Watch, held, supervise, watch
+from autograder.sandbox.layers import names
+from autograder.sandbox.memory_watch import Ending, MemoryWatch, held, supervise, watch
 from autograder.sandbox.plan import Layer, Limits, Plan, runtime_paths
 from autograder.sandbox.privileges import hide
 from autograder.sandbox.processes import Run
-from autograder.sandbox.uids import claimed
+from autograder.sandbox.uid import UID, claimed
 
 __all__ = [
     "NOT_ENTERED",
+    "UID",
     "Ending",
     "Layer",
     "Limits",
+    "MemoryWatch",
     "Plan",
     "Run",
-    "Watch",
     "adopt_orphans",
     "available",
     "claimed",
@@ -28,6 +30,7 @@ __all__ = [
     "hide",
     "kill_run",
     "launch",
+    "names",
     "network_for",
     "prepare",
     "report",

@@ -6,6 +6,8 @@ from __future__ import annotations
 import os
 from collections.abc import Collection
 
+from autograder.sandbox.plan import Entry, Layer, Stage
+
 STANDARD = (0, 1, 2)
 
 
@@ -24,3 +26,10 @@ def close_all_but(keep: Collection[int]) -> None:
                 os.dup2(null, descriptor)
         if null not in STANDARD:
             os.close(null)
+
+
+def _enter(entry: Entry) -> None:
+    close_all_but({*entry.plan.keep} | ({entry.alive} if entry.alive >= 0 else set()))
+
+
+DESCRIPTORS = Layer("closed descriptors", Stage.GIVE_UP, _enter, always=True)

@@ -10,30 +10,37 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from autograder.errors import GradlabError
-from autograder.sandbox import landlock
-from autograder.sandbox.plan import ALWAYS, NAMESPACES, Layer, Network, runtime_paths
+from autograder.sandbox.keeper import KEEPER
+from autograder.sandbox.landlock import LANDLOCK
+from autograder.sandbox.layers import ALWAYS, LAYERS, NAMESPACES
+from autograder.sandbox.limits import LIMITS
+from autograder.sandbox.mounts import MOUNTS, PROC
+from autograder.sandbox.namespaces import IPC, NETWORK, PID
+from autograder.sandbox.plan import Layer, Network, runtime_paths
+from autograder.sandbox.seccomp import SECCOMP
 from autograder.sandbox.system import CAP_SYS_ADMIN, capable
 from autograder.sandbox.trial import alone, hindrance, together
+from autograder.sandbox.uid import POOL, UID
 
 # A level is groups of layers of which one must be there. What each level lacks is said to whoever asks for it.
 LEVELS: dict[str, tuple[frozenset[Layer], ...]] = {
     "full": (
-        frozenset({Layer.UID, Layer.PID}),
-        frozenset({Layer.NETWORK}),
-        frozenset({Layer.IPC}),
-        frozenset({Layer.MOUNTS}),
-        frozenset({Layer.PROC}),
-        frozenset({Layer.LANDLOCK}),
-        frozenset({Layer.SECCOMP}),
-        frozenset({Layer.LIMITS}),
+        frozenset({UID, PID}),
+        frozenset({NETWORK}),
+        frozenset({IPC}),
+        frozenset({MOUNTS}),
+        frozenset({PROC}),
+        frozenset({LANDLOCK}),
+        frozenset({SECCOMP}),
+        frozenset({LIMITS}),
     ),
     "no-namespaces": (
-        frozenset({Layer.UID}),
-        frozenset({Layer.LANDLOCK}),
-        frozenset({Layer.SECCOMP}),
-        frozenset({Layer.LIMITS}),
+        frozenset({UID}),
+        frozenset({LANDLOCK}),
+        frozenset({SECCOMP}),
+        frozenset({LIMITS}),
     ),
-    "same-user": (frozenset({Layer.LANDLOCK}), frozenset({Layer.SECCOMP})),
+    "same-user": (frozenset({LANDLOCK}), frozenset({SECCOMP})),
     "none": (),
 }
 WITHOUT = {
@@ -46,10 +53,10 @@ WITHOUT = {
 }
 # What to do without, one after the other, where layers fail together that can be had alone.
 GIVEN_UP = (
-    frozenset({Layer.PROC}),
-    frozenset({Layer.PROC, *NAMESPACES}),
-    frozenset({Layer.PROC, *NAMESPACES, Layer.UID}),
-    frozenset({Layer.PROC, *NAMESPACES, Layer.UID, Layer.LANDLOCK, Layer.SECCOMP}),
+    frozenset({PROC}),
+    frozenset({PROC, *NAMESPACES}),
+    frozenset({PROC, *NAMESPACES, UID}),
+    frozenset(LAYERS) - ALWAYS - {KEEPER},
 )
 
 
@@ -59,35 +66,30 @@ class Found:
     note: str
 
 
-def available(uid: int = 61_183) -> dict[Layer, Found]:
+def available() -> dict[Layer, Found]:
     """Each layer, with the reason where it is missing. What a run would take is tried together, as a run; what is not
     part of that, or fails together, is tried alone."""
     if sys.platform != "linux":
         raise GradlabError(f"Grading needs Linux, whose sandbox it uses; this is {sys.platform}. Use a container.")
     found = {}
-    for layer in Layer:
+    for layer in LAYERS:
         reason = hindrance(layer)
         found[layer] = Found(not reason, reason)
-    reason, counted = together(strongest(found))
+    reason, weak = together(strongest(found))
     tried = frozenset() if reason else strongest(found)
-    for layer in Layer:
+    for layer in LAYERS:
         if found[layer].given and layer not in tried:
-            mounts = layer is not Layer.PROC or found[Layer.MOUNTS].given
-            hinders = alone(layer, uid) if mounts else f"needs the {Layer.MOUNTS}"
+            absent = [needed for needed in layer.needs() if not found[needed].given]
+            hinders = f"needs the {absent[0]}" if absent else alone(layer, POOL[-1])
             found[layer] = Found(not hinders, hinders)
     if reason:
-        found, counted = _that_work_together(found)
-    if not counted:
-        found[Layer.LIMITS] = Found(False, "root's processes are not counted: a fork bomb has no bound")
-    notes = {Layer.LANDLOCK: _landlock_note, Layer.PID: _identity_note, Layer.UID: lambda: f"as uid {uid}"}
-    return {
-        layer: Found(True, notes[layer]()) if state.given and layer in notes else state
-        for layer, state in found.items()
-    }
+        found, weak = _that_work_together(found)
+    found |= {layer: Found(False, why) for layer, why in weak.items()}
+    return {layer: Found(True, layer.note()) if state.given else state for layer, state in found.items()}
 
 
-def _that_work_together(found: Mapping[Layer, Found]) -> tuple[dict[Layer, Found], bool]:
-    """Of the layers that can be had alone those that a run can have, and whether a fork bomb in it would be bounded."""
+def _that_work_together(found: Mapping[Layer, Found]) -> tuple[dict[Layer, Found], dict[Layer, str]]:
+    """Of the layers that can be had alone those that a run can have, and which of them do not hold in it."""
     left, why, failed = dict(found), "", set()
     for given_up in (frozenset[Layer](), *GIVEN_UP):
         lost = Found(False, f"not together with the others: {why}")
@@ -96,13 +98,13 @@ def _that_work_together(found: Mapping[Layer, Found]) -> tuple[dict[Layer, Found
         if layers in failed:
             continue
         if closed(left):
-            return left, True
-        reason, counted = together(layers)
+            return left, {}
+        reason, weak = together(layers)
         if not reason:
-            return left, counted
+            return left, weak
         why = why or reason
         failed.add(layers)
-    return left, True
+    return left, {}
 
 
 def strongest(found: Mapping[Layer, Found]) -> frozenset[Layer]:
@@ -111,23 +113,23 @@ def strongest(found: Mapping[Layer, Found]) -> frozenset[Layer]:
     But in a user namespace, only a pid namespace brings a /proc of the run's own.
     """
     layers = ALWAYS | {layer for layer, state in found.items() if state.given}
-    if Layer.UID in layers and (capable(CAP_SYS_ADMIN) or Layer.MOUNTS not in layers):
-        layers -= {Layer.PID, Layer.KEEPER}
+    if UID in layers and (capable(CAP_SYS_ADMIN) or MOUNTS not in layers):
+        layers -= {PID, KEEPER}
     return layers
 
 
 def network_for(layers: frozenset[Layer]) -> Network:
     """Loopback where it is the run's own; else unix sockets, but where file names lead to those of other programs."""
-    if Layer.NETWORK in layers:
+    if NETWORK in layers:
         return "gloo"
-    uid = 0 if Layer.UID in layers else None
-    return "local" if Layer.MOUNTS in layers or not reachable_sockets(uid) else "pairs"
+    uid = 0 if UID in layers else None
+    return "local" if MOUNTS in layers or not reachable_sockets(uid) else "pairs"
 
 
 def missing(level: str, found: Mapping[Layer, Found]) -> list[str]:
     """What of that level this machine lacks, with reasons."""
     return [
-        " or ".join(f"{layer} ({found[layer].note})" for layer in sorted(group))
+        " or ".join(f"{layer} ({found[layer].note})" for layer in sorted(group, key=str))
         for group in LEVELS[level]
         if not any(found[layer].given for layer in group)
     ]
@@ -185,7 +187,7 @@ def _may_write(name: str, uid: int | None) -> bool:
 def closed(found: Mapping[Layer, Found]) -> str:
     """What no level can do without: a way to Python for the uid that a run would have here."""
     layers = strongest(found)
-    if Layer.UID not in layers or Layer.MOUNTS in layers or not (paths := closed_to_others(runtime_paths())):
+    if UID not in layers or MOUNTS in layers or not (paths := closed_to_others(runtime_paths())):
         return ""
     names = ", ".join(map(str, paths))
     return f"a uid of its own here, to which {names} is closed: chmod o+x it, or install Python elsewhere"
@@ -195,13 +197,3 @@ def closed_to_others(paths: Iterable[Path]) -> list[Path]:
     """Directories on the way to these paths that other users may not pass: a uid without mounts of its own must."""
     above = {directory for path in paths for directory in (path.resolve(), *path.resolve().parents)}
     return sorted(path for path in above if path.is_dir() and not path.stat().st_mode & stat.S_IXOTH)
-
-
-def _landlock_note() -> str:
-    version = landlock.abi()
-    lacks = {3: "no TCP rules, no scopes", 5: "no scopes for signals and abstract sockets"}
-    return f"ABI {version}" + next((f": {text}" for last, text in lacks.items() if version <= last), "")
-
-
-def _identity_note() -> str:
-    return "" if capable(CAP_SYS_ADMIN) else "in a user namespace"

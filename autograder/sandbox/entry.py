@@ -1,5 +1,5 @@
-"""enter(plan): a forked child's first act. Each layer in the one order in which none takes from a later one what that
-one needs. Stops nothing by itself; the layers' files say what they stop."""
+"""enter(plan): a forked child's first act. Each layer in its turn, so that none takes from a later one what that one
+needs. Stops nothing by itself; the layers' files say what they stop."""
 
 from __future__ import annotations
 
@@ -8,38 +8,27 @@ import traceback
 from collections.abc import Callable
 
 from autograder.errors import GradlabError
-from autograder.sandbox import (
-    descriptors,
-    home,
-    keeper,
-    landlock,
-    limits,
-    mounts,
-    namespaces,
-    privileges,
-    seccomp,
-    uid,
-)
-from autograder.sandbox.plan import NAMESPACES, Layer, Plan
+from autograder.sandbox import namespaces
+from autograder.sandbox.layers import in_turn
+from autograder.sandbox.namespaces import NETWORK
+from autograder.sandbox.plan import Entry, Plan
+from autograder.sandbox.privileges import die_with_pipe, show
 from autograder.sandbox.processes import Run
-from autograder.sandbox.system import CAP_SYS_ADMIN, capable
+from autograder.sandbox.uid import UID
 
 NOT_ENTERED = 97  # exit status of a run that a layer failed for; what failed is on its standard error
 
 
 def prepare(plan: Plan) -> None:
     """What a fork server does once, before it forks: the checks, and the parts that cost time."""
-    layers = plan.layers
-    if (Layer.UID in layers) != (plan.uid is not None):
+    if (UID in plan.layers) != (plan.uid is not None):
         raise GradlabError("A sandbox plan names a uid if, and only if, it has the layer uid.")
-    if Layer.PID in layers and Layer.KEEPER not in layers:
-        raise GradlabError("A sandbox plan with a pid namespace needs the layer keeper.")
-    if Layer.PROC in layers and Layer.MOUNTS not in layers:
-        raise GradlabError("A sandbox plan with a /proc of its own needs the layer mount namespace.")
-    if plan.network == "gloo" and Layer.NETWORK not in layers and not namespaces.only_loopback():
+    if plan.network == "gloo" and NETWORK not in plan.layers and not namespaces.only_loopback():
         raise GradlabError("gloo needs a network namespace, or a container without a network.")
-    if Layer.SECCOMP in layers:
-        seccomp.program(plan.network)
+    for layer in in_turn(plan.layers):
+        if absent := [needed for needed in layer.needs() if needed not in plan.layers]:
+            raise GradlabError(f"A sandbox plan with the layer {layer} needs the layer {absent[0]}.")
+        layer.prepare(plan)
 
 
 def launch(plan: Plan, act: Callable[[], None]) -> Run:
@@ -68,36 +57,12 @@ def enter(plan: Plan) -> None:
     prepare(plan)
     if len(os.listdir("/proc/self/task")) != 1:
         raise GradlabError("enter() needs a process of one thread: layers hold for the thread that takes them.")
-    layers, parent, alive = plan.layers, os.getppid(), -1
-    user_namespace = bool(layers & NAMESPACES) and not capable(CAP_SYS_ADMIN)
+    entry = Entry(plan, parent=os.getppid())
     if os.getsid(0) != os.getpid():
         os.setsid()
-    privileges.show()
-
-    namespaces.separate(layers, plan.uid)
-    if Layer.KEEPER in layers:
-        alive = keeper.fork_below(parent, Layer.PID in layers)
-        os.setsid()
-    if Layer.MOUNTS in layers:
-        mounts.build(plan)
-    if Layer.HOME in layers:
-        home.furnish(plan)
-    if Layer.LIMITS in layers:
-        counted_alone = plan.uid is not None or user_namespace
-        limits.apply(plan.limits, 0 if counted_alone else limits.tasks_of(os.getuid()))
-    if plan.uid is not None:
-        uid.become(plan.uid)
-        privileges.show()
-    if Layer.DESCRIPTORS in layers:
-        descriptors.close_all_but({*plan.keep} | ({alive} if alive >= 0 else set()))
-    if alive >= 0:
-        privileges.die_with_pipe(alive)
-    elif Layer.PRIVILEGES in layers:
-        privileges.die_with(parent)
-    if Layer.PRIVILEGES in layers:
-        privileges.drop_capabilities()
-        privileges.no_new_privileges()
-    if Layer.LANDLOCK in layers:
-        landlock.restrict(plan)
-    if Layer.SECCOMP in layers:
-        seccomp.restrict(plan.network)
+    show()
+    entry.user_namespace = namespaces.separate(plan.layers, plan.uid)
+    for layer in in_turn(plan.layers):
+        layer.enter(entry)
+    if entry.alive >= 0:
+        die_with_pipe(entry.alive)  # a change of user, on the way here, would have undone it

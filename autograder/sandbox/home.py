@@ -11,7 +11,7 @@ from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from pathlib import Path
 
-from autograder.sandbox.plan import Plan
+from autograder.sandbox.plan import Layer, Plan, Stage
 
 KEPT = ("LANG", "LC_ALL", "TZ", "CUDA_VISIBLE_DEVICES", "LD_LIBRARY_PATH", "MPLBACKEND")
 PATH = f"{sys.prefix}/bin:/usr/local/bin:/usr/bin:/bin"
@@ -50,6 +50,9 @@ def furnish(plan: Plan) -> None:
     os.environ.update(names)
     tempfile.tempdir = None
     os.chdir(plan.scratch / "home")
+
+
+HOME = Layer("scratch home", Stage.BUILD, lambda entry: furnish(entry.plan), always=True)
 
 
 @contextmanager

@@ -11,8 +11,10 @@ from typing import NoReturn
 
 from autograder.sandbox.descriptors import close_all_but
 from autograder.sandbox.kill import adopt_orphans, kill
+from autograder.sandbox.plan import Entry, Layer, Stage
 from autograder.sandbox.privileges import die_with, hide
 from autograder.sandbox.processes import descendants
+from autograder.sandbox.system import CLONE_NEWPID
 
 
 def fork_below(parent: int, pid_namespace: bool) -> int:
@@ -57,3 +59,12 @@ def _end_like(status: int) -> NoReturn:
             signal.signal(number, signal.SIG_DFL)
         os.kill(os.getpid(), number)
     os._exit(os.waitstatus_to_exitcode(status) & 0xFF)
+
+
+def _enter(entry: Entry) -> None:
+    pid_namespace = any(layer.namespace == CLONE_NEWPID for layer in entry.plan.layers)
+    entry.alive = fork_below(entry.parent, pid_namespace)
+    os.setsid()
+
+
+KEEPER = Layer("keeper", Stage.FORK, _enter)

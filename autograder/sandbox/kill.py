@@ -9,8 +9,7 @@ import time
 
 from autograder.errors import GradlabError
 from autograder.sandbox.processes import Run, descendants, of_uid, pids, real_uid, stat_fields
-from autograder.sandbox.system import PR_SET_CHILD_SUBREAPER, prctl
-from autograder.sandbox.uid import become
+from autograder.sandbox.system import PR_SET_CHILD_SUBREAPER, become, prctl
 
 PATIENCE = 5.0  # seconds until a kill is given up as impossible
 

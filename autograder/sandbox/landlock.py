@@ -10,8 +10,8 @@ import stat
 from collections.abc import Iterable
 from pathlib import Path
 
-from autograder.sandbox.mounts import DEVICES
-from autograder.sandbox.plan import Layer, Plan
+from autograder.sandbox.mounts import DEVICES, MOUNTS
+from autograder.sandbox.plan import Layer, Plan, Stage
 from autograder.sandbox.system import PR_SET_NO_NEW_PRIVS, prctl, syscall
 
 CREATE_RULESET, ADD_RULE, RESTRICT_SELF = 444, 445, 446
@@ -67,7 +67,7 @@ def restrict(plan: Plan) -> None:
 
 def _shared(plan: Plan) -> tuple[Path, ...]:
     """/dev/shm, which DataLoader needs; and /tmp where the mount namespace has made it the run's own."""
-    return (Path("/dev/shm"), Path("/tmp")) if Layer.MOUNTS in plan.layers else (Path("/dev/shm"),)
+    return (Path("/dev/shm"), Path("/tmp")) if MOUNTS in plan.layers else (Path("/dev/shm"),)
 
 
 def _allow(ruleset: int, paths: Iterable[Path], rights: int) -> None:
@@ -79,3 +79,12 @@ def _allow(ruleset: int, paths: Iterable[Path], rights: int) -> None:
             syscall(ADD_RULE, ruleset, RULE_PATH_BENEATH, ctypes.byref(rule), 0, about=str(path))
         finally:
             os.close(descriptor)
+
+
+def _note() -> str:
+    version = abi()
+    lacks = {3: "no TCP rules, no scopes", 5: "no scopes for signals and abstract sockets"}
+    return f"ABI {version}" + next((f": {text}" for last, text in lacks.items() if version <= last), "")
+
+
+LANDLOCK = Layer("landlock", Stage.FILTER, lambda entry: restrict(entry.plan), note=_note)

@@ -7,7 +7,8 @@ import os
 import resource
 from pathlib import Path
 
-from autograder.sandbox.plan import Limits
+from autograder.sandbox.plan import Entry, Layer, Limits, Stage
+from autograder.sandbox.system import wait
 
 
 def apply(limits: Limits, others: int = 0) -> None:
@@ -45,3 +46,27 @@ def tasks_of(uid: int) -> int:
             except OSError:
                 continue
     return total
+
+
+def _enter(entry: Entry) -> None:
+    counted_alone = entry.plan.uid is not None or entry.user_namespace
+    apply(entry.plan.limits, 0 if counted_alone else tasks_of(os.getuid()))
+
+
+def _probe() -> str:
+    """Root's processes are not counted, nor are those of a user namespace's root that is the machine's."""
+    soft, hard = resource.getrlimit(resource.RLIMIT_NPROC)
+    resource.setrlimit(resource.RLIMIT_NPROC, (0, hard))
+    try:
+        child = os.fork()
+    except BlockingIOError:
+        return ""
+    finally:
+        resource.setrlimit(resource.RLIMIT_NPROC, (soft, hard))
+    if child == 0:
+        os._exit(0)
+    wait(child)
+    return "root's processes are not counted: a fork bomb has no bound"
+
+
+LIMITS = Layer("limits", Stage.BUILD, _enter, always=True, probe=_probe)

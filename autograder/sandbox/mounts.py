@@ -1,5 +1,7 @@
 """A file tree of the run's own. Stops: seeing any path but those of the plan (the course, the gradebook, other runs,
-sockets such as /run/docker.sock do not exist), writing to what is readable, filling the disk or /dev/shm."""
+sockets such as /run/docker.sock do not exist), writing to what is readable, filling the disk or /dev/shm. With a /proc
+of its own: seeing the processes of others, their command lines, users, times and networks; without it, their memory,
+environment, maps and descriptors are for other layers to close."""
 
 from __future__ import annotations
 
@@ -9,9 +11,22 @@ import stat
 from collections.abc import Mapping
 from pathlib import Path
 
-from autograder.sandbox import proc
-from autograder.sandbox.plan import Plan
-from autograder.sandbox.system import MS_BIND, MS_NODEV, MS_NOSUID, MS_PRIVATE, MS_REC, call, mount, syscall
+from autograder.sandbox.keeper import KEEPER
+from autograder.sandbox.namespaces import PID, refused
+from autograder.sandbox.plan import Layer, Plan, Stage
+from autograder.sandbox.system import (
+    CAP_SYS_ADMIN,
+    CLONE_NEWNS,
+    MS_BIND,
+    MS_NODEV,
+    MS_NOSUID,
+    MS_PRIVATE,
+    MS_REC,
+    call,
+    capable,
+    mount,
+    syscall,
+)
 
 MNT_DETACH = 2
 SYS_MOUNT_SETATTR = 442
@@ -19,7 +34,7 @@ AT_FDCWD, AT_RECURSIVE = -100, 0x8000
 ATTR_RDONLY, ATTR_NOSUID, ATTR_NODEV = 1, 2, 4
 DEVICES = tuple(Path("/dev") / name for name in ("null", "zero", "full", "random", "urandom"))
 OLD = Path("/.old")
-TMP, SHM = Path("/tmp"), Path("/dev/shm")
+TMP, SHM, OF_PROCESSES = Path("/tmp"), Path("/dev/shm"), Path("/proc")
 
 
 def set_attributes(target: Path, on: int, recursive: bool = True) -> None:
@@ -43,7 +58,7 @@ def build(plan: Plan) -> None:
 
     covered = [path for path in sources if any(path.is_relative_to(place) for place in (TMP, SHM, plan.scratch))]
     _bind_all({path: source for path, source in sources.items() if path not in covered}, plan)
-    proc.show(plan, OLD)
+    _show_processes(plan)
     _make_scratch(plan)
     _bind_all({path: sources[path] for path in covered}, plan)  # as a Python in /tmp is, where the run gets its own
     for name, target in {"fd": "fd", "stdin": "fd/0", "stdout": "fd/1", "stderr": "fd/2"}.items():
@@ -75,6 +90,19 @@ def _bind(source: int, path: Path) -> None:
     mount(f"{OLD}/proc/self/fd/{source}", path, flags=MS_BIND | MS_REC)
 
 
+def _show_processes(plan: Plan) -> None:
+    """Mount a /proc of the run's own, or else show the machine's.
+
+    A user namespace gets one only with a pid namespace of its own, and where nothing covers parts of the machine's.
+    """
+    OF_PROCESSES.mkdir()
+    if PROC in plan.layers:
+        options = "" if PID in plan.layers else "hidepid=invisible"
+        mount("proc", OF_PROCESSES, "proc", MS_NOSUID | MS_NODEV, options)
+    else:
+        mount(f"{OLD}/proc", OF_PROCESSES, flags=MS_BIND | MS_REC)
+
+
 def _make_scratch(plan: Plan) -> None:
     """One tmpfs, so that one bound holds for files, temporary files and shared memory together."""
     uid, whole = os.geteuid() if plan.uid is None else plan.uid, Path("/.scratch")
@@ -89,3 +117,18 @@ def _make_scratch(plan: Plan) -> None:
         mount(str(whole / name), shown, flags=MS_BIND)
     call("umount2", os.fsencode(whole), MNT_DETACH, about=str(whole))
     whole.rmdir()
+
+
+def _masked() -> str:
+    return (
+        "the kernel refuses: parts of this container's /proc are masked, unless it is started with "
+        "systempaths=unconfined; or its profile forbids mounts"
+    )
+
+
+def _needs_of_proc() -> tuple[Layer, ...]:
+    return (MOUNTS,) if capable(CAP_SYS_ADMIN) else (MOUNTS, PID, KEEPER)
+
+
+MOUNTS = Layer("mount namespace", Stage.BUILD, lambda entry: build(entry.plan), namespace=CLONE_NEWNS, refused=refused)
+PROC = Layer("own /proc", Stage.BUILD, needs=_needs_of_proc, refused=_masked)  # build() mounts it

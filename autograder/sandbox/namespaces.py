@@ -11,12 +11,13 @@ import struct
 from collections.abc import Collection
 from pathlib import Path
 
-from autograder.sandbox.plan import Layer
+from autograder.sandbox.keeper import KEEPER
+from autograder.sandbox.plan import Layer, Stage
 from autograder.sandbox.system import (
+    CAP_SETFCAP,
     CAP_SYS_ADMIN,
     CLONE_NEWIPC,
     CLONE_NEWNET,
-    CLONE_NEWNS,
     CLONE_NEWPID,
     CLONE_NEWUSER,
     capable,
@@ -24,26 +25,21 @@ from autograder.sandbox.system import (
     wait,
 )
 
-FLAGS = {
-    Layer.NETWORK: CLONE_NEWNET,
-    Layer.IPC: CLONE_NEWIPC,
-    Layer.MOUNTS: CLONE_NEWNS,
-    Layer.PID: CLONE_NEWPID,
-}
 SIOCGIFFLAGS, SIOCSIFFLAGS, IFF_UP = 0x8913, 0x8914, 1
 
 
-def separate(layers: Collection[Layer], uid: int | None = None) -> None:
-    """Leave the machine's namespaces for new ones; without root's rights, inside a user namespace.
+def separate(layers: Collection[Layer], uid: int | None = None) -> bool:
+    """Leave the machine's namespaces for new ones, and say whether that is inside a user namespace, for lack of rights.
 
     uid: whom the run will become. In a user namespace that is nobody, unless it is mapped.
     """
-    flags = sum(flag for layer, flag in FLAGS.items() if layer in layers)
+    flags = sum(layer.namespace for layer in layers)
     if not flags:
-        return
+        return False
     if capable(CAP_SYS_ADMIN):
         unshare(flags)
-    elif uid is None:
+        return False
+    if uid is None:
         identity = os.geteuid(), os.getegid()
         unshare(flags | CLONE_NEWUSER)
         # The same numbers inside: the run must not look like root to itself, and needs no other id.
@@ -52,8 +48,7 @@ def separate(layers: Collection[Layer], uid: int | None = None) -> None:
             Path(f"/proc/self/{kind}_map").write_text(f"{number} {number} 1")
     else:
         _unshare_with(uid, flags | CLONE_NEWUSER)
-    if Layer.NETWORK in layers:
-        raise_loopback()
+    return True
 
 
 def _unshare_with(uid: int, flags: int) -> None:
@@ -94,3 +89,25 @@ def raise_loopback() -> None:
 def only_loopback() -> bool:
     """Whether this process sees no network but loopback, as in a container without a network."""
     return all(name == "lo" for _, name in socket.if_nameindex())
+
+
+def refused() -> str:
+    if os.geteuid() == 0 and not capable(CAP_SYS_ADMIN) and not capable(CAP_SETFCAP):
+        return "the kernel refuses: root needs CAP_SETFCAP or CAP_SYS_ADMIN for it"
+    return (
+        "the kernel refuses: this is not root, and user namespaces are switched off; or a container's profile forbids "
+        "them"
+    )
+
+
+def _note() -> str:
+    return "" if capable(CAP_SYS_ADMIN) else "in a user namespace"
+
+
+NETWORK = Layer(
+    "network namespace", Stage.SEPARATE, lambda _: raise_loopback(), namespace=CLONE_NEWNET, refused=refused
+)
+IPC = Layer("ipc namespace", Stage.SEPARATE, namespace=CLONE_NEWIPC, refused=refused)
+PID = Layer(
+    "pid namespace", Stage.SEPARATE, namespace=CLONE_NEWPID, needs=lambda: (KEEPER,), refused=refused, note=_note
+)

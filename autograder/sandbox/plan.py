@@ -1,12 +1,12 @@
-"""What a run may do: the layers, the limits, and the plan that enter() carries out."""
+"""What a run may do: what a layer is, the limits, and the plan that enter() carries out."""
 
 from __future__ import annotations
 
 import os
 import sys
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
-from enum import StrEnum
+from enum import IntEnum
 from functools import cache
 from pathlib import Path
 from typing import Literal
@@ -14,25 +14,48 @@ from typing import Literal
 MIB = 1 << 20
 
 
-class Layer(StrEnum):
-    UID = "uid"
-    NETWORK = "network namespace"
-    IPC = "ipc namespace"
-    MOUNTS = "mount namespace"
-    PID = "pid namespace"
-    PROC = "own /proc"
-    LANDLOCK = "landlock"
-    SECCOMP = "seccomp"
-    LIMITS = "limits"
-    DESCRIPTORS = "closed descriptors"
-    PRIVILEGES = "no privileges"
-    HOME = "scratch home"
-    KEEPER = "keeper"
+class Stage(IntEnum):
+    """When a process takes a layer. Each stage takes away what an earlier one needs."""
+
+    SEPARATE = 0  # into its new namespaces, which one call makes
+    FORK = 1  # below its keeper, which does not go on
+    BUILD = 2  # still with the rights of its parent: files, limits
+    BECOME = 3  # another user
+    GIVE_UP = 4  # what it inherited
+    FILTER = 5  # what it may ask the kernel for
 
 
-NAMESPACES = frozenset({Layer.NETWORK, Layer.IPC, Layer.MOUNTS, Layer.PID})
-# What every machine with Linux gives.
-ALWAYS = frozenset({Layer.LIMITS, Layer.DESCRIPTORS, Layer.PRIVILEGES, Layer.HOME})
+@dataclass
+class Entry:
+    """What a process knows while it takes its layers."""
+
+    plan: Plan
+    parent: int  # the pid of whoever forked it
+    user_namespace: bool = False
+    alive: int = -1  # a descriptor that reads as ended when its keeper has
+
+
+def nothing(*_: object) -> str:
+    return ""
+
+
+@dataclass(frozen=True, eq=False)
+class Layer:
+    """All that entry, trial and doctor know of a layer. Its file says what it stops."""
+
+    name: str  # in plans, in results and in `gradlab doctor`
+    stage: Stage
+    enter: Callable[[Entry], object] = nothing  # how a process takes it
+    namespace: int = 0  # its flag of unshare()
+    always: bool = False  # whether every Linux gives it
+    needs: Callable[[], tuple[Layer, ...]] = tuple  # the layers that it cannot do without
+    prepare: Callable[[Plan], object] = nothing  # before the fork: what takes time; GradlabError where it cannot be had
+    probe: Callable[[], str] = nothing  # asked in a run that has all its layers: why this one does not hold there
+    refused: Callable[[], str] = nothing  # why the kernel may have forbidden it, so that a person can act on it
+    note: Callable[[], str] = nothing  # what the doctor says of it where it is there
+
+    def __str__(self) -> str:
+        return self.name
 
 
 @cache

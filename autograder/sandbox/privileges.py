@@ -8,6 +8,7 @@ import os
 import select
 import signal
 
+from autograder.sandbox.plan import Entry, Layer, Stage
 from autograder.sandbox.system import (
     PR_CAP_AMBIENT,
     PR_CAP_AMBIENT_CLEAR_ALL,
@@ -59,3 +60,13 @@ def drop_capabilities() -> None:
         except OSError:
             break  # past the last one, or not allowed, as for an ordinary user, who has none
     call("capset", (ctypes.c_uint32 * 2)(LINUX_CAPABILITY_VERSION_3, 0), (ctypes.c_uint32 * 6)(), about="drop all")
+
+
+def _enter(entry: Entry) -> None:
+    if entry.alive < 0:
+        die_with(entry.parent)
+    drop_capabilities()
+    no_new_privileges()
+
+
+PRIVILEGES = Layer("no privileges", Stage.GIVE_UP, _enter, always=True)

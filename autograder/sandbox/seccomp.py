@@ -11,7 +11,7 @@ import tempfile
 from typing import Any
 
 from autograder.errors import GradlabError
-from autograder.sandbox.plan import Network
+from autograder.sandbox.plan import Layer, Network, Stage
 from autograder.sandbox.system import PR_SET_DUMPABLE, PR_SET_NO_NEW_PRIVS, PR_SET_SECCOMP, prctl
 
 SECCOMP_MODE_FILTER = 2
@@ -120,3 +120,11 @@ def restrict(network: Network = "local") -> None:
     instructions = ctypes.create_string_buffer(code, len(code))
     prctl(PR_SET_NO_NEW_PRIVS, 1)
     prctl(PR_SET_SECCOMP, SECCOMP_MODE_FILTER, ctypes.byref(_Program(len(code) // 8, ctypes.addressof(instructions))))
+
+
+SECCOMP = Layer(
+    "seccomp",
+    Stage.FILTER,
+    lambda entry: restrict(entry.plan.network),
+    prepare=lambda plan: program(plan.network),
+)

@@ -67,6 +67,13 @@ def capable(capability: int) -> bool:
     return bool(int(status().get("CapEff", "0"), 16) >> capability & 1)
 
 
+def become(uid: int) -> None:
+    """Be that user for good: no other group, no saved id to return to. /proc/self stays root's, as memory may be."""
+    os.setgroups([])
+    os.setresgid(uid, uid, uid)
+    os.setresuid(uid, uid, uid)
+
+
 def wait(pid: int) -> int:
     """The wait status of a child of ours, however often a signal comes between."""
     while True:

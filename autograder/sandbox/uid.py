@@ -1,20 +1,93 @@
-"""A uid of the run's own. Stops: reading or ptracing another process, its /proc files, signals to it, files that are
-not world-readable, becoming root again; makes RLIMIT_NPROC count the run alone. Needs root."""
+"""A uid of the run's own, of a pool that graders share. Stops: reading or ptracing another process, its /proc files,
+signals to it, files that are not world-readable, becoming root again, and meeting another grader's run or a predecessor
+under one uid; makes RLIMIT_NPROC count the run alone. Needs root."""
 
 from __future__ import annotations
 
+import fcntl
+import grp
 import os
-from collections.abc import Iterator
+import pwd
+import zlib
+from collections.abc import Iterable, Iterator, Sequence
 from contextlib import contextmanager
+from pathlib import Path
 
-from autograder.sandbox.system import call
+from autograder.errors import GradlabError
+from autograder.sandbox.kill import anyone, kill_uid
+from autograder.sandbox.plan import Entry, Layer, Plan, Stage
+from autograder.sandbox.privileges import show
+from autograder.sandbox.processes import of_uid
+from autograder.sandbox.system import CAP_SETUID, become, call, capable, status
+
+# Neither people, nor systemd's dynamic users, nor subordinate ids have these, and a container's 65536 ids hold them.
+POOL = range(60_706, 61_184)
+LOCKS = Path("/run/gradlab")
 
 
-def become(uid: int) -> None:
-    """Be that user for good: no other group, no saved id to return to. /proc/self stays root's, as memory may be."""
-    os.setgroups([])
-    os.setresgid(uid, uid, uid)
-    os.setresuid(uid, uid, uid)
+def from_its_place(pool: Sequence[int], namespace: int) -> list[int]:
+    """The pool in turn, from a place that each pid namespace has of its own: graders in other containers may have the
+    same uids in use, and neither their locks nor their processes are seen."""
+    start = zlib.crc32(str(namespace).encode()) % len(pool)
+    return [*pool[start:], *pool[:start]]
+
+
+def in_a_container(uid: int) -> bool:
+    """Whether that user has a process in a pid namespace below this one: another grader's, that must not be killed."""
+    return anyone(uid) and any(len(status(pid).get("NSpid", "").split()) > 1 for pid in of_uid(uid))
+
+
+def taken(uid: int) -> bool:
+    """Whether a person, a service or a group of this machine has that number."""
+    for lookup in (pwd.getpwuid, grp.getgrgid):
+        try:
+            lookup(uid)
+        except KeyError:
+            continue
+        return True
+    return False
+
+
+@contextmanager
+def claimed(pool: Iterable[int] | None = None, locks: Path = LOCKS) -> Iterator[int]:
+    """A uid of the pool that no other grader on this machine uses meanwhile, and none of whose processes is left."""
+    locks.mkdir(mode=0o700, parents=True, exist_ok=True)
+    for uid in from_its_place(POOL, os.stat("/proc/self/ns/pid").st_ino) if pool is None else pool:
+        if uid <= 0 or taken(uid):
+            continue
+        descriptor = os.open(locks / f"uid-{uid}", os.O_CREAT | os.O_RDWR | os.O_CLOEXEC | os.O_NOFOLLOW, 0o600)
+        try:
+            try:
+                fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
+            except BlockingIOError:
+                continue
+            if in_a_container(uid):
+                continue
+            kill_uid(uid)
+            sweep(uid)
+            try:
+                yield uid
+            finally:
+                kill_uid(uid)
+                sweep(uid)
+            return
+        finally:
+            os.close(descriptor)
+    raise GradlabError("No free uid for a student process: all of the pool are in use. Wait, or widen the pool.")
+
+
+def sweep(uid: int, shared: Path = Path("/dev/shm")) -> None:
+    """Remove what that user left in shared memory, where no mount namespace gave it one of its own."""
+    try:
+        entries = list(os.scandir(shared))
+    except OSError:
+        return
+    for entry in entries:
+        try:
+            if entry.stat(follow_symlinks=False).st_uid == uid:
+                os.rmdir(entry.path) if entry.is_dir(follow_symlinks=False) else os.unlink(entry.path)
+        except OSError:
+            continue
 
 
 @contextmanager
@@ -30,3 +103,17 @@ def reading_as(uid: int) -> Iterator[None]:
     finally:
         call("setfsuid", os.geteuid())
         call("setfsgid", os.getegid())
+
+
+def _prepare(_: Plan) -> None:
+    if not capable(CAP_SETUID):
+        raise GradlabError("needs root")
+
+
+def _enter(entry: Entry) -> None:
+    assert entry.plan.uid is not None  # prepare() has seen to it
+    become(entry.plan.uid)
+    show()
+
+
+UID = Layer("uid", Stage.BECOME, _enter, prepare=_prepare, note=lambda: f"as uid {POOL[-1]}")

@@ -12,17 +12,18 @@ from collections.abc import Iterable, Iterator
 from typing import Any
 
 import torch
-from torch.autograd.graph import get_gradient_edge
 
-from autograder.rpc import global_state, names
-from autograder.rpc.exchange import Exchange
+from autograder.rpc import allowed_names, global_state
+from autograder.rpc.exceptions import pack_exception
+from autograder.rpc.exchange import Exchange, arguments
+from autograder.rpc.flags import inference_mode
 from autograder.rpc.frames import CALLBACK, Plain, ProtocolError
-from autograder.rpc.raised import pack_exception
+from autograder.rpc.messages import Call, CallReply, GraphNode, Product, ProductReply, read
 from autograder.rpc.tensors import differentiable
-from autograder.student.callbacks import Callback, Callbacks
+from autograder.student.callback_proxies import Callback, CallbackProxies
 from autograder.student.changes import TensorBefore, before
-from autograder.student.graph import Node, Pass, layers, vector_jacobian_product
 from autograder.student.operations import OPERATIONS
+from autograder.student.products import BackwardPass, Node, gradient_edge, layers, vector_jacobian_product
 from autograder.student.shadows import Shadows
 
 
@@ -37,7 +38,7 @@ class Calls:
         self, namespace: dict[str, Any], given: Iterable[str] = (), channel: socket.socket | None = None
     ) -> None:
         self.namespace, self.given = namespace, set(given)
-        self.callbacks = Callbacks(channel, namespace)
+        self.callbacks = CallbackProxies(channel, namespace)
         self.nodes: dict[int, Node] = {}
         self.handles: dict[int, Any] = {}
         self.origins: dict[int, list[Any]] = {}  # gradient edges of what went into the making of a handle
@@ -51,40 +52,42 @@ class Calls:
     def answer(self, request: Plain) -> Plain:
         """[reply, global state, dropped uses] to [request, global state], where the request is one of
 
-        [call, target, operation, message, dropped]
-        [vjp, node, message, needed, backward pass, keep, create, accumulate, dropped]. Raises ProtocolError.
+        ["call", *Call, dropped] or ["vjp", *Product, dropped]. Raises ProtocolError.
         """
         try:
             (kind, *rest, dropped), state = request
             self._drop(*dropped)
-            serve: Any = {"call": self._call, "vjp": self._vjp}[kind]
-            with _quiet(), torch.inference_mode(False):
-                reply = serve(state, *rest)
-            return [*reply, self.callbacks.dropped()]
+            with _quiet(), inference_mode(False):
+                if kind == "call":
+                    return [*self._call(state, read(Call, rest)), self.callbacks.end_call()]
+                if kind == "vjp":
+                    return [*self._vjp(state, read(Product, rest)), self.callbacks.end_call()]
+            raise ProtocolError("a request of no kind")
         except ProtocolError:
             raise
         except Exception as error:  # the student's own exceptions end up in the reply
             raise ProtocolError(f"malformed request: {type(error).__name__}: {str(error)[:200]}") from None
 
-    def _call(self, state: Plain, target: Plain, operation: str, message: Plain) -> Plain:
+    def _call(self, state: Plain, call: Call) -> tuple[CallReply, Plain]:
         shadows = Shadows()
         exchange = self._exchange(shadows)
         self._touched, self._new = [], []
-        operate = OPERATIONS[operation]
-        if isinstance(target, int):
-            self._handle(target)
+        operate = OPERATIONS[call.operation]
+        if isinstance(call.target, int):
+            self._handle(call.target)
         try:
-            args, kwargs = exchange.unpack(message)
+            args, kwargs = arguments(exchange.unpack(call.arguments), call.keywords)
         except NameError as error:  # a function of the student's, passed to another, that was never defined
             self._ambient.apply(state)
-            return [[pack_exception(error), exchange.pack(None), None, [], [], [], []], self._ambient.read()]
+            nothing = CallReply(pack_exception(error), exchange.pack(None), None, [], [], [], [])
+            return nothing, self._ambient.read()
         blocks, count = len(exchange.blocks), len(exchange.objects)
         notes = [before(value) for value in exchange.objects]
-        edges = {n: get_gradient_edge(v) for n, v in enumerate(exchange.objects) if differentiable(v)}
-        with torch.inference_mode(global_state.inference(state)):
+        edges = {n: gradient_edge(v) for n, v in enumerate(exchange.objects) if differentiable(v)}
+        with inference_mode(self._ambient.take(state).inference):
             self._ambient.apply(state)
             try:
-                result, raised = operate(self._target(target), *args, **kwargs), None
+                result, raised = operate(self._target(call.target), *args, **kwargs), None
             except BaseException as error:
                 result, raised = None, pack_exception(error)
             if torch.is_autocast_enabled("cpu") or torch.is_autocast_enabled("cuda"):
@@ -93,7 +96,7 @@ class Calls:
         tensors = {n: note for n, note in enumerate(notes) if isinstance(note, TensorBefore)}
         for n, note in tensors.items():
             if n not in edges and note.value.is_leaf and differentiable(note.value):
-                edges[n] = get_gradient_edge(note.value)  # requires_grad_() inside
+                edges[n] = gradient_edge(note.value)  # requires_grad_() inside
         dirty = [n for n, note in tensors.items() if note.was_recorded()]
         packed, raised = self._pack(exchange, result, raised)
         differences = [note and note.difference(shadows) for note in notes]
@@ -105,11 +108,11 @@ class Calls:
         nodes = self._record(exchange, inputs, outputs, dirty) if outputs or dirty else []
         if inputs:
             self.origins.update({handle: inputs for handle in self._new})
-        return [[raised, packed, after, changed, list(edges), self._touched, nodes], state]
+        return CallReply(raised, packed, after, changed, list(edges), self._touched, nodes), state
 
-    def _record(self, exchange: Exchange, inputs: list[Any], outputs: list[int], dirty: list[int]) -> Plain:
-        """[number, outputs, changed arguments, results in between] of each node that the call becomes."""
-        edges = {n: get_gradient_edge(exchange.objects[n]) for n in [*outputs, *dirty]}
+    def _record(self, exchange: Exchange, inputs: list[Any], outputs: list[int], dirty: list[int]) -> list[GraphNode]:
+        """The nodes that the call becomes."""
+        edges = {n: gradient_edge(exchange.objects[n]) for n in [*outputs, *dirty]}
         found = layers(edges)
         nodes = []
         for members, between in found:
@@ -120,7 +123,7 @@ class Calls:
                 [exchange.objects[n] for n in between],
                 shared=bool(self._touched) or len(found) > 1,
             )
-            nodes.append([self._keep(node), *made, between])
+            nodes.append(GraphNode(self._keep(node), *made, between))
         return nodes
 
     def _pack(self, exchange: Exchange, result: Any, raised: Plain) -> tuple[Plain, Plain]:
@@ -130,41 +133,32 @@ class Calls:
             failure = TypeError(f"a check cannot look at this result: {error}")
             return exchange.pack(None), pack_exception(failure)
 
-    def _vjp(
-        self,
-        state: Plain,
-        number: int,
-        message: Plain,
-        needed: list[int],
-        task: int,
-        keep: bool,
-        create: bool,
-        accumulate: bool,
-    ) -> Plain:
-        node = self.nodes[number]
+    def _vjp(self, state: Plain, product: Product) -> tuple[ProductReply, Plain]:
+        node = self.nodes[product.node]
+        how = BackwardPass(product.task, product.keep, product.create, product.accumulate)
         exchange = self._exchange(Shadows())
-        grads = exchange.unpack(message)
+        grads = exchange.unpack(product.gradients)
         blocks = len(exchange.blocks)
         self._ambient.apply(state)
         try:
-            found = vector_jacobian_product(node, grads, needed, Pass(task, keep, create, accumulate))
+            found = vector_jacobian_product(node, grads, product.needed, how)
         except Exception as error:
-            return [[pack_exception(error), exchange.pack([]), [], None, []], self._ambient.read()]
+            return ProductReply(pack_exception(error), exchange.pack([]), [], None, []), self._ambient.read()
         packed = exchange.pack(found)
-        history = [i for i, g in enumerate(found) if create and g is not None and g.requires_grad]
-        incoming = [get_gradient_edge(g) for g in grads if differentiable(g)]
+        history = [i for i, g in enumerate(found) if how.create and g is not None and g.requires_grad]
+        incoming = [gradient_edge(g) for g in grads if differentiable(g)]
         new = None
         if history:
-            made = [get_gradient_edge(g) for i, g in enumerate(found) if g is not None and i in history]
+            made = [gradient_edge(g) for i, g in enumerate(found) if g is not None and i in history]
             new = self._keep(Node([*node.inputs, *incoming], made, node.between, shared=True))
-        return [[None, packed, exchange.changed_blocks(blocks), new, history], self._ambient.read()]
+        return ProductReply(None, packed, exchange.changed_blocks(blocks), new, history), self._ambient.read()
 
     def _target(self, target: Plain) -> Any:
         if isinstance(target, int):
             return self.handles[target]
-        if target.startswith(names.PROBE):
-            probe = target.removeprefix(names.PROBE)
-            return self._named(probe) if probe.startswith(names.GIVEN) else names.probe_named(probe)
+        if target.startswith(allowed_names.PROBE):
+            probe = target.removeprefix(allowed_names.PROBE)
+            return self._named(probe) if probe.startswith(allowed_names.GIVEN) else allowed_names.probe_named(probe)
         if target not in self.namespace:
             raise NameError(f"name {target!r} is not defined")
         return self.namespace[target]
@@ -182,12 +176,12 @@ class Calls:
 
     def _name_of(self, value: Any) -> str | None:
         given = next((name for name in sorted(self.given) if self.namespace.get(name) is value), None)
-        return names.name_of_pure(value) if given is None else names.GIVEN + given
+        return allowed_names.name_of_pure(value) if given is None else allowed_names.GIVEN + given
 
     def _named(self, name: str) -> Any:
-        if not name.startswith(names.GIVEN):
-            return names.named(name)
-        value = self._target(name := name.removeprefix(names.GIVEN))
+        if not name.startswith(allowed_names.GIVEN):
+            return allowed_names.named(name)
+        value = self._target(name := name.removeprefix(allowed_names.GIVEN))
         self.given.add(name)
         return value
 
@@ -199,7 +193,7 @@ class Calls:
             number = self._numbers[id(value)] = self._made = self._made + 1
             self.handles[number] = value
             self._new.append(number)
-        return [number, names.type_names(type(value))]
+        return [number, allowed_names.type_names(type(value))]
 
     def _keep(self, node: Node) -> int:
         self._made += 1
@@ -220,21 +214,30 @@ def _has_history(value: Any) -> bool:
 
 
 class _Nowhere(io.TextIOBase):
+    __slots__ = ()
+
     def write(self, text: str, /) -> int:
         return len(text)
 
     def writable(self) -> bool:
         return True
 
+    def close(self) -> None:
+        """Stays open for the next call."""
+
+
+NOWHERE = _Nowhere()
+IGNORE: Any = ("ignore", None, Warning, None, 0)  # what simplefilter("ignore") puts before the other filters
+
 
 @contextlib.contextmanager
 def _quiet() -> Iterator[None]:
     """What the student's code prints or warns during a check goes nowhere: it could tell what the check passed in."""
-    streams = sys.stdout, sys.stderr
-    with warnings.catch_warnings():
-        warnings.simplefilter("ignore")
-        sys.stdout = sys.stderr = _Nowhere()
-        try:
-            yield
-        finally:
-            sys.stdout, sys.stderr = streams
+    streams, filters, show = (sys.stdout, sys.stderr), warnings.filters, warnings.showwarning
+    warnings.filters = [IGNORE, *filters]
+    sys.stdout = sys.stderr = NOWHERE
+    try:
+        yield
+    finally:
+        sys.stdout, sys.stderr = streams
+        warnings.filters, warnings.showwarning = filters, show

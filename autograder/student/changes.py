@@ -15,7 +15,7 @@ from autograder.student.shadows import Shadows
 
 def before(value: Any) -> Before | None:
     """A note of what this object looks like, for the kinds of objects that can change."""
-    kind = next((kind for known, kind in KINDS.items() if isinstance(value, known)), None)
+    kind = KINDS.get(type(value)) or next((kind for known, kind in KINDS.items() if isinstance(value, known)), None)
     return None if kind is None else kind(value)
 
 

@@ -13,7 +13,7 @@ from typing import Any
 
 from IPython.core.error import UsageError
 
-from autograder.rpc.limits import limit_hit
+from autograder.rpc.limit_words import limit_hit
 from autograder.student.figures import set_environment, show_inline
 from autograder.student.outputs import MAX_DATA as MAX_DATA
 from autograder.student.outputs import MAX_ITEMS as MAX_ITEMS

@@ -1,4 +1,4 @@
-"""The student process: runs a submission's cells for the examiner, and forks to serve the calls of each check cell.
+"""The student process: runs a submission's cells for the examiner, forks as it is then, and serves the calls of checks.
 
 Started with one socket. It never receives a check cell or an expected value.
 """
@@ -53,8 +53,8 @@ def bound_gpu_memory(most: int) -> None:
 
 def serve(control: socket.socket, kernel: Kernel, course: CourseNames) -> None:
     """Answer ["run", source, execution count, names] with the outputs as JSON, ["fork"] (a socket comes with it) with
-    the fork's pid, ["changed"] with names of the course's that are bound to something else, and ["ping"] at all.
-    ["serve"] (a socket comes with it) is the last thing that it takes.
+    the pid of a fork that serves that socket likewise, ["changed"] with names of the course's that are bound to
+    something else, and ["ping"] at all. ["serve"], which has no answer, is the last: calls follow.
 
     names: those that are the course's when that cell has run. Returns when the examiner hangs up.
     """
@@ -78,10 +78,8 @@ def serve(control: socket.socket, kernel: Kernel, course: CourseNames) -> None:
                 forks.append(_fork(control, kernel, course))
                 send(control, forks[-1])
             elif kind == "serve":
-                _, (descriptor, *_), _, _ = socket.recv_fds(control, 1, 1)
-                send(control, "ready")
                 course.restore()
-                serve_calls(socket.socket(fileno=descriptor), kernel.namespace)
+                serve_calls(control, kernel.namespace)
                 return
         except ConnectionClosed:
             return
@@ -104,8 +102,7 @@ def _fork(control: socket.socket, kernel: Kernel, course: CourseNames) -> int:
         control.close()
         with contextlib.suppress(BaseException):
             torch.set_num_threads(1)  # a thread pool does not survive a fork
-            course.restore()
-            serve_calls(socket.socket(fileno=descriptor), kernel.namespace)
+            serve(socket.socket(fileno=descriptor), kernel, course)
         os._exit(0)
     os.close(descriptor)
     return pid

@@ -5,21 +5,21 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
-from autograder.rpc import names
+from autograder.rpc import allowed_names
 
 
 def leave(value: Any, error: str | None) -> Any:
     """End a with block, in which an exception of this type was raised."""
     if error is None:
         return value.__exit__(None, None, None)
-    kind = names.exception_type([error], {})
+    kind = allowed_names.exception_type([error], {})
     return value.__exit__(kind, kind(), None)
 
 
 def _bases(value: Any) -> list[str]:
     if not isinstance(value, type):
         raise AttributeError("__bases__")
-    return names.type_names(value)
+    return allowed_names.type_names(value)
 
 
 OPERATIONS: dict[str, Callable[..., Any]] = {
@@ -37,6 +37,6 @@ OPERATIONS: dict[str, Callable[..., Any]] = {
     "isinstance": lambda value, other: isinstance(value, other),
     "enter": lambda value: value.__enter__(),
     "leave": leave,
-    "kinds": lambda value: names.type_names(type(value)),
+    "kinds": lambda value: allowed_names.type_names(type(value)),
     "bases": _bases,
 }

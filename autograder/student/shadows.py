@@ -7,6 +7,7 @@ from typing import Any
 import torch
 from torch import Tensor
 
+from autograder.rpc.blocks import CPU
 from autograder.rpc.tensors import Role, as_leaf
 
 
@@ -22,7 +23,7 @@ class Shadows:
     def enter(self, t: Tensor, role: Role) -> Tensor:
         if role.is_leaf or not role.requires_grad:
             return as_leaf(t, role)
-        anchor = torch.zeros((), requires_grad=True, device="cpu")
+        anchor = torch.zeros((), requires_grad=True, device=CPU)
         holder: list[int] = []
         with torch.enable_grad():
             shadow: Tensor = _Arrive.apply(anchor, t, self, holder)  # type: ignore[no-untyped-call]

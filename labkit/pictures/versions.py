@@ -43,7 +43,7 @@ class Kept:
 
 
 @dataclass
-class Step:
+class VersionStep:
     """A line, the version of each tensor after it, what was kept in it, and the exception that it raised."""
 
     line: str
@@ -84,20 +84,20 @@ def try_writes(lines: Sequence[str], writes: Sequence[str], tensors: Mapping[str
     return Picture("\n\n".join(p.words for p in pictures.values()), lambda: _drawn(*runs.values()), widgets)
 
 
-def follow(lines: Sequence[str], tensors: Mapping[str, Tensor]) -> list[Step]:
+def follow(lines: Sequence[str], tensors: Mapping[str, Tensor]) -> list[VersionStep]:
     """Run the lines and note after each of them what can be seen."""
     scope: dict[str, Any] = {"torch": torch, "F": torch.nn.functional}
     own = {name: t.detach().clone().requires_grad_(t.requires_grad) for name, t in tensors.items()}
     scope.update(own)
     nodes: list[Any] = []  # held: a node that is gone leaves its identity to another
-    steps = [Step("", _versions(scope))]
+    steps = [VersionStep("", _versions(scope))]
     for line in lines:
         error = ""
         try:
             exec(line, scope)
         except RuntimeError as raised:
             error = type(raised).__name__
-        steps.append(Step(line, _versions(scope), _newly_kept(scope, nodes), error))
+        steps.append(VersionStep(line, _versions(scope), _newly_kept(scope, nodes), error))
         if error:
             break
     return steps
@@ -136,7 +136,7 @@ def _tensor(node: Any, attribute: str) -> Tensor | None:
     return value if isinstance(value, Tensor) else None
 
 
-def _words(steps: list[Step]) -> str:
+def _words(steps: list[VersionStep]) -> str:
     names = list(steps[-1].versions)
     width = max(len(step.line) for step in steps) + 2
     rows = [" " * width + "  ".join(names)]
@@ -147,7 +147,7 @@ def _words(steps: list[Step]) -> str:
     return "\n".join(rows)
 
 
-def _drawn(*runs: list[Step]) -> str:
+def _drawn(*runs: list[VersionStep]) -> str:
     """The runs below each other, as SVG."""
     parts: list[str] = []
     top, width = 0.0, 0.0
@@ -162,7 +162,7 @@ def _drawn(*runs: list[Step]) -> str:
     )
 
 
-def _run(steps: list[Step], top: float) -> tuple[list[str], float, float]:
+def _run(steps: list[VersionStep], top: float) -> tuple[list[str], float, float]:
     """One run from this height on: its parts, its right edge and its lower edge."""
     names = list(steps[-1].versions)
     left = 20 + CHARACTER * max(len(step.line) for step in steps)

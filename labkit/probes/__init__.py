@@ -1,15 +1,16 @@
 """Probes: small observations of a student's object, made in the process where it lives.
 
 A probe holds no expected value. What it returns is data that a check compares with what it computes itself. Those of
-counts.py, saved.py and memory.py return what nobody can compute again: a check that rests on one is `observed`.
+counts.py, saved.py, bytes_alive.py and two_devices.py return what nobody can compute again: a check that rests on one
+is `observed`.
 """
 
+from labkit.probes.bytes_alive import live_bytes
 from labkit.probes.capture import captured
 from labkit.probes.counts import compilations, forwards, graph_breaks, operations
 from labkit.probes.dispatch import PROBES, ProbeError, probe
 from labkit.probes.functional import functional_call, grad, jacrev, jvp, transformed, vjp, vmap
 from labkit.probes.hooks import hooked
-from labkit.probes.memory import live_bytes
 from labkit.probes.ranks import ranks
 from labkit.probes.replay import Graph, GraphError, replay
 from labkit.probes.saved import saved, saved_bytes

@@ -14,6 +14,7 @@ from labkit import (
     explain,
     explore_strides,
     show_strides,
+    unchanged,
 )
 
 # %% [markdown]

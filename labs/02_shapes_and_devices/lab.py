@@ -16,6 +16,7 @@ from labkit import (
     probes,
     show_broadcasting,
     show_strides,
+    unchanged,
 )
 
 # %% [markdown]

@@ -13,6 +13,7 @@ from labkit import (
     probes,
     show_graph,
     show_kept,
+    unchanged,
 )
 
 # %% [markdown]

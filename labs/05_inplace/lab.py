@@ -17,6 +17,7 @@ from labkit import (
     probes,
     show_versions,
     try_writes,
+    unchanged,
 )
 
 # %% [markdown]

@@ -20,6 +20,7 @@ from labkit import (
     explain,
     probes,
     show_over,
+    unchanged,
 )
 
 # %% [markdown]

@@ -21,6 +21,7 @@ from labkit import (
     explore_formats,
     probes,
     show_curves,
+    unchanged,
 )
 
 here = device()

@@ -23,6 +23,7 @@ from labkit import (
     explain,
     probes,
     show_compiles,
+    unchanged,
 )
 
 logging.getLogger("torch._dynamo").setLevel(logging.ERROR)  # its warnings print the time; see "A limit"

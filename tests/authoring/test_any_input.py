@@ -1,7 +1,5 @@
 """Whatever stands in the files of a lab: it is refused in words, or its release holds no solution and no hidden test."""
 
-from __future__ import annotations
-
 from hypothesis import given
 from hypothesis import strategies as st
 
@@ -108,11 +106,7 @@ def test_any_text(text: str) -> None:
     builds_without_leaking_or_is_refused(text)
 
 
-@given(
-    st.permutations(GOOD),
-    st.integers(0, 60),
-    st.sampled_from(["keep", "drop", "double", "indent", "swap"]),
-)
+@given(st.permutations(GOOD), st.integers(0, 60), st.sampled_from(["keep", "drop", "double", "indent", "swap"]))
 def test_a_good_lab_with_one_line_gone_wrong(cells: list[list[str]], where: int, edit: str) -> None:
     lines = [line for cell in cells for line in cell]
     i = where % len(lines)

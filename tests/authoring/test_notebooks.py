@@ -1,7 +1,5 @@
 """The three notebooks of a lab: what each holds, and that they are the bytes nbgrader itself would write."""
 
-from __future__ import annotations
-
 import json
 import os
 import subprocess
@@ -11,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from autograder.authoring.course import build, generated_files, read_course, read_labs, stale
+from autograder.authoring.course_folder import build, generated_files, read_course, read_labs, stale
 from autograder.authoring.new import new_lab
 from autograder.authoring.notebooks import release_notebook, solution_notebook, source_notebook
 from autograder.authoring.regions import HIDDEN, SOLUTION, find_regions

@@ -1,14 +1,12 @@
 """A quiz is written as statements with reasons; the builder makes the cells, the checks and the answers from it."""
 
-from __future__ import annotations
-
 import pytest
 
 from autograder.authoring.notebooks import release_notebook, solution_notebook, source_notebook
 from autograder.course import Kind
 from autograder.errors import SourceError
 from autograder.metadata import facts_of
-from autograder.proving.lab import prove_lab
+from autograder.proving.proof import prove_lab
 from tests.lab_files import lab_of_text
 
 LAB = """# %% given

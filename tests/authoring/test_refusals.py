@@ -1,7 +1,5 @@
 """Bad source is refused with the file, the line, and what to write."""
 
-from __future__ import annotations
-
 from pathlib import Path
 
 import pytest

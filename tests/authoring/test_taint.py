@@ -1,12 +1,12 @@
 """A check compares the whole of what came before it looks inside; the course's own values it may take apart."""
 
-from __future__ import annotations
-
 import ast
 
 import pytest
 
 from autograder.authoring.taint import uses_before_comparison
+from autograder.authoring.trust import MEASURES
+from labkit.probes import PROBES
 
 ASKED = {"f", "probe"}
 
@@ -64,3 +64,8 @@ def test_a_look_inside_before_a_comparison_of_the_whole_is_found(name: str) -> N
 @pytest.mark.parametrize("name", COMPARES)
 def test_a_comparison_of_the_whole_is_left_alone(name: str) -> None:
     assert looks(COMPARES[name]) == []
+
+
+def test_every_probe_that_says_what_nobody_can_compute_again_is_known_to_rest_on_a_word() -> None:
+    measuring = {f"labkit.probes.{name}" for name in ("bytes_alive", "counts", "saved", "two_devices")}
+    assert {name for name, probe in PROBES.items() if probe.__module__ in measuring} == MEASURES

@@ -1,7 +1,5 @@
 """A browser, and what is kept in artifacts/ where a test fails."""
 
-from __future__ import annotations
-
 import contextlib
 import os
 import re

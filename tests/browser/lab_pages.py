@@ -1,7 +1,5 @@
 """What a person sees and does on JupyterLab's and nbgrader's pages."""
 
-from __future__ import annotations
-
 import re
 
 from lab_server import LabServer

@@ -1,7 +1,5 @@
 """A real JupyterLab server for a test: its own home, settings and port, ended by its process id."""
 
-from __future__ import annotations
-
 import contextlib
 import json
 import os

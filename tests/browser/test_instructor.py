@@ -1,7 +1,5 @@
 """An instructor releases and autogrades a lab by nbgrader's own pages, and sees the marks that Gradlab gives."""
 
-from __future__ import annotations
-
 import json
 from collections.abc import Iterator
 from pathlib import Path
@@ -12,7 +10,7 @@ from lab_server import LabServer, lab_server
 from nbgrader.api import Gradebook
 from playwright.sync_api import Page, expect
 
-from autograder.authoring.course import read_course, read_labs
+from autograder.authoring.course_folder import read_course, read_labs
 from autograder.demo.students import filled
 
 pytestmark = [pytest.mark.browser, pytest.mark.slow]

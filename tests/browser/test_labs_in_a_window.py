@@ -1,7 +1,5 @@
 """Every released lab in JupyterLab's window: all cells run, all pictures show, and what can be chosen changes them."""
 
-from __future__ import annotations
-
 import re
 import shutil
 from collections.abc import Iterator
@@ -12,9 +10,7 @@ from lab_pages import NotebookPage
 from lab_server import LabServer, lab_server
 from playwright.sync_api import Locator, Page, expect
 
-from tests.conftest import NIGHTLY
-
-pytestmark = [pytest.mark.browser, pytest.mark.slow]
+pytestmark = [pytest.mark.browser, pytest.mark.nightly]
 
 RELEASE = Path(__file__).parents[2] / "release"
 LABS = sorted(path.name for path in RELEASE.iterdir())
@@ -28,9 +24,8 @@ def student(tmp_path_factory: pytest.TempPathFactory) -> Iterator[LabServer]:
         yield server
 
 
-@pytest.mark.parametrize("lab", LABS if NIGHTLY else LABS[:1])
+@pytest.mark.parametrize("lab", LABS)
 def test_a_released_lab_runs_from_its_first_cell_to_its_last(student: LabServer, page: Page, lab: str) -> None:
-    """Slow: a kernel runs the whole lab; in the nightly run every lab."""
     notebook = NotebookPage(page, student, f"{lab}/{lab}.ipynb")
     notebook.run_all()
 

@@ -1,7 +1,5 @@
 """A student works on a released lab in JupyterLab, sees what each check saw, and validates the notebook."""
 
-from __future__ import annotations
-
 import re
 import shutil
 from collections.abc import Iterator

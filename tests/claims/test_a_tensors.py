@@ -1,7 +1,5 @@
 """Claims 1 to 43: creating tensors, NumPy, dtypes, shapes and layout, broadcasting. The number is in each test's name."""
 
-from __future__ import annotations
-
 import warnings
 
 import numpy as np

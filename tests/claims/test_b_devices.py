@@ -1,7 +1,5 @@
 """Claims 44 to 51: devices. Everything here runs on a machine without a GPU, and says what such a machine does."""
 
-from __future__ import annotations
-
 import pytest
 import torch
 

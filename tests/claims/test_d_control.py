@@ -1,7 +1,5 @@
 """Claims 82 to 97: no_grad, detach, inference_mode, requires_grad, eval."""
 
-from __future__ import annotations
-
 import gc
 import weakref
 from collections.abc import Callable

@@ -1,7 +1,5 @@
 """Claims 98 to 113: in-place operations, anomaly mode, retain_graph."""
 
-from __future__ import annotations
-
 import pytest
 import torch
 from torch import Tensor, nn

@@ -1,7 +1,5 @@
 """Claims 114 to 130: the training loop, modules, parameters and buffers."""
 
-from __future__ import annotations
-
 import copy
 import itertools
 

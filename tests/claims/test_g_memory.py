@@ -1,7 +1,5 @@
 """Claims 131 to 150: memory of a GPU as far as a CPU can tell, what keeps tensors alive, checkpointing."""
 
-from __future__ import annotations
-
 from collections.abc import Callable
 
 import pytest

@@ -1,7 +1,5 @@
 """Claims 151 to 179: custom functions, autocast, loss scaling, bfloat16."""
 
-from __future__ import annotations
-
 import math
 
 import pytest

@@ -1,7 +1,5 @@
 """Claims 180 to 199: torch.compile, torch.func, TorchScript and export. Counts of captured graphs, no compiled code."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator
 
 import pytest

@@ -1,7 +1,5 @@
 """Claims 200 to 231: many devices, reproducibility, what is left."""
 
-from __future__ import annotations
-
 import os
 import random
 import subprocess

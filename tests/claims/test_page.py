@@ -1,7 +1,5 @@
 """docs/claims.md has a row for each claim, says where it is shown, and ticks exactly those that a test here runs."""
 
-from __future__ import annotations
-
 import re
 from pathlib import Path
 
@@ -108,3 +106,8 @@ def test_a_word_of_a_solution_a_hidden_check_or_another_section_is_missing(labs:
     assert missing(cells, "grid_points", ["twenty thousand points do not drift"])
     assert missing(cells, "Making tensors", ["integers wrap around"])
     assert missing(cells, "Your turn", ["Write"]) and missing(cells, "No such heading", [])
+
+
+def test_059_no_check_of_the_course_asks_for_a_node_by_its_name(labs: list[Lab]) -> None:
+    checks = [cell.source for lab in labs for cell in lab.cells if cell.kind is Kind.CHECK]
+    assert not [source for source in checks if "Backward0" in source]

@@ -3,8 +3,6 @@
 python -m tests.examiner.nasty_graphs SEED SECONDS, which prints how many graphs were refused, failed and ran.
 """
 
-from __future__ import annotations
-
 import os
 import random
 import sys
@@ -18,16 +16,7 @@ from labkit.probes.replay import Graph, GraphError
 
 NUMBERS = [0, 1, -1, 2, 3, -7, 5, 2**31, -(2**31), 2**62, -(2**62), 0.0, -1.5, float("nan"), float("inf"), 1e300, True]
 WORDS = ["trunc", "floor", "none", "mean", "sum", "tanh", "linear", "constant", "", None]
-DTYPES = [
-    torch.float32,
-    torch.float64,
-    torch.int64,
-    torch.int8,
-    torch.bool,
-    torch.uint8,
-    torch.bfloat16,
-    torch.complex64,
-]
+DTYPES = [getattr(torch, name) for name in "float32 float64 int64 int8 bool uint8 bfloat16 complex64".split()]
 
 
 def tensors(source: random.Random) -> list[torch.Tensor]:

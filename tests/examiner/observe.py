@@ -4,8 +4,6 @@ Objects and pieces of memory are numbered in the order in which they appear, so 
 numbers. NaN counts as equal to NaN.
 """
 
-from __future__ import annotations
-
 import types
 from collections.abc import Iterator
 from typing import Any

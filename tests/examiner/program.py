@@ -6,10 +6,9 @@
         return f(x), x
 
 The keywords are the student's objects. The function's body is the check: its parameters name the objects that it
-uses, and what it returns is compared, with all that can be seen of it. `given` holds the course's own names.
+uses, and what it returns is compared, with all that can be seen of it. `given` holds the course's own names. A check of
+one expression is a lambda: `name = program(f=lambda x: x.mul_(2))(lambda f: (f(x := torch.ones(3)), x))`.
 """
-
-from __future__ import annotations
 
 import inspect
 import os

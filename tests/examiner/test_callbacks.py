@@ -1,7 +1,5 @@
 """What a student's function can do with a check's own functions, and what it cannot."""
 
-from __future__ import annotations
-
 import os
 import threading
 import time
@@ -161,6 +159,33 @@ def test_forks_take_turns() -> None:
         calls = []
         assert world.proxy("f")(lambda x: calls.append(x) or x * 2, list(range(6))) == [0, 2, 4, 6, 8, 10]
         assert sorted(calls) == [0, 1, 2, 3, 4, 5]
+
+
+def _in_a_fork_too(g):
+    torch.manual_seed(1)
+    first = g()
+    reading, writing = os.pipe()
+    if os.fork() == 0:
+        torch.manual_seed(5)
+        os.write(writing, repr(g()).encode())
+        os._exit(0)
+    os.wait()
+    return [first, float(os.read(reading, 40)), g()]
+
+
+def test_each_process_draws_from_its_own_random_numbers() -> None:
+    with world_of(f=_in_a_fork_too) as world:
+        got = world.proxy("f")(lambda: torch.rand(()).item())
+    there, here = torch.Generator().manual_seed(5), torch.Generator().manual_seed(1)
+    assert got == [torch.rand((), generator=g).item() for g in (here, there, here)]
+
+
+@pytest.mark.parametrize(("draws", "most"), [(False, 8_000), (True, 120_000)])
+def test_the_random_state_goes_along_where_it_is_new(draws: bool, most: int) -> None:
+    with world_of(f=lambda g: [(draws and torch.rand(1), g()) for _ in range(20)] and None) as world:
+        before = world.connection.most
+        world.proxy("f")(lambda: 1)
+        assert most / 3 < before - world.connection.most < most
 
 
 def test_what_was_recorded_for_nothing_is_forgotten() -> None:

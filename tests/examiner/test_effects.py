@@ -1,12 +1,10 @@
 """Which cells leave earlier functions alone, and that checks which share a fork see what they would see in their own."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator
 
 import pytest
 
-from autograder.examiner import student
+from autograder.examiner import submission_code
 from autograder.examiner.cell_source import look_at
 from autograder.examiner.effects import Effects
 from autograder.examiner.examine import Step, examine
@@ -162,13 +160,13 @@ class Counted(ForkServer):
     def student(self) -> StudentProcess:
         process = super().student()
         process.forks = self.can_fork
-        fork = process.fork
+        connect = process.connect
 
         def counted(group: str, seconds: float):  # type: ignore[no-untyped-def]
             self.forks += 1
-            return fork(group, seconds)
+            return connect(group, seconds)
 
-        process.fork = counted  # type: ignore[method-assign]
+        process.connect = counted  # type: ignore[method-assign]
         self.starts += 1
         return process
 
@@ -206,7 +204,7 @@ RIGHT = [f"def {name}(x):\n    return 2 * x\n" for name in "fgh"]
 def test_checks_share_one_line_whether_they_pass_or_not(
     fork_server: Counted, quick: float, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(student, "QUICK", quick)
+    monkeypatch.setattr(submission_code, "QUICK", quick)
     assert passed(fork_server, *RIGHT) == {name: [True, True] for name in "fgh"}
     assert (fork_server.starts, fork_server.forks) == (1, 1)
     assert passed(fork_server, "def f(x):\n    return 2\n", *RIGHT[1:]) == {
@@ -226,7 +224,7 @@ def test_a_function_that_spoils_the_process_costs_itself_alone(fork_server: Coun
 def test_a_check_that_ends_its_fork_costs_itself_alone(
     fork_server: Counted, quick: float, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(student, "QUICK", quick)
+    monkeypatch.setattr(submission_code, "QUICK", quick)
     ends = "def g(x):\n    import signal\n    return 2 * x if x == 3 else signal.raise_signal(9)\n"
     assert passed(fork_server, RIGHT[0], ends, RIGHT[2]) == {"f": [True, True], "g": [False, True], "h": [True, True]}
 

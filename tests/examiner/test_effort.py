@@ -1,7 +1,5 @@
 """A student process is charged for the time that it had, not for the time that a busy machine took from it."""
 
-from __future__ import annotations
-
 import socket
 import time
 from collections.abc import Iterator

@@ -1,15 +1,13 @@
 """Each limit has its own reason, costs the exercise that hit it, and leaves the other exercises their points."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator
 from dataclasses import replace
 
 import pytest
 
 from autograder.examiner.clock import Timeouts
-from autograder.examiner.examine import Seen, Step, examine
-from autograder.forkserver.client import ForkServer
+from autograder.examiner.examine import Step, StepResult, examine
+from autograder.forkserver.client import ForkServer, Purpose
 from autograder.sandbox import Limits, available, strongest_level
 from labkit.outcome import earned
 
@@ -48,7 +46,7 @@ FAMILY = "import os, signal\nos.kill(os.getppid(), signal.SIGKILL)\nos.kill(os.g
 
 @pytest.fixture(scope="module")
 def fork_server() -> Iterator[ForkServer]:
-    process = ForkServer(strongest_level(available()), LIMITS)
+    process = ForkServer(Purpose(strongest_level(available()), LIMITS))
     yield process
     process.close()
 
@@ -57,11 +55,14 @@ def indented(source: str) -> str:
     return "".join(f"    {line}\n" for line in source.splitlines())
 
 
-def examined(fork_server: ForkServer, answer: str, before: str = "", timeouts: Timeouts = PATIENCE) -> dict[str, Seen]:
+def examined(
+    fork_server: ForkServer, answer: str, before: str = "", timeouts: Timeouts = PATIENCE, after: str = ""
+) -> dict[str, StepResult]:
     steps = [
         Step("setup", "given", GIVEN),
         Step("added-0", "student", before),
         Step("exercise-double", "student", answer, exercise="double"),
+        *([Step("added-1", "student", after)] if after else []),
         Step("check-double", "check", CHECKS),
         Step("exercise-add", "student", ADD, exercise="add"),
         Step("check-add", "check", ADDS),
@@ -87,6 +88,19 @@ def test_a_cell_that_ends_its_process_says_why_and_costs_nothing_else(fork_serve
     assert reason in str(seen["added-0"].outputs)
     assert earned(seen["check-double"].outcomes, 2) == 2
     assert earned(seen["check-add"].outcomes, 1) == 1
+
+
+ENDS = (EXIT, "import os\nos.execv('/bin/true', ['true'])", KILLED.replace("TERM", "KILL"), "raise SystemExit(1)")
+
+
+@pytest.mark.parametrize("source", ENDS)
+def test_an_added_cell_that_ends_the_process_leaves_the_answer_before_it_its_points(
+    fork_server: ForkServer, source: str
+) -> None:
+    for cells in ({"before": source}, {"after": source}):
+        seen = examined(fork_server, "def double(x):\n    return 2 * x\n", **cells)
+        assert earned(seen["check-double"].outcomes, 2) == 2
+        assert earned(seen["check-add"].outcomes, 1) == 1
 
 
 IN_A_CHECK = {
@@ -250,7 +264,7 @@ def test_exit_in_a_cell_is_told_and_ends_nothing(fork_server: ForkServer) -> Non
 def test_a_function_that_ran_into_the_limit_twice_has_less_for_its_other_checks(
     fork_server: ForkServer, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("autograder.examiner.examine.SHORT_SECONDS", 0.5)
+    monkeypatch.setattr("autograder.examiner.check_connection.SHORT_SECONDS", 0.5)
     checks = "".join(f'with check("number {n}"):\n    assert double({n}) == {2 * n}\n' for n in range(5))
     steps = [
         Step("setup", "given", GIVEN),
@@ -269,7 +283,7 @@ def test_a_function_that_ran_into_the_limit_twice_has_less_for_its_other_checks(
 
 def test_what_comes_in_one_check_is_bounded_together(fork_server: ForkServer, monkeypatch: pytest.MonkeyPatch) -> None:
     """Each item is small, and a check that keeps them all would fill the examiner's memory."""
-    monkeypatch.setattr("autograder.examiner.examine.MAX_BYTES", 1_000_000)
+    monkeypatch.setattr("autograder.examiner.check_connection.MAX_BYTES", 1_000_000)
     answer = "def double(x):\n    return (torch.zeros(20_000) for _ in range(x))\n"
     checks = 'with check("few"):\n    list(double(3))\nwith check("many"):\n    list(double(100))\n'
     steps = [

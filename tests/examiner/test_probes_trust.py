@@ -1,7 +1,5 @@
 """A student process that lies about a probe: what it gains, and what its lies do to the examiner."""
 
-from __future__ import annotations
-
 import subprocess
 import sys
 import time
@@ -11,13 +9,13 @@ import pytest
 import torch
 from torch import nn
 
-from autograder.examiner.cells import run_check_cell
 from autograder.examiner.connection import Connection, Stopped
+from autograder.examiner.execution import run_check_cell
 from autograder.examiner.remote import RemoteNamespace
 from labkit import probes
 from labkit.outcome import Outcome, share
 from labkit.probes import Graph, GraphError
-from tests.conftest import ROOT
+from tests.conftest import NIGHTLY, ROOT
 from tests.examiner.program import student_process
 from tests.examiner.test_trust import world_of
 
@@ -272,7 +270,7 @@ def test_a_replay_leaves_its_constants_as_they_are() -> None:
 def test_random_hostile_graphs_end_no_process() -> None:
     """Thousands of graphs, in a process of their own, which a fatal signal would end."""
     done = subprocess.run(
-        [sys.executable, "-W", "ignore", "-m", "tests.examiner.nasty_graphs", "5", "10"],
+        [sys.executable, "-W", "ignore", "-m", "tests.examiner.nasty_graphs", "5", "60" if NIGHTLY else "3"],
         capture_output=True,
         text=True,
         timeout=120,

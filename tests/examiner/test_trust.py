@@ -1,7 +1,5 @@
 """What a student process can say to the examiner, and what the examiner makes of it."""
 
-from __future__ import annotations
-
 import os
 import subprocess
 import sys
@@ -17,7 +15,7 @@ import torch
 from autograder.examiner.connection import Connection, Stopped
 from autograder.examiner.effort import Effort
 from autograder.examiner.remote import RemoteNamespace
-from autograder.rpc.frames import to_bytes
+from autograder.rpc.frames import from_bytes, to_bytes
 from autograder.student.calls import Calls
 from tests.examiner.program import student_process
 
@@ -155,7 +153,7 @@ def test_what_nothing_refers_to_any_more_is_forgotten():
             from autograder.rpc.global_state import GlobalState
 
             calls._ambient = GlobalState()
-            return calls.answer([request, GlobalState().read()])[0]
+            return from_bytes(to_bytes(calls.answer([request, GlobalState().read()])))[0]
 
     world = RemoteNamespace(Direct(), {})
     f, make, x = world.proxy("f"), world.proxy("make"), torch.ones(2, requires_grad=True)
@@ -197,12 +195,13 @@ def test_a_call_imports_nothing():
 import sys, torch
 from autograder.examiner.remote import RemoteNamespace
 from autograder.student.calls import Calls
+from autograder.rpc.frames import from_bytes, to_bytes
 from autograder.rpc.global_state import GlobalState
 
 class Line:
     calls, ours = Calls({"f": lambda x: x.exp() * 2, "g": lambda: (_ for _ in [1])}), GlobalState()
     def ask(self, request, callbacks):
-        return self.calls.answer([request, self.ours.read()])[0]
+        return from_bytes(to_bytes(self.calls.answer([request, self.ours.read()])))[0]
 
 before = set(sys.modules)
 world, x = RemoteNamespace(Line(), {}), torch.ones(2, requires_grad=True)

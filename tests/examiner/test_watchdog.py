@@ -1,7 +1,5 @@
 """A check that keeps the examiner busy without end loses itself alone."""
 
-from __future__ import annotations
-
 import signal
 import threading
 from typing import Any

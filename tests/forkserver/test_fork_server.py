@@ -1,24 +1,21 @@
 """A fork server gives student processes in which honest labs work, and leaves nothing behind."""
 
-from __future__ import annotations
-
 import os
 import sys
 import time
-from collections.abc import Iterator
 from pathlib import Path
 
+import psutil
 import pytest
 
 from autograder import plugin
 from autograder.errors import GradlabError
 from autograder.examiner.clock import Clock, Timeouts
 from autograder.examiner.examine import Step, examine
-from autograder.examiner.student import Student
-from autograder.forkserver.client import ForkServer, refuse_readable
+from autograder.examiner.submission_code import Student
+from autograder.forkserver.client import ForkServer, Purpose, refuse_readable
 from autograder.forkserver.huge_pages import gather
 from autograder.sandbox import Limits, available, strongest_level
-from autograder.sandbox.system import status
 
 LEVEL = strongest_level(available())
 HONEST = {
@@ -53,13 +50,6 @@ HONEST = {
 }
 
 
-@pytest.fixture(scope="module")
-def fork_server() -> Iterator[ForkServer]:
-    process = ForkServer(LEVEL)
-    yield process
-    process.close()
-
-
 def test_what_honest_labs_do_works_in_the_sandbox(fork_server: ForkServer) -> None:
     steps = [Step(name, "student", source) for name, (source, _) in HONEST.items()]
     seen = examine(steps, fork_server.student)
@@ -90,13 +80,11 @@ def test_a_submission_finds_the_random_state_that_every_other_finds(fork_server:
 
 
 def test_the_warm_process_has_one_thread_and_its_end_leaves_nothing() -> None:
-    fork_server = ForkServer(LEVEL)
+    fork_server = ForkServer(Purpose(LEVEL))
     student = Student(fork_server.student, Clock(Timeouts()))
     student.run("import os\nif os.fork() == 0:\n    import time\n    time.sleep(60)\n", 1)
     assert len(os.listdir(f"/proc/{fork_server.started.process.pid}/task")) == 1
-    pids = [
-        pid for pid in map(int, filter(str.isdigit, os.listdir("/proc"))) if below(pid, fork_server.started.process.pid)
-    ]
+    pids = [child.pid for child in psutil.Process(fork_server.started.process.pid).children(recursive=True)]
     assert len(pids) >= 2
     fork_server.close()
     until = time.monotonic() + 5
@@ -122,7 +110,7 @@ def test_a_warm_process_that_died_is_replaced_for_the_next_submission(tmp_path: 
 
 def test_a_level_that_does_not_exist_is_refused_by_name() -> None:
     with pytest.raises(GradlabError, match="no level"):
-        ForkServer("strict")
+        ForkServer(Purpose("strict"))
 
 
 def test_a_course_that_every_submission_could_read_is_refused(tmp_path: Path) -> None:
@@ -135,11 +123,3 @@ def test_gathering_pages_is_harmless_wherever_it_runs() -> None:
     kept = bytearray(b"x") * (8 << 20)
     assert gather() >= 0
     assert set(kept) == {ord("x")}
-
-
-def below(pid: int, ancestor: int) -> bool:
-    while pid > 1:
-        pid = int(status(pid).get("PPid", "0"))
-        if pid == ancestor:
-            return True
-    return False

@@ -1,7 +1,5 @@
 """The gradebook on PostgreSQL: a real server gets the rows that SQLite gets, and every page is made of them."""
 
-from __future__ import annotations
-
 import os
 import re
 import shutil
@@ -20,7 +18,8 @@ from sqlalchemy import create_engine, select, text
 
 from autograder.errors import GradlabError
 from autograder.gradebook.reader import read_results
-from autograder.grading.many import grade_lab
+from autograder.grading.where import ThisMachine
+from autograder.grading.whole_lab import grade_lab
 from autograder.reports.export import write_csv
 from autograder.reports.feedback import write_feedback
 from autograder.reports.report import write_report
@@ -85,7 +84,7 @@ def on_postgresql(course: Path, db_url: str) -> Any:
 
 def graded(api: Any, course: Path) -> dict[str, bool]:
     """student -> whether it had been graded before."""
-    done = list(grade_lab(api, course, LAB, jobs=2))
+    done = list(grade_lab(api, LAB, ThisMachine(2)))
     assert not any(d.failure for d in done)
     return {d.student: d.kept for d in done}
 
@@ -129,7 +128,7 @@ def test_rows_and_pages_are_those_of_sqlite_and_a_second_run_does_nothing(
     """Slow: a class is graded twice, with a late penalty, and a server is started."""
     make_class(small_course)
     other = tmp_path / "other"
-    shutil.copytree(small_course, other)
+    shutil.copytree(small_course, other, ignore=shutil.ignore_patterns("gradebook.db"))
     sqlite, postgresql = opened(small_course), on_postgresql(other, db_url)
     assert set(graded(sqlite, small_course).values()) == set(graded(postgresql, other).values()) == {False}
     rows = all_rows(db_url)

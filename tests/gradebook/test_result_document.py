@@ -1,7 +1,5 @@
 """The result document: its schema is documented, it is written whole, and a damaged one is refused."""
 
-from __future__ import annotations
-
 import json
 from pathlib import Path
 

@@ -1,7 +1,5 @@
 """A small class that takes a while to grade, and all that grading it leaves behind, to be compared."""
 
-from __future__ import annotations
-
 import json
 from collections.abc import Mapping
 from pathlib import Path
@@ -10,7 +8,7 @@ from typing import Any
 import nbformat
 from nbgrader.api import Gradebook
 
-from autograder.authoring.course import read_course, read_labs
+from autograder.authoring.course_folder import read_course, read_labs
 from autograder.demo.students import filled, reference
 
 LAB = "01_squares"

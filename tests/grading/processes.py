@@ -1,18 +1,21 @@
-"""Processes that a test has started, found in /proc."""
+"""Processes that a test has started."""
 
 from __future__ import annotations
 
-from pathlib import Path
+import contextlib
+
+import psutil
 
 
-def children(pid: int) -> list[tuple[int, str]]:
-    """(pid, command line) of each process that this one started."""
-    found = []
-    for path in Path("/proc").glob("[0-9]*"):
-        try:
-            parent = int((path / "stat").read_text().rpartition(")")[2].split()[1])
-            if parent == pid:
-                found.append((int(path.name), (path / "cmdline").read_text()))
-        except OSError:
-            continue
-    return found
+def children(pid: int, recursive: bool = False) -> list[tuple[int, str]]:
+    """(pid, command line) of each process that this one started; recursive: and of all that those started."""
+    with contextlib.suppress(psutil.NoSuchProcess):
+        return [(child.pid, _command(child)) for child in psutil.Process(pid).children(recursive)]
+    return []
+
+
+def _command(process: psutil.Process) -> str:
+    """Empty where it has ended."""
+    with contextlib.suppress(psutil.Error):
+        return " ".join(process.cmdline())
+    return ""

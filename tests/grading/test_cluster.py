@@ -1,7 +1,5 @@
 """A class graded on a dask cluster: a real scheduler and workers, in processes of their own."""
 
-from __future__ import annotations
-
 import contextlib
 import json
 import os
@@ -24,12 +22,14 @@ from autograder.errors import GradlabError
 from autograder.gradebook.store import load_result
 from autograder.grading import cluster, cluster_process
 from autograder.grading.cluster import layers_on_cluster
-from autograder.grading.many import Done, grade_lab
 from autograder.grading.nbgrader_api import open_course
 from autograder.grading.task import Settings, Task
+from autograder.grading.where import Cluster
+from autograder.grading.whole_lab import Done, grade_lab
 from autograder.grading.worker import TRIES, Failure, next_try
 from tests.conftest import ROOT
 from tests.grading.graded_class import LAB, SLOWLY, WRONG, gradebook_rows, hand_in, written
+from tests.grading.processes import children
 
 pytestmark = pytest.mark.slow  # schedulers, workers and graders are started, and each grader imports torch
 STUDENTS = {f"student_{number}": WRONG if number % 3 == 0 else None for number in range(6)}
@@ -93,19 +93,11 @@ def worker(
 
 def descendants(process: subprocess.Popen[bytes], name: str = "cluster_process_main") -> list[int]:
     """The processes of this name that descend from a dask command: graders, or warm ones, of which each grader has one."""
-    parents, commands = {}, {}
-    for path in Path("/proc").glob("[0-9]*"):
-        with contextlib.suppress(OSError):
-            parents[int(path.name)] = int((path / "stat").read_text().rpartition(")")[2].split()[1])
-            commands[int(path.name)] = (path / "cmdline").read_text()
-    found = {process.pid}
-    while more := {pid for pid, parent in parents.items() if parent in found} - found:
-        found |= more
-    return [pid for pid in found if name in commands.get(pid, "")]
+    return [pid for pid, command in children(process.pid, recursive=True) if name in command]
 
 
 def graded(course: Path, cluster: str = "") -> Iterator[Done]:
-    return grade_lab(open_course(course), course, LAB, cluster=cluster, wait=30)
+    return grade_lab(open_course(course), LAB, Cluster(cluster, 30) if cluster else None)
 
 
 def documents(course: Path) -> dict[str, bytes]:
@@ -157,6 +149,7 @@ def test_what_a_lost_worker_and_a_lost_grader_had_is_graded(small_course: Path, 
     assert points(small_course) == {f"student_{number}": 0 if number in (0, 3) else 2 for number in range(8)}
 
 
+@pytest.mark.nightly
 def test_a_moment_without_a_worker_loses_no_submission(
     small_course: Path, tmp_path: Path, scheduler: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -176,6 +169,7 @@ def test_a_moment_without_a_worker_loses_no_submission(
     assert len(documents(small_course)) == len(STUDENTS)
 
 
+@pytest.mark.nightly
 def test_the_workers_are_seen_while_the_client_asks_for_something_else(tmp_path: Path, scheduler: str) -> None:
     """Dask's client asks its scheduler for totals on its own, without workers: here all the time."""
     settings = Settings()
@@ -206,6 +200,7 @@ def test_a_scheduler_that_dies_is_an_error_and_the_next_run_goes_on(
     assert sorted(done.student for done in after if not done.failure) == sorted(STUDENTS)
 
 
+@pytest.mark.nightly
 def test_a_submission_whose_workers_die_is_no_submission_for_ever(small_course: Path, tmp_path: Path) -> None:
     hand_in(small_course, {"student": None}, "import time\ntime.sleep(50)\n")
     with (
@@ -222,6 +217,7 @@ def test_a_submission_whose_workers_die_is_no_submission_for_ever(small_course: 
     assert "every worker that had it died" in done.failure
 
 
+@pytest.mark.nightly
 def test_a_resource_that_no_worker_has_is_an_error_in_time(small_course: Path, tmp_path: Path, scheduler: str) -> None:
     def refused(address: str, device: str) -> str:
         began = time.monotonic()

@@ -1,7 +1,5 @@
 """Submissions of a lab start with what torch.compile made of its worked solution, and none changes it for another."""
 
-from __future__ import annotations
-
 import hashlib
 import json
 from collections.abc import Iterator
@@ -11,8 +9,8 @@ import nbformat
 import pytest
 
 from autograder.examiner.examine import Step, examine
-from autograder.forkserver.client import ForkServer
-from autograder.grading.compile_cache import compiled_for
+from autograder.forkserver.client import ForkServer, Purpose
+from autograder.grading.compiled import compiled_for
 from autograder.sandbox import available, strongest_level
 from tests.conftest import need
 
@@ -55,7 +53,7 @@ def cache(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Path]:
 
 @pytest.fixture(scope="module")
 def fork_server(cache: Path) -> Iterator[ForkServer]:
-    process = ForkServer(strongest_level(available()), compiled=cache)
+    process = ForkServer(Purpose(strongest_level(available()), compiled=cache))
     yield process
     process.close()
 

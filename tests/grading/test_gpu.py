@@ -3,8 +3,6 @@
 The others put a small program in place of nvidia-smi: what it prints is what the driver documents.
 """
 
-from __future__ import annotations
-
 import json
 import os
 import socket
@@ -17,13 +15,13 @@ import nbformat
 import pytest
 import torch
 
-from autograder.authoring.course import read_labs
+from autograder.authoring.course_folder import read_labs
 from autograder.authoring.notebooks import source_notebook
 from autograder.course import Course
 from autograder.demo.students import filled, reference
-from autograder.forkserver.client import ForkServer
+from autograder.forkserver.client import ForkServer, Purpose
 from autograder.forkserver.supervisor import Runs
-from autograder.grading.one import grade_task
+from autograder.grading.one_submission import grade_task
 from autograder.grading.task import Task, settings_of
 from autograder.sandbox import Limits, available, network_for, require, runtime_paths, strongest_level
 from autograder.sandbox.gpu import gpus, memory_on_gpus
@@ -85,7 +83,7 @@ cuda = pytest.mark.skipif(not Path("/dev/nvidia0").exists(), reason="no GPU here
 @pytest.fixture(scope="module")
 def fork_server() -> Iterator[ForkServer]:
     settings = settings_of(LEVEL, device="cuda", gpu_memory_gib=2)
-    process = ForkServer(LEVEL, settings.limits, device="cuda")
+    process = ForkServer(Purpose(LEVEL, settings.limits, "cuda"))
     yield process
     process.close()
 

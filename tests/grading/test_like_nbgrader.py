@@ -1,7 +1,5 @@
 """`gradlab grade` leaves behind what `nbgrader autograde` leaves behind, to the byte."""
 
-from __future__ import annotations
-
 import shutil
 from pathlib import Path
 from typing import Any
@@ -9,8 +7,9 @@ from typing import Any
 import pytest
 
 from autograder.gradebook.store import load_result
-from autograder.grading.many import grade_lab
 from autograder.grading.nbgrader_api import must, open_course
+from autograder.grading.where import ThisMachine
+from autograder.grading.whole_lab import grade_lab
 from tests.grading.graded_class import LAB, WRONG, gradebook_rows, hand_in, written
 
 LATE = """
@@ -58,7 +57,7 @@ def test_marks_penalties_notebooks_and_files_are_those_of_nbgrader_autograde(
     api = opened(small_course)
     for folder in sorted((small_course / "submitted").iterdir()):
         must(api.autograde(LAB, folder.name, force=True, create=True), "autograding")
-    done = list(grade_lab(opened(other), other, LAB, jobs=2))
+    done = list(grade_lab(opened(other), LAB, ThisMachine(2)))
     assert sorted(d.student for d in done) == ["broken", "greedy", "late", "prints", "right", "wrong"]
     assert not any(d.failure for d in done)
     assert gradebook_rows(other) == gradebook_rows(small_course)
@@ -77,14 +76,14 @@ def test_what_a_person_did_in_the_gradebook_stays(small_course: Path) -> None:
     """Slow: a class is graded twice."""
     hand_in(small_course, {"right": None, "wrong": WRONG})
     api = open_course(small_course)
-    list(grade_lab(api, small_course, LAB))
+    list(grade_lab(api, LAB))
     with api.gradebook as gradebook:
         grade = gradebook.find_grade("check-sum_of_squares", LAB, LAB, "wrong")
         grade.manual_score, grade.extra_credit = 1.25, 0.5
         gradebook.find_comment("exercise-sum_of_squares", LAB, LAB, "wrong").manual_comment = "Look at the sign."
         gradebook.db.commit()
     for again in (False, True):
-        list(grade_lab(api, small_course, LAB, again=again))
+        list(grade_lab(api, LAB, again=again))
         row = gradebook_rows(small_course)["wrong"]
         assert row[1] == 1.75 and ("exercise-sum_of_squares", None, "Look at the sign.") in row[5]
         assert row[4][0][4] is again, "as nbgrader does, a person is asked to look again at what was graded again"

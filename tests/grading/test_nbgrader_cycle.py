@@ -1,7 +1,5 @@
 """The whole life of a lab with nbgrader's own commands, a real gradebook and a real exchange folder."""
 
-from __future__ import annotations
-
 import datetime
 import html
 import json
@@ -14,7 +12,7 @@ from pathlib import Path
 import pytest
 from nbgrader.api import Gradebook
 
-from autograder.authoring.course import build, read_course, read_labs
+from autograder.authoring.course_folder import build, read_course, read_labs
 from autograder.authoring.regions import HIDDEN
 from autograder.course import Lab
 from autograder.demo.students import filled, reference

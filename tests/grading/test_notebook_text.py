@@ -1,7 +1,5 @@
 """A notebook's text is what nbformat writes, whatever it holds."""
 
-from __future__ import annotations
-
 import copy
 from typing import Any
 

@@ -1,7 +1,5 @@
 """The pool: workers that die or hang cost one submission a second try, and tasks are taken only when one is free."""
 
-from __future__ import annotations
-
 import os
 import signal
 import time
@@ -15,7 +13,7 @@ from autograder.examiner.clock import Timeouts
 from autograder.forkserver.client import ForkServer
 from autograder.gradebook.writer import Marks
 from autograder.grading import pool, worker
-from autograder.grading.one import Graded
+from autograder.grading.one_submission import Graded
 from autograder.grading.pool import grade_all
 from autograder.grading.task import Settings, Task
 from autograder.grading.worker import UNGRADABLE, Failure

@@ -1,7 +1,5 @@
 """A grading that was killed goes on where it was: nothing is lost, and nothing is graded twice."""
 
-from __future__ import annotations
-
 import os
 import random
 import shutil
@@ -13,12 +11,13 @@ from pathlib import Path
 
 import pytest
 
-from autograder.authoring.course import build, read_course
+from autograder.authoring.course_folder import build, read_course
 from autograder.errors import GradlabError
-from autograder.grading import many as grade
-from autograder.grading import one
-from autograder.grading.many import alone, grade_lab, on_this_machine
+from autograder.grading import one_submission
+from autograder.grading import whole_lab as grade
 from autograder.grading.nbgrader_api import open_course
+from autograder.grading.where import ThisMachine
+from autograder.grading.whole_lab import alone, grade_lab, on_this_machine
 from tests.conftest import NIGHTLY
 from tests.grading.graded_class import LAB, SLOWLY, WRONG, gradebook_rows, hand_in, written
 from tests.grading.processes import children
@@ -28,7 +27,7 @@ KILLS = 20 if NIGHTLY else 3
 
 
 def graded(course: Path) -> None:
-    assert not any(done.failure for done in grade_lab(open_course(course), course, LAB, jobs=2))
+    assert not any(done.failure for done in grade_lab(open_course(course), LAB, ThisMachine(2)))
 
 
 def start(course: Path) -> subprocess.Popen[str]:
@@ -110,9 +109,7 @@ def test_ctrl_c_finishes_what_is_being_written_and_says_how_to_go_on(small_cours
 
 def test_two_gradings_of_a_lab_do_not_run_at_once(small_course: Path) -> None:
     with alone(small_course, LAB), pytest.raises(GradlabError, match="another gradlab grades"):
-        code = (
-            f"from autograder.grading.many import alone; from pathlib import Path\nwith alone(Path('.'), {LAB!r}): pass"
-        )
+        code = f"from autograder.grading.whole_lab import alone; from pathlib import Path\nwith alone(Path('.'), {LAB!r}): pass"
         done = subprocess.run([sys.executable, "-c", code], cwd=small_course, capture_output=True, text=True)
         raise GradlabError(done.stderr)
     with alone(small_course, LAB):
@@ -126,7 +123,7 @@ def test_only_what_changed_is_graded_again(small_course: Path) -> None:
     api = open_course(small_course)
 
     def kept() -> dict[str, bool]:
-        return {done.student: done.kept for done in grade_lab(api, small_course, LAB)}
+        return {done.student: done.kept for done in grade_lab(api, LAB)}
 
     assert kept() == {"ada": False, "ben": False}
     assert kept() == {"ada": True, "ben": True}
@@ -143,7 +140,7 @@ def test_a_submission_of_which_no_word_comes_back_is_told(small_course: Path, mo
     hand_in(small_course, {"here": None, "lost": None})
     everyone = grade.grade_all
     monkeypatch.setattr(grade, "grade_all", lambda *of: (pair for pair in everyone(*of) if pair[0].student != "lost"))
-    said = {done.student: done.failure for done in grade_lab(open_course(small_course), small_course, LAB)}
+    said = {done.student: done.failure for done in grade_lab(open_course(small_course), LAB)}
     assert said == {"here": "", "lost": "it came back without a mark: run this again"}
 
 
@@ -162,15 +159,18 @@ def test_a_check_that_did_not_change_is_not_examined_again(monkeypatch: pytest.M
 
     def examine(steps, *_):  # type: ignore[no-untyped-def]
         asked.append([step.id for step in steps if step.kind == "check"])
-        return {step.id: one.Seen() for step in steps}
+        return {step.id: one_submission.StepResult() for step in steps}
 
-    monkeypatch.setattr(one, "examine", examine)
+    monkeypatch.setattr(one_submission, "examine", examine)
     fork_server = type("NoWarm", (), {"layers": (), "student": None})
-    first = one.grade_notebook(notebook, "lab", "ada", (), fork_server, one.Timeouts())  # type: ignore[arg-type]
+    first = one_submission.grade_notebook(
+        notebook, one_submission.Submission("lab", "ada"), fork_server, one_submission.Timeouts()
+    )  # type: ignore[arg-type]
+    again = one_submission.Submission("lab", "ada", kept=first.cells)
     changed = grading_notebook(checks | {"check-b": "another check"})
-    one.grade_notebook(changed, "lab", "ada", (), fork_server, one.Timeouts(), first.cells)  # type: ignore[arg-type]
+    one_submission.grade_notebook(changed, again, fork_server, one_submission.Timeouts())  # type: ignore[arg-type]
     changed = grading_notebook(checks, answer="another answer")
-    one.grade_notebook(changed, "lab", "ada", (), fork_server, one.Timeouts(), first.cells)  # type: ignore[arg-type]
+    one_submission.grade_notebook(changed, again, fork_server, one_submission.Timeouts())  # type: ignore[arg-type]
     assert asked == [["check-a", "check-b"], ["check-b"], ["check-a", "check-b"]]
 
 

@@ -1,7 +1,5 @@
 """Two honest runs of the same class give the same bytes: results, autograded notebooks, feedback pages and marks."""
 
-from __future__ import annotations
-
 import re
 import shutil
 from itertools import islice
@@ -9,11 +7,11 @@ from pathlib import Path
 
 import pytest
 
-from autograder.authoring.course import build, read_course, read_labs
+from autograder.authoring.course_folder import build, read_course, read_labs
 from autograder.demo.students import make_class
 from autograder.gradebook.reader import read_results
-from autograder.grading.many import grade_lab
 from autograder.grading.nbgrader_api import open_course
+from autograder.grading.whole_lab import grade_lab
 from autograder.reports.feedback import write_feedback
 from tests.conftest import NIGHTLY, ROOT
 
@@ -27,7 +25,7 @@ def graded(course: Path, lab: str) -> dict[str, bytes]:
         shutil.rmtree(course / folder, ignore_errors=True)
     (course / "gradebook.db").unlink(missing_ok=True)
     api = open_course(course)
-    assert not any(result.failure for result in grade_lab(api, course, lab))
+    assert not any(result.failure for result in grade_lab(api, lab))
     write_feedback(read_results(api.coursedir.db_url, course, lab), course, lab)
     folders = [course / name for name in ("autograded", "feedback", "results")]
     files = [path for folder in folders for path in folder.rglob("*") if path.is_file() and path.name[0] != "."]

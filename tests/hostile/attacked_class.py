@@ -1,7 +1,5 @@
 """A class in which every second student attacks: graded end to end in the sandbox, with canaries wherever secrets are."""
 
-from __future__ import annotations
-
 import copy
 import ctypes
 import hashlib
@@ -22,10 +20,10 @@ from nbgrader.api import Gradebook
 
 from autograder.gradebook.reader import read_results
 from autograder.gradebook.schema import SubmissionResult
-from autograder.grading.many import grade_lab
 from autograder.grading.nbgrader_api import open_course
+from autograder.grading.whole_lab import grade_lab
 from autograder.reports.feedback import write_feedback
-from tests.hostile.attackers import hand_in, names_of, read_attack
+from tests.hostile.attackers import hand_in, names, read_attack
 from tests.hostile.edits import LAB, LAB_SOURCE, write
 from tests.hostile.small_class import folder_of, make_course
 
@@ -39,10 +37,10 @@ with check("sum", "the sum is doubled too"):
 with check("rows", "and each row"):
     assert_close(torch.stack(list(double(torch.ones(2, 3)))), torch.full((2, 3), 2.0))
 """
-SUBMISSION_SECONDS = 40
+SUBMISSION_SECONDS = 20
 LIMITS = f"""
 c.Examine.cell_seconds = 4
-c.Examine.check_seconds = 3
+c.Examine.check_seconds = 1.5
 c.Examine.submission_seconds = {SUBMISSION_SECONDS}
 c.Examine.memory_gib = 1.5
 """
@@ -65,16 +63,16 @@ class Attacked:
     heard: list[str] = field(default_factory=list)
 
 
-def attacker(kind: str, name: str) -> str:
-    return f"{names_of(kind).index(name):02d}_{name}"
+def attacker(name: str) -> str:
+    return f"{names().index(name):03d}_{name}"
 
 
-def after(kind: str, name: str) -> str:
+def after(name: str) -> str:
     """The honest student who is graded next."""
-    return f"{attacker(kind, name)}_then_honest"
+    return f"{attacker(name)}_then_honest"
 
 
-def grade_attacked(root: Path, kind: str) -> Attacked:
+def grade_attacked(root: Path) -> Attacked:
     canaries = {
         what: f"canary-{what}-{secrets.token_hex(8)}"
         for what in ("hidden", "solution", "config", "gradebook", "neighbour", "environment", "memory")
@@ -90,23 +88,23 @@ def grade_attacked(root: Path, kind: str) -> Attacked:
             config.write(f"{LIMITS}# {canaries['config']}\n")
         known |= {
             "COURSE": str(root),
-            "NEIGHBOUR": "00_neighbour",
+            "NEIGHBOUR": "000_a_neighbour",
             "BREACH": breach,
             "ADDRESS": ctypes.addressof(memory),
         }
         neighbour = copy.deepcopy(sound)
         neighbour["cells"][1]["source"] += f"\n{canaries['neighbour']}"
-        write(folder_of(root, "00_neighbour", LAB), neighbour)
-        for name in names_of(kind):
-            folder = folder_of(root, attacker(kind, name), LAB)
-            hand_in(read_attack(kind, name), folder, copy.deepcopy(sound), known)
-            write(folder_of(root, after(kind, name), LAB), sound)
+        write(folder_of(root, "000_a_neighbour", LAB), neighbour)
+        for name in names():
+            folder = folder_of(root, attacker(name), LAB)
+            hand_in(read_attack(name), folder, copy.deepcopy(sound), known)
+            write(folder_of(root, after(name), LAB), sound)
         api = open_course(root)
         with Gradebook(api.coursedir.db_url, "gradlab") as book:
             book.add_student("registrar", last_name=canaries["gradebook"])
         before = _hashes(root)
         failures, seconds, start = {}, {}, time.monotonic()
-        for done in grade_lab(api, root, LAB):
+        for done in grade_lab(api, LAB):
             seconds[done.student], start = time.monotonic() - start, time.monotonic()
             if done.failure:
                 failures[done.student] = done.failure

@@ -4,13 +4,11 @@ The first line says what it tries. Then come options as comments, and the cells,
   first     the top of the notebook          before, after   around the exercise `double`
   exercise  in place of `double`             end             behind the last check
   file: X   beside the notebook              folder          run by the test, with `folder` and `notebook`, to spoil these
-Where there is no `exercise`, the answer of `double` is wrong. `# expects: shift=any` says that the attacker's other marks
-may be lost; without it they stay. `# told: TEXT` must be in the result that the student reads.
-Attacks find COURSE, NEIGHBOUR, DROP, GRADER and others in their namespace, as if they had been told. What they catch they
-print: BREACH, or a canary.
+Where there is no `exercise`, the answer of `double` is wrong, or right where `# expects: double=2` says so. `# expects:
+shift=any` says that the attacker's other marks may be lost; without it they stay. `# told: TEXT` must be in the result that the student reads.
+Attacks find COURSE, NEIGHBOUR, DROP, GRADER and others in their namespace, as if they had been told, and HELPERS. What they
+catch they print: BREACH, or a canary.
 """
-
-from __future__ import annotations
 
 import re
 from dataclasses import dataclass, field
@@ -21,7 +19,33 @@ from tests.hostile.edits import DOUBLE, LAB, Notebook, at, cell, code, write
 
 ATTACKS = Path(__file__).parent / "attacks"
 HEADER = re.compile(r"^# %% (?P<where>.+)$", re.MULTILINE)
-WRONG = "def double(x):\n    return 0 * x\n"
+HELPERS = """
+import re
+
+
+def show(data):
+    data = data if isinstance(data, bytes) else str(data).encode()
+    print(sorted({found.decode() for found in re.findall(rb"canary-[a-z]+-[0-9a-f]{16}", data)}))
+
+
+def attempt(act):
+    try:
+        act()
+        print(BREACH)
+    except (OSError, AttributeError, OverflowError) as error:
+        print(error)
+
+
+def spoil(path, data=b"spoiled"):
+    for mode in ("wb", "ab", "r+b"):
+        try:
+            with open(path, mode) as file:
+                file.write(data)
+            print(BREACH, path)
+        except OSError:
+            pass
+"""
+WRONG, RIGHT = "def double(x):\n    return 0 * x\n", "def double(x):\n    return 2 * x\n"
 
 
 @dataclass(frozen=True)
@@ -35,12 +59,14 @@ class Attack:
     told: str = ""
 
 
-def names_of(kind: str) -> list[str]:
-    return sorted(p.stem for p in (ATTACKS / kind).glob("*.py"))
+def names() -> list[str]:
+    """Of all attacks, by kind, in the order in which they are graded."""
+    return [path.stem for path in sorted(ATTACKS.glob("*/*.py"))]
 
 
-def read_attack(kind: str, name: str) -> Attack:
-    head, *rest = HEADER.split((ATTACKS / kind / f"{name}.py").read_text())
+def read_attack(name: str) -> Attack:
+    (path,) = ATTACKS.glob(f"*/{name}.py")
+    head, *rest = HEADER.split(path.read_text())
     options = dict(re.findall(r"^# (\w+): (.+)$", head, re.MULTILINE))
     expects: dict[str, float | None] = {"double": 0.0, "shift": 1.0, "total": 1.0}
     for pair in options.get("expects", "").split():
@@ -52,8 +78,8 @@ def read_attack(kind: str, name: str) -> Attack:
 
 def hand_in(attack: Attack, folder: Path, notebook: Notebook, known: dict[str, Any]) -> None:
     """Write the attack into a submission's folder. known: the names that the attacker's cells find."""
-    cell(notebook, DOUBLE)["source"] = attack.cells.get("exercise", WRONG)
-    preamble = "\n".join(f"{name} = {value!r}" for name, value in known.items())
+    cell(notebook, DOUBLE)["source"] = attack.cells.get("exercise", RIGHT if attack.expects["double"] == 2 else WRONG)
+    preamble = "\n".join(f"{name} = {value!r}" for name, value in known.items()) + HELPERS
     for where, place in (("after", at(notebook, DOUBLE) + 1), ("before", at(notebook, DOUBLE)), ("first", 0)):
         if where in attack.cells:
             notebook["cells"].insert(place, code(attack.cells[where], id=f"attack-{where}"))

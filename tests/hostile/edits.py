@@ -1,7 +1,5 @@
 """A small lab, and what turns the sound submission of it into a damaged or a hostile one."""
 
-from __future__ import annotations
-
 import copy
 import json
 from pathlib import Path

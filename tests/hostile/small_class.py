@@ -1,18 +1,16 @@
 """A class that hands in a small lab, graded as `gradlab grade` does: by nbgrader, in one course folder."""
 
-from __future__ import annotations
-
 import json
 import shutil
 from pathlib import Path
 from typing import Any
 
-from autograder.authoring.course import build, read_course, read_labs
+from autograder.authoring.course_folder import build, read_course, read_labs
 from autograder.demo.students import filled, reference
 from autograder.gradebook.reader import read_results
 from autograder.gradebook.schema import SubmissionResult
-from autograder.grading.many import grade_lab
 from autograder.grading.nbgrader_api import open_course
+from autograder.grading.whole_lab import grade_lab
 from tests.conftest import ROOT
 from tests.lab_files import write_files
 
@@ -41,5 +39,5 @@ def folder_of(root: Path, student: str, lab: str) -> Path:
 def grade(root: Path, lab: str) -> tuple[dict[str, SubmissionResult], dict[str, str]]:
     """(student -> result, student -> what kept the course from grading it)."""
     api = open_course(root)
-    failures = {done.student: done.failure for done in grade_lab(api, root, lab) if done.failure}
+    failures = {done.student: done.failure for done in grade_lab(api, lab) if done.failure}
     return {r.student: r for r in read_results(api.coursedir.db_url, root, lab)}, failures

@@ -1,7 +1,5 @@
 """Every damaged submission of damaged/ ends with a score: what is intact keeps its marks, and the notes say the rest."""
 
-from __future__ import annotations
-
 import copy
 from dataclasses import dataclass
 from pathlib import Path
@@ -14,7 +12,7 @@ from tests.hostile.edits import EXERCISES, LAB, LAB_SOURCE, write
 from tests.hostile.small_class import folder_of, grade, make_course
 
 THEMES = (cells, fields, files, folders)
-CASES = {case.name: case for theme in THEMES for case in vars(theme).values() if isinstance(case, Case)}
+CASES = {name: case for theme in THEMES for name, case in vars(theme).items() if isinstance(case, Case)}
 NAMES = sorted(CASES)
 SOUND = ("00_sound", "m_sound", "zz_sound")  # first, among and last: a class is graded in the order of its names
 

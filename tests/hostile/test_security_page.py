@@ -1,12 +1,10 @@
 """docs/security.md says what the code does: its tests exist, its limits are the ones in force."""
 
-from __future__ import annotations
-
 import json
 import re
 
+from autograder.examiner.checked_outputs import MAX_OF_SUBMISSION
 from autograder.examiner.clock import Timeouts
-from autograder.examiner.outputs import MAX_OF_SUBMISSION
 from autograder.intake import read
 from autograder.rpc.frames import MAX_FRAME, MAX_ITEMS
 from autograder.sandbox import Limits

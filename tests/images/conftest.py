@@ -1,7 +1,5 @@
 """The two images, built once from the checkout as it stands. Only `make image-test` does it: it takes minutes."""
 
-from __future__ import annotations
-
 import os
 from pathlib import Path
 

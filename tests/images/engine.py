@@ -1,8 +1,6 @@
 """Builds and runs the images without a Docker engine: Debian's buildah, podman and runc, on a base that debootstrap
 makes. As root."""
 
-from __future__ import annotations
-
 import ast
 import json
 import os

@@ -1,7 +1,5 @@
 """The grader's image grades a class in a container without privileges, at the level that the container gives."""
 
-from __future__ import annotations
-
 import csv
 import json
 import os

@@ -1,7 +1,5 @@
 """The student's image: it works, and it holds no solution and no line of a hidden test."""
 
-from __future__ import annotations
-
 import json
 import shutil
 import subprocess

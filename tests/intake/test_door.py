@@ -1,7 +1,5 @@
 """What comes in is data: repaired where that is clear, refused with a reason where it is not."""
 
-from __future__ import annotations
-
 import copy
 import functools
 import json
@@ -15,7 +13,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from nbformat import NotebookNode
 
-from autograder.authoring.course import read_course, read_labs
+from autograder.authoring.course_folder import read_course, read_labs
 from autograder.authoring.new import new_lab
 from autograder.authoring.notebooks import release_notebook, source_notebook
 from autograder.course import Kind, Lab

@@ -1,7 +1,5 @@
 """The folder of a submission becomes one that can be copied, and nothing that a link in it points to is touched."""
 
-from __future__ import annotations
-
 import os
 import tempfile
 from pathlib import Path

@@ -1,7 +1,5 @@
 """Whatever JupyterLab can do to a notebook's cells, no answer that is still in it is lost."""
 
-from __future__ import annotations
-
 import copy
 import functools
 import json

@@ -1,7 +1,5 @@
 """The picture of broadcasting says what PyTorch does, and its widgets follow what is typed."""
 
-from __future__ import annotations
-
 import sys
 
 import pytest

@@ -1,7 +1,5 @@
 """A check keeps what it saw, whatever it raises, and lets the next one run."""
 
-from __future__ import annotations
-
 import subprocess
 import sys
 import warnings

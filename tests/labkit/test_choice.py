@@ -1,7 +1,5 @@
 """A picture of which a part can be chosen: buttons in a live notebook, a still picture elsewhere."""
 
-from __future__ import annotations
-
 import sys
 from typing import Any
 

@@ -1,7 +1,5 @@
 """Letters of a multiple choice, however they were typed, and what is said of them."""
 
-from __future__ import annotations
-
 import pytest
 
 from labkit import assert_answered, assert_letters, assert_some_right

@@ -1,7 +1,5 @@
 """Comparison says what was seen of the student's value, and keeps the wanted one apart."""
 
-from __future__ import annotations
-
 import math
 from typing import Any
 

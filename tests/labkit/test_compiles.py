@@ -1,7 +1,5 @@
 """The picture of compiled graphs says what Dynamo did."""
 
-from __future__ import annotations
-
 import torch
 from torch import Tensor
 

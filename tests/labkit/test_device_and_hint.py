@@ -1,7 +1,5 @@
 """The device a lab works on, and hints that open one at a time."""
 
-from __future__ import annotations
-
 import pytest
 import torch
 

@@ -1,7 +1,5 @@
 """The bits of numbers in three formats, their neighbours, and the explorer that walks along them."""
 
-from __future__ import annotations
-
 import math
 
 import pytest

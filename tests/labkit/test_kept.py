@@ -1,7 +1,5 @@
 """What a graph holds for backward is measured step by step, and shown as a picture or with buttons."""
 
-from __future__ import annotations
-
 import builtins
 from typing import Any
 

@@ -1,7 +1,5 @@
 """Bytes that are alive are counted the same way everywhere, and shown over time."""
 
-from __future__ import annotations
-
 import pytest
 import torch
 from torch import Tensor, nn

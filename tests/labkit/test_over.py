@@ -1,7 +1,5 @@
 """Curves over x, in panels: what is said in words, what is drawn, and what one button shows."""
 
-from __future__ import annotations
-
 import torch
 
 from labkit.pictures.choice import ALL

@@ -1,7 +1,5 @@
 """Pictures show what is there, with and without Graphviz, and never hide a verdict."""
 
-from __future__ import annotations
-
 import re
 
 import pytest

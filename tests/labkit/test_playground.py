@@ -1,7 +1,5 @@
 """The network that one plays with: its derivatives, its words, its still form, and what the sliders do."""
 
-from __future__ import annotations
-
 import math
 
 import pytest

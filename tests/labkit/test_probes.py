@@ -1,7 +1,5 @@
 """Probes in one process: what each sees of a function or a model, and whose error it is when one fails."""
 
-from __future__ import annotations
-
 import os
 import time
 from typing import Any

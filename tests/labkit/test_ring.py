@@ -1,7 +1,5 @@
 """The ring's picture: what it draws is an all-reduce, and its words say so where there is no picture."""
 
-from __future__ import annotations
-
 import itertools
 
 import pytest

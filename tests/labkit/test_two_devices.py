@@ -1,7 +1,5 @@
 """A second device on a machine with one: values and devices are right, and what mixes them raises an error."""
 
-from __future__ import annotations
-
 from typing import Any, NamedTuple
 
 import pytest

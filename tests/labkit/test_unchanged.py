@@ -1,10 +1,9 @@
 """unchanged() calls a function and says which of its arguments is another afterwards."""
 
-from __future__ import annotations
-
 from collections.abc import Callable
 from typing import Any
 
+import numpy as np
 import pytest
 import torch
 from torch import Tensor
@@ -15,25 +14,26 @@ from labkit import unchanged
 def arguments() -> tuple[Tensor, dict[str, Any]]:
     x = torch.tensor([1.0, float("nan")], requires_grad=True)
     x.grad = torch.tensor([3.0, 4.0])
-    return x, {"batches": [torch.arange(3), 2.5], "f": torch.tanh, "name": "adam"}
+    return x, {"batches": [torch.arange(3), 2.5], "table": np.ones(2), "f": torch.tanh, "name": "adam"}
 
 
 def test_a_call_that_leaves_its_arguments_gives_its_result() -> None:
     x, more = arguments()
-    assert unchanged(lambda x, more, n: len(more) + n, x, more, n=2) == 5
+    assert unchanged(lambda x, more, n: len(more) + n, x, more, n=2) == 6
 
 
 @pytest.mark.parametrize(
     ("change", "where"),
     [
         (lambda x, more: x.detach().mul_(2), "argument 1"),
-        (lambda x, more: x.requires_grad_(False), "argument 1"),
-        (lambda x, more: x.grad.zero_(), "argument 1"),
-        (lambda x, more: setattr(x, "grad", None), "argument 1"),
-        (lambda x, more: more["batches"][0].add_(1), "argument 2"),
-        (lambda x, more: more["batches"].pop(), "argument 2"),
-        (lambda x, more: more.update(name="sgd"), "argument 2"),
-        (lambda x, more: more.update(another=1), "argument 2"),
+        (lambda x, more: x.requires_grad_(False), "requires_grad of argument 1 is False"),
+        (lambda x, more: x.grad.zero_(), ".grad of argument 1 is 0"),
+        (lambda x, more: setattr(x, "grad", None), ".grad of argument 1 is None"),
+        (lambda x, more: more["batches"][0].add_(1), r"argument 2\['batches'\]\[0\] is 1"),
+        (lambda x, more: more["batches"].pop(), r"the number of items of argument 2\['batches'\] is 1"),
+        (lambda x, more: more.update(name="sgd"), r"argument 2\['name'\] is 'sgd'"),
+        (lambda x, more: more["table"].fill(7.0), r"argument 2\['table'\] is 7"),
+        (lambda x, more: more.update(another=1), "the list of keys of argument 2"),
     ],
 )
 def test_a_call_that_changes_an_argument_is_told(change: Callable[[Tensor, dict[str, Any]], Any], where: str) -> None:

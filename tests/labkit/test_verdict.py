@@ -1,7 +1,5 @@
 """The verdict: a table where there is HTML, text where there is none, and a number for nbgrader."""
 
-from __future__ import annotations
-
 from labkit.outcome import Outcome, earned
 from labkit.verdict import MIME, Verdict
 

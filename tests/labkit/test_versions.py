@@ -1,7 +1,5 @@
 """The timeline of version counters shows what was written, what is kept, and which write nobody counted."""
 
-from __future__ import annotations
-
 import pytest
 import torch
 

@@ -1,7 +1,5 @@
 """Several labs are proved at a time, each by itself."""
 
-from __future__ import annotations
-
 from pathlib import Path
 
 import pytest

@@ -1,13 +1,11 @@
 """A lab that pays a liar is refused: one that gradlab makes itself, or one that a person wrote down."""
 
-from __future__ import annotations
-
 from pathlib import Path
 
 import pytest
 
 from autograder.course import LabEntry
-from autograder.proving.lab import Proof, prove_lab
+from autograder.proving.proof import Proof, prove_lab
 from tests.lab_files import lab_in
 
 LAB = '''# %% given

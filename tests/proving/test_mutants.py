@@ -1,7 +1,5 @@
 """Mutants: each differs from the reference by one edit that runs."""
 
-from __future__ import annotations
-
 import ast
 
 from autograder.proving.mutate import mutants

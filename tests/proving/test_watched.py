@@ -1,7 +1,5 @@
 """A watched function tells which of its parameters never changed, by what its arguments hold."""
 
-from __future__ import annotations
-
 import os
 from collections.abc import Callable
 from dataclasses import dataclass

@@ -1,7 +1,5 @@
 """marks.csv: what a spreadsheet opens without running anything."""
 
-from __future__ import annotations
-
 import csv
 from pathlib import Path
 

@@ -1,7 +1,5 @@
 """The report shows every mark, and no text of a student can become markup."""
 
-from __future__ import annotations
-
 from pathlib import Path
 
 import pytest

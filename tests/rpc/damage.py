@@ -1,7 +1,5 @@
 """Damages messages: plain values at any depth, and their bytes."""
 
-from __future__ import annotations
-
 import random
 import resource
 from collections.abc import Iterator
@@ -19,22 +17,7 @@ TAGS = (
 )
 JUNK: list[Any] = [
     *[None, True, False, 0, 1, -1, 2, 7, 255, 2**31, 2**40, 2**62, 2**63 - 1, -(2**63), 1.5, float("nan"), 1e300],
-    *[
-        "",
-        "x",
-        "cpu",
-        "cuda:0",
-        "meta",
-        "float32",
-        "int64",
-        "complex64",
-        "bool",
-        "<f4",
-        ">i8",
-        "O",
-        "V4",
-        "<U1000000000",
-    ],
+    *["", *"x cpu cuda:0 meta float32 int64 complex64 bool <f4 >i8 O V4 <U1000000000".split()],
     *["given f", "torch.load", "builtins.eval", "os.system", "torch.relu", "RuntimeError", "builtins.SystemExit"],
     *[b"", b"\0", b"\xff" * 4, b"\0" * 100, b"\0" * 5056],
     *[[], [[]], [[], []], [0], [0, 0], [2**62], [-1], [None] * 11, [[1, 1]], [["tuple"]], [1] * 70],

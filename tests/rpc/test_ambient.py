@@ -1,7 +1,5 @@
 """What is told of the random states: each change, whatever drew, and nothing twice."""
 
-from __future__ import annotations
-
 import random
 from collections.abc import Callable
 
@@ -11,7 +9,8 @@ import torch
 
 from autograder.rpc.exchange import Exchange
 from autograder.rpc.frames import ProtocolError
-from autograder.rpc.global_state import RANDOM, GlobalState
+from autograder.rpc.global_state import GlobalState
+from autograder.rpc.random_states import RANDOM
 
 DRAWS: dict[str, tuple[int, Callable[[], object]]] = {
     "torch": (0, lambda: torch.rand(1)),

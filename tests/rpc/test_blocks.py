@@ -1,7 +1,5 @@
 """The block that holds a range of memory is found, at once even among thousands."""
 
-from __future__ import annotations
-
 import pytest
 import torch
 from hypothesis import given

@@ -1,7 +1,5 @@
 """What is small on the wire and endless to work with is refused."""
 
-from __future__ import annotations
-
 from typing import Any
 
 import numpy as np

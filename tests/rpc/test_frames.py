@@ -1,7 +1,5 @@
 """A frame arrives as it was sent, or not at all: whatever bytes come, a receiver gets a value or a ProtocolError."""
 
-from __future__ import annotations
-
 import contextlib
 import socket
 import threading

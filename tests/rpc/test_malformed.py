@@ -1,7 +1,5 @@
 """Whatever one end sends, the other answers with a reason: no crash, no hang, no more memory than the bound."""
 
-from __future__ import annotations
-
 import random
 import time
 from typing import Any

@@ -1,7 +1,5 @@
 """Whatever a student process asks of a check's own functions, the examiner answers, or says that it is no question."""
 
-from __future__ import annotations
-
 import contextlib
 import random
 import socket
@@ -17,7 +15,7 @@ from hypothesis import strategies as st
 from autograder.examiner.callbacks import Callbacks as Here
 from autograder.examiner.connection import Stopped
 from autograder.rpc.frames import ConnectionClosed, ProtocolError, receive, send, to_bytes
-from autograder.student.callbacks import Callbacks as There
+from autograder.student.callback_proxies import CallbackProxies as There
 from labkit.seen import Seen
 from tests.conftest import NIGHTLY
 from tests.rpc.damage import MESSAGES, bounded_memory, damaged

@@ -1,7 +1,5 @@
 """Text of a student process is compared as any other, passed on as any other, and shown by nobody."""
 
-from __future__ import annotations
-
 import pytest
 import torch
 

@@ -1,7 +1,5 @@
 """Things that a submission may try. Each returns something where it succeeds and raises OSError where it does not."""
 
-from __future__ import annotations
-
 import ctypes
 import errno
 import fcntl

@@ -1,7 +1,5 @@
 """Forks that try a forbidden thing: as root or as an ordinary user, under the named layers only."""
 
-from __future__ import annotations
-
 import ctypes
 import errno
 import os
@@ -19,6 +17,7 @@ from pathlib import Path
 from typing import Any
 
 from autograder.sandbox.entry import enter
+from autograder.sandbox.layers import UID
 from autograder.sandbox.plan import Layer, Plan, runtime_paths
 from autograder.sandbox.privileges import LINUX_CAPABILITY_VERSION_3, show
 from autograder.sandbox.system import PR_CAPBSET_DROP, call, prctl, status
@@ -105,7 +104,7 @@ def scratch(identity: str, uid: int | None = None) -> Iterator[Path]:
 
 def attempt(act: Act, *layers: Layer, identity: str = "root", **plan: Any) -> Outcome:
     """What becomes of act(world) in a child that took only these layers. Its parent is of the same identity."""
-    uid = STUDENT if Layer.UID in layers else None
+    uid = STUDENT if UID in layers else None
     with scratch(identity, uid) as own, scratch(identity) as outside:
         reading, writing = os.pipe()
         middle = os.fork()

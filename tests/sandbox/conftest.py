@@ -1,8 +1,6 @@
 """Which layers this machine gives to whom. A layer that is missing skips its tests with the reason; under CI=true it
 fails them, unless the kernel itself says that it cannot be there (`known_impossible`)."""
 
-from __future__ import annotations
-
 import os
 import platform
 from collections.abc import Callable
@@ -13,13 +11,18 @@ import pytest
 
 from autograder.errors import GradlabError
 from autograder.sandbox import seccomp
-from autograder.sandbox.plan import NAMESPACES, Layer
+from autograder.sandbox.layers import LANDLOCK, NAMESPACES, PROC, UID
+from autograder.sandbox.plan import Layer
 from autograder.sandbox.system import CAP_SETUID, CAP_SYS_ADMIN, capable, status
 from autograder.sandbox.trial import alone, hindrance
 from tests.sandbox.attempts import ROOT, STUDENT, attempt
 
 Needs = Callable[..., None]
-MOUNTS = "/proc/self/mountinfo"
+MOUNTINFO = "/proc/self/mountinfo"
+
+
+def pytest_make_parametrize_id(val: object) -> str | None:
+    return val.name if isinstance(val, Layer) else None
 
 
 @pytest.fixture(scope="session", autouse=True)
@@ -60,9 +63,9 @@ def missing(layer: Layer, identity: str) -> str:
 def known_impossible(layer: Layer, identity: str) -> str:
     """What the kernel, not our own attempt, says against the layer; a library that can be installed is no reason."""
     filtered = status().get("Seccomp", "0").strip() == "2"
-    if layer is Layer.UID:
+    if layer is UID:
         return "" if ROOT and capable(CAP_SETUID) else "only root can change its uid"
-    if layer is Layer.LANDLOCK:
+    if layer is LANDLOCK:
         version = tuple(int(part) for part in platform.release().split(".")[:2])
         modules = _read("/sys/kernel/security/lsm")
         if version < (5, 13):
@@ -70,7 +73,7 @@ def known_impossible(layer: Layer, identity: str) -> str:
         if modules and "landlock" not in modules:
             return f"this kernel starts without Landlock: {modules}"
         return "" if not filtered else "this container's seccomp profile may refuse it"
-    if layer in {*NAMESPACES, Layer.PROC} and (identity != "root" or not capable(CAP_SYS_ADMIN)):
+    if layer in {*NAMESPACES, PROC} and (identity != "root" or not capable(CAP_SYS_ADMIN)):
         if filtered:
             return "this container's seccomp profile refuses unshare"
         if _read("/proc/sys/user/max_user_namespaces") == "0":
@@ -79,7 +82,7 @@ def known_impossible(layer: Layer, identity: str) -> str:
             return "kernel.unprivileged_userns_clone is 0"
         if _read("/proc/sys/kernel/apparmor_restrict_unprivileged_userns") == "1":
             return "AppArmor restricts user namespaces of ordinary users"
-        if layer is Layer.PROC and any(line.split()[4].startswith("/proc/") for line in _read(MOUNTS).splitlines()):
+        if layer is PROC and any(line.split()[4].startswith("/proc/") for line in _read(MOUNTINFO).splitlines()):
             return "mounts cover parts of /proc"
     return ""
 

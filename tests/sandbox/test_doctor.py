@@ -1,7 +1,5 @@
 """What this machine gives, and the refusal where that is too little."""
 
-from __future__ import annotations
-
 import os
 import threading
 from pathlib import Path
@@ -12,19 +10,39 @@ from autograder.errors import GradlabError
 from autograder.sandbox import doctor
 from autograder.sandbox.doctor import LEVELS, Found, available, network_for, report, require, strongest
 from autograder.sandbox.entry import NOT_ENTERED, enter, launch, prepare
-from autograder.sandbox.plan import ALWAYS, Layer, Plan
+from autograder.sandbox.layers import (
+    HOME,
+    IPC,
+    KEEPER,
+    LANDLOCK,
+    LAYERS,
+    LIMITS,
+    MOUNTS,
+    NETWORK,
+    PID,
+    PRIVILEGES,
+    PROC,
+    SECCOMP,
+    UID,
+    in_turn,
+    names,
+)
+from autograder.sandbox.plan import Layer, Plan
 from tests.sandbox.attempts import IDENTITIES, WITH_CONTAINER, attempt
 from tests.sandbox.conftest import Needs
 
 NO, YES = Found(False, "not here"), Found(True, "")
 
 
+NAMESPACES = (NETWORK, IPC, MOUNTS, PROC)
+NOT_EVERYWHERE = {UID, PID, *NAMESPACES, LANDLOCK, SECCOMP}
+
+
 def machine(*given: Layer) -> dict[Layer, Found]:
-    return {layer: YES if layer in given or layer in ALWAYS | {Layer.KEEPER} else NO for layer in Layer}
+    return {layer: NO if layer in NOT_EVERYWHERE - {*given} else YES for layer in LAYERS}
 
 
-CONTAINER = machine(Layer.UID, Layer.LANDLOCK, Layer.SECCOMP)
-NAMESPACES = (Layer.NETWORK, Layer.IPC, Layer.MOUNTS, Layer.PROC)
+CONTAINER = machine(UID, LANDLOCK, SECCOMP)
 
 
 def test_a_refusal_names_what_is_missing_and_what_accepts_less(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -40,11 +58,11 @@ def test_a_refusal_names_what_is_missing_and_what_accepts_less(monkeypatch: pyte
 @pytest.mark.parametrize(
     ("given", "best"),
     [
-        ((Layer.UID, Layer.LANDLOCK, Layer.SECCOMP), "no-namespaces"),
-        ((Layer.LANDLOCK, Layer.SECCOMP, *NAMESPACES), "same-user"),
-        ((Layer.UID, Layer.LANDLOCK, Layer.SECCOMP, Layer.NETWORK, Layer.IPC, Layer.MOUNTS), "no-namespaces"),
-        ((Layer.PID, Layer.LANDLOCK, Layer.SECCOMP, Layer.NETWORK, Layer.IPC, Layer.MOUNTS), "same-user"),
-        ((Layer.UID, Layer.SECCOMP, *NAMESPACES), "none"),
+        ((UID, LANDLOCK, SECCOMP), "no-namespaces"),
+        ((LANDLOCK, SECCOMP, *NAMESPACES), "same-user"),
+        ((UID, LANDLOCK, SECCOMP, NETWORK, IPC, MOUNTS), "no-namespaces"),
+        ((PID, LANDLOCK, SECCOMP, NETWORK, IPC, MOUNTS), "same-user"),
+        ((UID, SECCOMP, *NAMESPACES), "none"),
         ((), "none"),
     ],
 )
@@ -54,16 +72,16 @@ def test_the_offer_is_the_strongest_level_here(given: tuple[Layer, ...], best: s
 
 
 def test_an_ordinary_user_with_user_namespaces_lacks_nothing() -> None:
-    found = machine(Layer.PID, Layer.LANDLOCK, Layer.SECCOMP, *NAMESPACES)
-    assert {Layer.PID, Layer.KEEPER} <= require("full", found)
+    found = machine(PID, LANDLOCK, SECCOMP, *NAMESPACES)
+    assert {PID, KEEPER} <= require("full", found)
 
 
 def test_a_uid_spares_the_keeper_but_in_a_user_namespace(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(doctor, "capable", lambda _: True)
-    assert not {Layer.PID, Layer.KEEPER} & strongest(machine(*Layer))
+    assert not {PID, KEEPER} & strongest(machine(*LAYERS))
     monkeypatch.setattr(doctor, "capable", lambda _: False)
-    assert {Layer.PID, Layer.KEEPER} <= strongest(machine(*Layer))
-    assert not {Layer.PID, Layer.KEEPER} & strongest(CONTAINER)
+    assert {PID, KEEPER} <= strongest(machine(*LAYERS))
+    assert not {PID, KEEPER} & strongest(CONTAINER)
 
 
 def test_a_wrong_level_is_told() -> None:
@@ -79,7 +97,7 @@ def test_a_uid_that_cannot_reach_python_is_told(monkeypatch: pytest.MonkeyPatch)
 
 @pytest.mark.parametrize("identity", WITH_CONTAINER)
 def test_this_machine_has_a_level(identity: str, needs: Needs) -> None:
-    needs(Layer.LANDLOCK, Layer.SECCOMP, *NAMESPACES, Layer.PID, identity=identity)
+    needs(LANDLOCK, SECCOMP, *NAMESPACES, PID, identity=identity)
     assert attempt(lambda _: missing_for_full(), identity=identity).value == []
 
 
@@ -90,17 +108,17 @@ def missing_for_full() -> list[str]:
 def test_the_report_has_a_line_for_each_layer_and_level(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(doctor, "closed_to_others", lambda _: [])
     lines = list(report(CONTAINER))
-    assert [name for name, _, _ in lines] == [*map(str, Layer), *(f"--isolation={level}" for level in LEVELS)]
+    assert [name for name, _, _ in lines] == [*map(str, LAYERS), *(f"--isolation={level}" for level in LEVELS)]
     assert dict((name, given) for name, given, _ in lines)["--isolation=no-namespaces"]
 
 
 def test_unix_sockets_are_left_where_none_of_others_can_be_reached(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(doctor, "reachable_sockets", lambda _: ["/run/bus"])
-    assert network_for(frozenset({Layer.MOUNTS})) == "local"
-    assert network_for(frozenset({Layer.MOUNTS, Layer.NETWORK})) == "gloo"
-    assert network_for(frozenset({Layer.UID})) == "pairs"
+    assert network_for(frozenset({MOUNTS})) == "local"
+    assert network_for(frozenset({MOUNTS, NETWORK})) == "gloo"
+    assert network_for(frozenset({UID})) == "pairs"
     monkeypatch.setattr(doctor, "reachable_sockets", lambda _: [])
-    assert network_for(frozenset({Layer.UID})) == "local"
+    assert network_for(frozenset({UID})) == "local"
 
 
 def test_a_socket_with_a_name_is_found() -> None:
@@ -108,12 +126,25 @@ def test_a_socket_with_a_name_is_found() -> None:
     assert outcome.value is True
 
 
+def test_a_layer_is_known_by_its_name() -> None:
+    assert len({layer.name for layer in LAYERS}) == len(LAYERS)
+    assert names(LAYERS) == sorted(str(layer) for layer in LAYERS)
+
+
+def test_no_layer_takes_from_a_later_one_what_that_one_needs() -> None:
+    turn = in_turn(LAYERS)
+    assert {KEEPER, MOUNTS, HOME, LIMITS} <= {*turn[: turn.index(UID)]}
+    assert turn.index(PID) < turn.index(KEEPER) < turn.index(MOUNTS)  # only a process in it can mount its /proc
+    assert turn.index(UID) < turn.index(PRIVILEGES) < turn.index(LANDLOCK) < turn.index(SECCOMP)
+    assert turn[-1] is SECCOMP
+
+
 @pytest.mark.parametrize(
     ("change", "words"),
     [
-        ({"layers": frozenset({Layer.UID})}, "names a uid if, and only if"),
+        ({"layers": frozenset({UID})}, "names a uid if, and only if"),
         ({"layers": frozenset(), "uid": 5}, "names a uid if, and only if"),
-        ({"layers": frozenset({Layer.PID})}, "needs the layer keeper"),
+        ({"layers": frozenset({PID})}, "needs the layer keeper"),
     ],
 )
 def test_a_plan_that_contradicts_itself_is_refused(change: dict[str, object], words: str, tmp_path: Path) -> None:
@@ -141,7 +172,7 @@ def test_a_run_never_returns_into_its_parents_code(tmp_path: Path, capfd: pytest
         cases = [
             (Plan(tmp_path, frozenset(), keep=(2,)), fail, 1),
             (Plan(tmp_path, frozenset(), keep=(2,)), lambda: None, 0),
-            (Plan(tmp_path, frozenset({Layer.LANDLOCK}), readable=(tmp_path / "absent",)), fail, NOT_ENTERED),
+            (Plan(tmp_path, frozenset({LANDLOCK}), readable=(tmp_path / "absent",)), fail, NOT_ENTERED),
         ]
         for plan, act, status in cases:
             run = launch(plan, act)

@@ -1,13 +1,12 @@
 """Layers that keep a run from files: Landlock, mounts, a uid of its own, closed descriptors, a scratch home."""
 
-from __future__ import annotations
-
 import errno
 import os
 from pathlib import Path
 
 import pytest
 
+from autograder.sandbox.layers import DESCRIPTORS, HOME, LANDLOCK, MOUNTS, UID
 from autograder.sandbox.plan import MIB, Layer, Limits, runtime_paths
 from tests.sandbox import acts
 from tests.sandbox.attempts import IDENTITIES, ROOT, RemoteNamespace, assert_stopped, attempt
@@ -19,33 +18,33 @@ OUTSIDE = [acts.read_secret, acts.append_to_secret, acts.write_next_to_secret, a
 @pytest.mark.parametrize("identity", IDENTITIES)
 @pytest.mark.parametrize("act", OUTSIDE)
 def test_landlock_opens_nothing_outside_the_plan(act: acts.RemoteNamespace, identity: str, needs: Needs) -> None:
-    needs(Layer.LANDLOCK, identity=identity)
-    assert_stopped(act, Layer.LANDLOCK, identity=identity, by=(errno.EACCES,))
+    needs(LANDLOCK, identity=identity)
+    assert_stopped(act, LANDLOCK, identity=identity, by=(errno.EACCES,))
 
 
 @pytest.mark.parametrize("identity", IDENTITIES)
 @pytest.mark.parametrize("act", OUTSIDE)
 def test_mounts_show_nothing_outside_the_plan(act: acts.RemoteNamespace, identity: str, needs: Needs) -> None:
-    needs(Layer.MOUNTS, identity=identity)
-    assert_stopped(act, Layer.MOUNTS, identity=identity, by=(errno.ENOENT,))
+    needs(MOUNTS, identity=identity)
+    assert_stopped(act, MOUNTS, identity=identity, by=(errno.ENOENT,))
 
 
 @pytest.mark.skipif(not ROOT, reason="a uid of its own needs root")
 @pytest.mark.parametrize("act", [acts.read_secret, acts.append_to_secret, acts.write_next_to_secret, acts.be_root])
 def test_a_uid_may_not_read_or_write_what_is_roots(act: acts.RemoteNamespace, needs: Needs) -> None:
-    needs(Layer.UID)
-    assert_stopped(act, Layer.UID, by=(errno.EACCES, errno.EPERM))
+    needs(UID)
+    assert_stopped(act, UID, by=(errno.EACCES, errno.EPERM))
 
 
 @pytest.mark.skipif(not ROOT, reason="only root could write there without the layer")
-@pytest.mark.parametrize(("layer", "number"), [(Layer.MOUNTS, errno.EROFS), (Layer.LANDLOCK, errno.EACCES)])
+@pytest.mark.parametrize(("layer", "number"), [(MOUNTS, errno.EROFS), (LANDLOCK, errno.EACCES)])
 def test_readable_is_not_writable(layer: Layer, number: int, needs: Needs) -> None:
     needs(layer)
     assert_stopped(acts.write_to_prefix, layer, by=(number,))
 
 
 @pytest.mark.parametrize("identity", IDENTITIES)
-@pytest.mark.parametrize("layer", [Layer.MOUNTS, Layer.LANDLOCK])
+@pytest.mark.parametrize("layer", [MOUNTS, LANDLOCK])
 def test_the_plans_own_paths_are_there(layer: Layer, identity: str, needs: Needs) -> None:
     needs(layer, identity=identity)
 
@@ -64,17 +63,17 @@ def test_the_plans_own_paths_are_there(layer: Layer, identity: str, needs: Needs
 
 @pytest.mark.parametrize("identity", IDENTITIES)
 def test_landlock_leaves_another_runs_scratch_alone(identity: str, needs: Needs) -> None:
-    needs(Layer.LANDLOCK, identity=identity)
+    needs(LANDLOCK, identity=identity)
 
     def neighbour(world: RemoteNamespace) -> list[str]:
         return [name for name in os.listdir(world.scratch.parent) if name.startswith("gradlab-test-")]
 
-    assert_stopped(neighbour, Layer.LANDLOCK, identity=identity, by=(errno.EACCES,))
+    assert_stopped(neighbour, LANDLOCK, identity=identity, by=(errno.EACCES,))
 
 
 @pytest.mark.parametrize("identity", IDENTITIES)
 def test_mounts_bound_the_disk_and_the_inodes(identity: str, needs: Needs) -> None:
-    needs(Layer.MOUNTS, identity=identity)
+    needs(MOUNTS, identity=identity)
     limits = Limits(disk=2 * MIB, files=100)
 
     def many_bytes(world: RemoteNamespace) -> None:
@@ -93,13 +92,13 @@ def test_mounts_bound_the_disk_and_the_inodes(identity: str, needs: Needs) -> No
             path.unlink()
 
     for act in (many_bytes, many_files, shared_memory):
-        assert_stopped(act, Layer.MOUNTS, identity=identity, by=(errno.ENOSPC,), limits=limits)
+        assert_stopped(act, MOUNTS, identity=identity, by=(errno.ENOSPC,), limits=limits)
 
 
 @pytest.mark.parametrize("identity", IDENTITIES)
 def test_mounts_hide_sockets_with_names(identity: str, needs: Needs) -> None:
-    needs(Layer.MOUNTS, identity=identity)
-    assert_stopped(acts.unix_connect, Layer.MOUNTS, identity=identity, by=(errno.ENOENT,))
+    needs(MOUNTS, identity=identity)
+    assert_stopped(acts.unix_connect, MOUNTS, identity=identity, by=(errno.ENOENT,))
 
 
 @pytest.mark.parametrize("identity", IDENTITIES)
@@ -113,18 +112,16 @@ def test_no_descriptor_of_the_parent_stays_open(identity: str) -> None:
             raise OSError(errno.EBADF, "nothing but /dev/null and the result's pipe")
         return sockets
 
-    assert_stopped(inherited, Layer.DESCRIPTORS, identity=identity, by=(errno.EBADF,))
+    assert_stopped(inherited, DESCRIPTORS, identity=identity, by=(errno.EBADF,))
 
 
 @pytest.mark.parametrize("identity", IDENTITIES)
 def test_kept_descriptors_stay(identity: str) -> None:
     first, second = os.pipe()
     try:
-        kept = attempt(lambda _: os.write(second, b"x"), Layer.DESCRIPTORS, identity=identity, keep=(second, 1))
+        kept = attempt(lambda _: os.write(second, b"x"), DESCRIPTORS, identity=identity, keep=(second, 1))
         assert kept.value == 1
-        assert attempt(lambda _: os.read(first, 1), Layer.DESCRIPTORS, identity=identity, keep=(second,)).by(
-            errno.EBADF
-        )
+        assert attempt(lambda _: os.read(first, 1), DESCRIPTORS, identity=identity, keep=(second,)).by(errno.EBADF)
     finally:
         os.close(first)
         os.close(second)
@@ -139,7 +136,7 @@ def test_a_home_of_its_own_and_no_secret_in_the_environment(
     def read(_: RemoteNamespace) -> str:
         return os.environ["GRADLAB_TEST_TOKEN"]
 
-    assert_stopped(read, Layer.HOME, identity=identity)
+    assert_stopped(read, HOME, identity=identity)
 
     def places(world: RemoteNamespace) -> bool:
         names = ("HOME", "TMPDIR", "TORCHINDUCTOR_CACHE_DIR", "MPLCONFIGDIR", "XDG_CACHE_HOME")
@@ -148,4 +145,4 @@ def test_a_home_of_its_own_and_no_secret_in_the_environment(
             inside and all(os.access(os.environ[name], os.W_OK) for name in names) and os.getcwd() == os.environ["HOME"]
         )
 
-    assert attempt(places, Layer.HOME, identity=identity).value
+    assert attempt(places, HOME, identity=identity).value

@@ -1,7 +1,5 @@
 """The kill that reaches escapees, and the memory watch: as root by uid, as an ordinary user by the keeper's tree."""
 
-from __future__ import annotations
-
 import ctypes
 import mmap
 import os
@@ -16,26 +14,27 @@ from collections.abc import Callable
 
 import pytest
 
-from autograder.sandbox import memory
+from autograder.sandbox import memory_watch
 from autograder.sandbox.entry import enter
 from autograder.sandbox.kill import adopt_orphans, anyone, kill_run
-from autograder.sandbox.memory import Ending, supervise
-from autograder.sandbox.plan import MIB, Layer, Limits, Plan
+from autograder.sandbox.layers import DESCRIPTORS, KEEPER, PID, UID
+from autograder.sandbox.memory_watch import Ending, supervise
+from autograder.sandbox.plan import MIB, Limits, Plan
 from autograder.sandbox.processes import Run, of_run, of_uid
 from autograder.sandbox.system import PR_SET_DUMPABLE, prctl
-from autograder.sandbox.uids import POOL, claimed, from_its_place
+from autograder.sandbox.uid import POOL, claimed, from_its_place
 from tests.sandbox import acts
 from tests.sandbox.attempts import CONTAINER, ROOT, STUDENT, WITH_CONTAINER, become, scratch, wait_at_most
 from tests.sandbox.conftest import Needs
 
 WAYS = {
-    "uid": ("root", (Layer.UID,)),
-    "keeper as root": ("root", (Layer.KEEPER,)),
-    "keeper": ("user", (Layer.KEEPER,)),
-    "pid namespace": ("user", (Layer.KEEPER, Layer.PID)),
-    "uid and pid namespace": ("root", (Layer.UID, Layer.KEEPER, Layer.PID)),
-    "uid in a container": (CONTAINER, (Layer.UID,)),
-    "uid and user namespace": (CONTAINER, (Layer.UID, Layer.KEEPER, Layer.PID)),
+    "uid": ("root", (UID,)),
+    "keeper as root": ("root", (KEEPER,)),
+    "keeper": ("user", (KEEPER,)),
+    "pid namespace": ("user", (KEEPER, PID)),
+    "uid and pid namespace": ("root", (UID, KEEPER, PID)),
+    "uid in a container": (CONTAINER, (UID,)),
+    "uid and user namespace": (CONTAINER, (UID, KEEPER, PID)),
 }
 every_way = pytest.mark.parametrize("way", WAYS)
 
@@ -46,7 +45,7 @@ def supervised(way: str, act: Callable[[int], object], judge: Callable[[Run], ob
     The pipe is held by the run's processes alone: it reads as ended when the last of them is dead.
     """
     identity, layers = WAYS[way]
-    uid = STUDENT if Layer.UID in layers else None
+    uid = STUDENT if UID in layers else None
     alive, held = os.pipe()
     answers, answer = os.pipe()
     with scratch(identity, uid) as path:
@@ -56,9 +55,7 @@ def supervised(way: str, act: Callable[[int], object], judge: Callable[[Run], ob
             try:
                 become(identity)
                 adopt_orphans()
-                plan = Plan(
-                    path, frozenset({*layers, Layer.DESCRIPTORS}), uid=uid, keep=(held,), limits=Limits(**limits)
-                )
+                plan = Plan(path, frozenset({*layers, DESCRIPTORS}), uid=uid, keep=(held,), limits=Limits(**limits))
                 child = os.fork()
                 if child == 0:
                     try:
@@ -255,7 +252,7 @@ def test_pages_that_a_fork_shares_count_once(way: str, needs: Needs) -> None:
         wait_at_most(0.2)
 
     # What this process holds is in every fork of it; counted once it fits, four times it would not.
-    bound = memory._statm(os.getpid())[1] + 120 * MIB
+    bound = memory_watch._statm(os.getpid())[1] + 120 * MIB
     told = supervised(way, fork_in_turn, lambda run: supervise(run, bound, 5))
     assert isinstance(told, tuple)
     assert told[0].reason == "ended" and told[0].peak_memory >= 60 * MIB, told
@@ -264,7 +261,7 @@ def test_pages_that_a_fork_shares_count_once(way: str, needs: Needs) -> None:
 @pytest.mark.skipif(not ROOT, reason="a uid of its own needs root")
 def test_a_process_cannot_hide_from_the_watch_of_its_uid(needs: Needs) -> None:
     """/proc/PID belongs to root when a process makes itself undumpable; its status still names its uid."""
-    needs(Layer.UID)
+    needs(UID)
 
     def hidden(held: int) -> None:
         prctl(PR_SET_DUMPABLE, 0)

@@ -1,7 +1,5 @@
 """rlimits, each by running into it."""
 
-from __future__ import annotations
-
 import errno
 import mmap
 import os
@@ -12,6 +10,7 @@ from collections.abc import Callable
 
 import pytest
 
+from autograder.sandbox.layers import LIMITS, NETWORK, PRIVILEGES, UID
 from autograder.sandbox.limits import mapped
 from autograder.sandbox.plan import MIB, Layer, Limits
 from tests.sandbox import acts
@@ -24,11 +23,11 @@ SMALL = Limits(processes=8, file_size=MIB, descriptors=64, cpu_seconds=1, addres
 @pytest.mark.parametrize(
     ("identity", "layers"),
     [
-        ("root", (Layer.LIMITS, Layer.UID)),
-        ("root", (Layer.LIMITS, Layer.UID, Layer.NETWORK)),
-        ("user", (Layer.LIMITS,)),
-        ("user", (Layer.LIMITS, Layer.NETWORK)),
-        (CONTAINER, (Layer.LIMITS, Layer.UID, Layer.NETWORK)),
+        ("root", (LIMITS, UID)),
+        ("root", (LIMITS, UID, NETWORK)),
+        ("user", (LIMITS,)),
+        ("user", (LIMITS, NETWORK)),
+        (CONTAINER, (LIMITS, UID, NETWORK)),
     ],
 )
 def test_a_fork_bomb_ends(identity: str, layers: tuple[Layer, ...], needs: Needs) -> None:
@@ -41,7 +40,7 @@ def test_a_fork_bomb_ends(identity: str, layers: tuple[Layer, ...], needs: Needs
 
 @pytest.mark.skipif(not ROOT, reason="a uid of its own needs root")
 def test_threads_count_as_processes(needs: Needs) -> None:
-    needs(Layer.UID)
+    needs(UID)
 
     def many_threads(_: RemoteNamespace) -> None:
         stop = threading.Event()
@@ -52,11 +51,11 @@ def test_threads_count_as_processes(needs: Needs) -> None:
         finally:
             stop.set()
 
-    assert_stopped(many_threads, Layer.LIMITS, Layer.UID, limits=SMALL)
+    assert_stopped(many_threads, LIMITS, UID, limits=SMALL)
 
 
 @pytest.mark.parametrize("identity", IDENTITIES)
-@pytest.mark.parametrize("layers", [(Layer.LIMITS,)])
+@pytest.mark.parametrize("layers", [(LIMITS,)])
 def test_files_end_at_their_limit(identity: str, layers: tuple[Layer, ...]) -> None:
     def too_long(world: RemoteNamespace) -> None:
         acts.fill(world.scratch / "long", 2 * MIB)
@@ -69,7 +68,7 @@ def test_memory_files_end_at_the_same_limit(identity: str) -> None:
     def in_memory(_: RemoteNamespace) -> None:
         os.ftruncate(os.memfd_create("big"), 2 * MIB)
 
-    assert_stopped(in_memory, Layer.LIMITS, identity=identity, by=(errno.EFBIG,), limits=SMALL)
+    assert_stopped(in_memory, LIMITS, identity=identity, by=(errno.EFBIG,), limits=SMALL)
 
 
 @pytest.mark.parametrize("identity", IDENTITIES)
@@ -78,7 +77,7 @@ def test_descriptors_end(identity: str) -> None:
         for _ in range(100):
             os.open("/dev/null", os.O_RDONLY)
 
-    assert_stopped(many, Layer.LIMITS, identity=identity, by=(errno.EMFILE,), limits=SMALL)
+    assert_stopped(many, LIMITS, identity=identity, by=(errno.EMFILE,), limits=SMALL)
 
 
 @pytest.mark.parametrize("identity", IDENTITIES)
@@ -86,13 +85,13 @@ def test_descriptors_end(identity: str) -> None:
     "map_it", [lambda: bytearray(128 * MIB), lambda: mmap.mmap(-1, 128 * MIB)], ids=["heap", "map"]
 )
 def test_address_space_ends(map_it: Callable[[], object], identity: str) -> None:
-    assert_stopped(lambda _: len(map_it()), Layer.LIMITS, identity=identity, limits=SMALL)  # type: ignore[arg-type]
-    assert not attempt(lambda _: len(bytearray(16 * MIB)), Layer.LIMITS, identity=identity, limits=SMALL).stopped
+    assert_stopped(lambda _: len(map_it()), LIMITS, identity=identity, limits=SMALL)  # type: ignore[arg-type]
+    assert not attempt(lambda _: len(bytearray(16 * MIB)), LIMITS, identity=identity, limits=SMALL).stopped
 
 
 def test_address_space_is_left_alone_where_cuda_needs_it() -> None:
     limits = Limits(address_space=None)
-    assert not attempt(lambda _: mmap.mmap(-1, 1 << 38, flags=0x4022).close(), Layer.LIMITS, limits=limits).stopped
+    assert not attempt(lambda _: mmap.mmap(-1, 1 << 38, flags=0x4022).close(), LIMITS, limits=limits).stopped
     assert mapped() > MIB
 
 
@@ -101,14 +100,14 @@ def test_processor_time_ends() -> None:
         while True:
             pass
 
-    assert attempt(loop, Layer.LIMITS, limits=SMALL).error == "died"
-    soft = attempt(lambda _: resource.getrlimit(resource.RLIMIT_CPU), Layer.LIMITS, limits=SMALL)
+    assert attempt(loop, LIMITS, limits=SMALL).error == "died"
+    soft = attempt(lambda _: resource.getrlimit(resource.RLIMIT_CPU), LIMITS, limits=SMALL)
     assert soft.value == (1, 2)
 
 
 @pytest.mark.parametrize("identity", IDENTITIES)
 def test_limits_cannot_be_raised(identity: str, needs: Needs) -> None:
-    layers = (Layer.LIMITS, Layer.PRIVILEGES) if identity == "root" else (Layer.LIMITS,)
+    layers = (LIMITS, PRIVILEGES) if identity == "root" else (LIMITS,)
 
     def raise_them(_: RemoteNamespace) -> None:
         hard = resource.getrlimit(resource.RLIMIT_FSIZE)[1]
@@ -131,4 +130,4 @@ def test_a_crash_leaves_no_core(identity: str) -> None:
 
     if not attempt(crash, identity=identity).value:
         pytest.skip("this machine writes no cores anyway")
-    assert attempt(crash, Layer.LIMITS, identity=identity, limits=SMALL).value is False
+    assert attempt(crash, LIMITS, identity=identity, limits=SMALL).value is False

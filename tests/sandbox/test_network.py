@@ -1,7 +1,5 @@
 """Layers that keep a run from the network and from other programs' sockets."""
 
-from __future__ import annotations
-
 import ctypes
 import errno
 import socket
@@ -9,7 +7,8 @@ import socket
 import pytest
 
 from autograder.sandbox import landlock
-from autograder.sandbox.plan import Layer, Network
+from autograder.sandbox.layers import IPC, LANDLOCK, NETWORK, SECCOMP
+from autograder.sandbox.plan import Network
 from tests.sandbox import acts
 from tests.sandbox.attempts import IDENTITIES, ROOT, Act, RemoteNamespace, assert_stopped, attempt
 from tests.sandbox.conftest import Needs
@@ -20,13 +19,13 @@ SOCK_DCCP, AF_ALG, AF_VSOCK, AF_PACKET = 6, 38, 40, 17
 @pytest.mark.parametrize("identity", IDENTITIES)
 @pytest.mark.parametrize("act", [acts.tcp_connect, acts.udp_send, acts.abstract_connect])
 def test_a_network_namespace_reaches_nobody(act: Act, identity: str, needs: Needs) -> None:
-    needs(Layer.NETWORK, identity=identity)
-    assert_stopped(act, Layer.NETWORK, identity=identity, by=(errno.ECONNREFUSED,))
+    needs(NETWORK, identity=identity)
+    assert_stopped(act, NETWORK, identity=identity, by=(errno.ECONNREFUSED,))
 
 
 @pytest.mark.parametrize("identity", IDENTITIES)
 def test_a_network_namespace_has_loopback_alone(identity: str, needs: Needs) -> None:
-    needs(Layer.NETWORK, identity=identity)
+    needs(NETWORK, identity=identity)
 
     def talk(_: RemoteNamespace) -> list[str]:
         with socket.socket() as server, socket.socket() as client:
@@ -37,18 +36,18 @@ def test_a_network_namespace_has_loopback_alone(identity: str, needs: Needs) -> 
             one.connect(("192.0.2.1", 9))
         return acts.interface_names()
 
-    names = attempt(talk, Layer.NETWORK, identity=identity).value
+    names = attempt(talk, NETWORK, identity=identity).value
     # Some kernels give every network namespace the fallback devices of tunnels; they are down.
     assert "lo" in names and not {"eth0", "ens3"} & set(names)
 
 
 @pytest.mark.parametrize("identity", IDENTITIES)
 def test_an_ipc_namespace_has_no_memory_of_others(identity: str, needs: Needs) -> None:
-    needs(Layer.IPC, identity=identity)
+    needs(IPC, identity=identity)
     key, size = 0x6772_6400 + IDENTITIES.index(identity), 4096
     segment = acts.call("shmget", key, size, 0o1666)
     try:
-        assert_stopped(lambda _: acts.call("shmget", key, size, 0), Layer.IPC, identity=identity, by=(errno.ENOENT,))
+        assert_stopped(lambda _: acts.call("shmget", key, size, 0), IPC, identity=identity, by=(errno.ENOENT,))
     finally:
         acts.call("shmctl", segment, 0, None)
 
@@ -56,18 +55,18 @@ def test_an_ipc_namespace_has_no_memory_of_others(identity: str, needs: Needs) -
 @pytest.mark.parametrize("identity", IDENTITIES)
 @pytest.mark.parametrize("act", [acts.tcp_connect, acts.tcp_bind])
 def test_landlock_has_no_tcp(act: Act, identity: str, needs: Needs) -> None:
-    needs(Layer.LANDLOCK, identity=identity)
+    needs(LANDLOCK, identity=identity)
     if landlock.abi() < 4:
         pytest.skip(f"Landlock of ABI {landlock.abi()} has no rules for TCP")
-    assert_stopped(act, Layer.LANDLOCK, identity=identity, by=(errno.EACCES,))
+    assert_stopped(act, LANDLOCK, identity=identity, by=(errno.EACCES,))
 
 
 @pytest.mark.parametrize("identity", IDENTITIES)
 def test_landlock_scopes_abstract_sockets(identity: str, needs: Needs) -> None:
-    needs(Layer.LANDLOCK, identity=identity)
+    needs(LANDLOCK, identity=identity)
     if landlock.abi() < 6:
         pytest.skip(f"Landlock of ABI {landlock.abi()} has no scopes")
-    assert_stopped(acts.abstract_connect, Layer.LANDLOCK, identity=identity, by=(errno.EPERM,))
+    assert_stopped(acts.abstract_connect, LANDLOCK, identity=identity, by=(errno.EPERM,))
 
 
 def opens(family: int, kind: int = socket.SOCK_STREAM, protocol: int = 0) -> Act:
@@ -94,7 +93,7 @@ FORBIDDEN: dict[Network, list[Act]] = {
 @pytest.mark.parametrize("identity", IDENTITIES)
 @pytest.mark.parametrize("network", FORBIDDEN)
 def test_seccomp_opens_no_socket_of_these_kinds(network: Network, identity: str, needs: Needs) -> None:
-    layers = (Layer.SECCOMP, Layer.NETWORK) if network == "gloo" else (Layer.SECCOMP,)
+    layers = (SECCOMP, NETWORK) if network == "gloo" else (SECCOMP,)
     needs(*layers, identity=identity)
     for act in FORBIDDEN[network]:
         assert_stopped(act, *layers, identity=identity, by=(errno.EPERM,), network=network)
@@ -106,15 +105,15 @@ def test_seccomp_opens_no_socket_of_these_kinds(network: Network, identity: str,
     [opens(socket.AF_INET, socket.SOCK_RAW, socket.IPPROTO_UDP), opens(AF_PACKET, socket.SOCK_RAW), acts.send_udp_raw],
 )
 def test_seccomp_opens_no_raw_socket(act: Act, needs: Needs) -> None:
-    needs(Layer.SECCOMP, Layer.NETWORK)
-    assert_stopped(act, Layer.SECCOMP, by=(errno.EPERM,))
-    assert_stopped(act, Layer.SECCOMP, Layer.NETWORK, by=(errno.EPERM,), network="gloo")
+    needs(SECCOMP, NETWORK)
+    assert_stopped(act, SECCOMP, by=(errno.EPERM,))
+    assert_stopped(act, SECCOMP, NETWORK, by=(errno.EPERM,), network="gloo")
 
 
 @pytest.mark.parametrize("identity", IDENTITIES)
 @pytest.mark.parametrize("network", ["local", "pairs", "gloo"])
 def test_seccomp_cannot_be_fooled_by_bits_that_the_kernel_drops(network: Network, identity: str, needs: Needs) -> None:
-    layers = (Layer.SECCOMP, Layer.NETWORK) if network == "gloo" else (Layer.SECCOMP,)
+    layers = (SECCOMP, NETWORK) if network == "gloo" else (SECCOMP,)
     needs(*layers, identity=identity)
     number, high = 41, 1 << 32
     if ctypes.sizeof(ctypes.c_void_p) != 8 or __import__("platform").machine() != "x86_64":
@@ -133,14 +132,14 @@ def test_seccomp_cannot_be_fooled_by_bits_that_the_kernel_drops(network: Network
 
 @pytest.mark.parametrize("identity", IDENTITIES)
 def test_seccomp_leaves_what_each_variant_is_for(identity: str, needs: Needs) -> None:
-    needs(Layer.SECCOMP, Layer.NETWORK, identity=identity)
+    needs(SECCOMP, NETWORK, identity=identity)
 
     def pair(_: RemoteNamespace) -> None:
         for end in socket.socketpair():
             end.close()
 
     for network in ("local", "pairs", "gloo"):
-        layers = (Layer.SECCOMP, Layer.NETWORK)
+        layers = (SECCOMP, NETWORK)
         assert not attempt(pair, *layers, identity=identity, network=network).stopped
     for act in (opens(socket.AF_UNIX), opens(socket.AF_INET), opens(socket.AF_NETLINK, socket.SOCK_RAW), acts.tcp_bind):
         assert not attempt(act, *layers, identity=identity, network="gloo").stopped
@@ -149,6 +148,6 @@ def test_seccomp_leaves_what_each_variant_is_for(identity: str, needs: Needs) ->
 
 @pytest.mark.parametrize("family", [socket.AF_NETLINK, AF_ALG, AF_VSOCK, AF_PACKET, 29, 36, 63, 64, 1000])
 def test_seccomp_knows_no_other_family(family: int, needs: Needs) -> None:
-    needs(Layer.SECCOMP)
+    needs(SECCOMP)
     assert not attempt(opens(family, socket.SOCK_RAW)).by(errno.EPERM) or not ROOT
-    assert attempt(opens(family, socket.SOCK_RAW), Layer.SECCOMP).by(errno.EPERM)
+    assert attempt(opens(family, socket.SOCK_RAW), SECCOMP).by(errno.EPERM)

@@ -1,7 +1,5 @@
 """Layers that keep a run from other processes: a uid, Landlock, a pid namespace, seccomp, no privileges."""
 
-from __future__ import annotations
-
 import errno
 import os
 import select
@@ -12,6 +10,7 @@ import pytest
 
 from autograder.sandbox import landlock
 from autograder.sandbox.entry import enter
+from autograder.sandbox.layers import KEEPER, LANDLOCK, MOUNTS, NETWORK, PID, PRIVILEGES, PROC, SECCOMP, UID
 from autograder.sandbox.plan import Layer, Plan
 from autograder.sandbox.privileges import hide
 from autograder.sandbox.system import CAP_SYS_ADMIN, capable
@@ -38,62 +37,62 @@ DENIED = (errno.EACCES, errno.EPERM)
 
 
 @pytest.mark.skipif(not ROOT, reason="a uid of its own needs root")
-@pytest.mark.parametrize(("identity", "layers"), [("root", ()), (CONTAINER, ()), (CONTAINER, (Layer.NETWORK,))])
+@pytest.mark.parametrize(("identity", "layers"), [("root", ()), (CONTAINER, ()), (CONTAINER, (NETWORK,))])
 @pytest.mark.parametrize(
     "act", [*READING, *TRACING, acts.signal_parent, acts.renice_parent, acts.limit_parent, acts.be_root]
 )
 def test_a_uid_may_do_nothing_to_roots_processes(
     act: Act, identity: str, layers: tuple[Layer, ...], needs: Needs
 ) -> None:
-    needs(Layer.UID, *layers, identity=identity)
-    assert_stopped(act, Layer.UID, *layers, identity=identity, by=DENIED)
+    needs(UID, *layers, identity=identity)
+    assert_stopped(act, UID, *layers, identity=identity, by=DENIED)
 
 
 @pytest.mark.parametrize("identity", IDENTITIES)
 @pytest.mark.parametrize("act", [*READING, *TRACING])
 def test_landlock_keeps_from_processes_of_the_same_user(act: Act, identity: str, needs: Needs) -> None:
-    needs(Layer.LANDLOCK, identity=identity)
+    needs(LANDLOCK, identity=identity)
     if identity == "root" and act in (acts.parent_environ, acts.parent_maps):
         # Linux lets CAP_PERFMON read these whatever Landlock says: root must have given up its capabilities.
-        assert not attempt(act, Layer.LANDLOCK).stopped
-        assert_stopped(act, Layer.LANDLOCK, Layer.PRIVILEGES, by=DENIED)
+        assert not attempt(act, LANDLOCK).stopped
+        assert_stopped(act, LANDLOCK, PRIVILEGES, by=DENIED)
     else:
-        assert_stopped(act, Layer.LANDLOCK, identity=identity, by=DENIED)
+        assert_stopped(act, LANDLOCK, identity=identity, by=DENIED)
 
 
 @pytest.mark.parametrize("identity", IDENTITIES)
 def test_landlock_scopes_signals(identity: str, needs: Needs) -> None:
-    needs(Layer.LANDLOCK, identity=identity)
+    needs(LANDLOCK, identity=identity)
     if landlock.abi() < 6:
         pytest.skip(f"Landlock of ABI {landlock.abi()} has no scopes")
-    assert_stopped(acts.signal_parent, Layer.LANDLOCK, identity=identity, by=DENIED)
+    assert_stopped(acts.signal_parent, LANDLOCK, identity=identity, by=DENIED)
 
 
 @pytest.mark.parametrize("identity", IDENTITIES)
 @pytest.mark.parametrize("act", [acts.signal_parent, acts.ptrace_parent, acts.vm_read_parent, acts.renice_parent])
 def test_a_pid_namespace_has_no_other_processes(act: Act, identity: str, needs: Needs) -> None:
-    needs(Layer.PID, identity=identity)
-    assert_stopped(act, Layer.PID, Layer.KEEPER, identity=identity, by=(errno.ESRCH,))
+    needs(PID, identity=identity)
+    assert_stopped(act, PID, KEEPER, identity=identity, by=(errno.ESRCH,))
 
 
 # With which a run has mounts of its own, and is somebody who may not read the memory of others.
-IN_USER_NAMESPACE = (Layer.MOUNTS, Layer.PID, Layer.KEEPER)
+IN_USER_NAMESPACE = (MOUNTS, PID, KEEPER)
 IN_ITS_TREE = {
-    "root": (Layer.MOUNTS, Layer.UID) if capable(CAP_SYS_ADMIN) else (Layer.UID, *IN_USER_NAMESPACE),
+    "root": (MOUNTS, UID) if capable(CAP_SYS_ADMIN) else (UID, *IN_USER_NAMESPACE),
     "user": IN_USER_NAMESPACE,
-    CONTAINER: (Layer.UID, *IN_USER_NAMESPACE),
+    CONTAINER: (UID, *IN_USER_NAMESPACE),
 }
 
 
 @pytest.mark.parametrize("identity", WITH_CONTAINER)
 def test_proc_shows_no_other_process(identity: str, needs: Needs) -> None:
-    layers = (*IN_ITS_TREE[identity], Layer.PROC)
+    layers = (*IN_ITS_TREE[identity], PROC)
     needs(*layers, identity=identity)
     assert_stopped(acts.parent_is_seen, *layers, identity=identity, by=(errno.ENOENT,))
 
 
 @pytest.mark.parametrize("identity", WITH_CONTAINER)
-@pytest.mark.parametrize("more", [(), (Layer.LANDLOCK, Layer.PRIVILEGES)])
+@pytest.mark.parametrize("more", [(), (LANDLOCK, PRIVILEGES)])
 def test_the_machines_proc_shows_others_but_nothing_in_them(
     identity: str, more: tuple[Layer, ...], needs: Needs
 ) -> None:
@@ -108,8 +107,8 @@ def test_the_machines_proc_shows_others_but_nothing_in_them(
 @pytest.mark.parametrize("identity", IDENTITIES)
 @pytest.mark.parametrize("act", TRACING)
 def test_seccomp_has_no_tracing(act: Act, identity: str, needs: Needs) -> None:
-    needs(Layer.SECCOMP, identity=identity)
-    assert_stopped(act, Layer.SECCOMP, identity=identity, by=(errno.EPERM,))
+    needs(SECCOMP, identity=identity)
+    assert_stopped(act, SECCOMP, identity=identity, by=(errno.EPERM,))
 
 
 @pytest.mark.parametrize("identity", IDENTITIES)
@@ -151,7 +150,7 @@ def test_no_privileges_come_from_setuid_programs() -> None:
             raise PermissionError(errno.EPERM, "not root")
 
     try:
-        assert_stopped(read_as_root, Layer.PRIVILEGES, identity="user", by=(errno.EPERM,))
+        assert_stopped(read_as_root, PRIVILEGES, identity="user", by=(errno.EPERM,))
     finally:
         os.unlink(path)
         os.unlink(secret.name)
@@ -164,13 +163,13 @@ def test_no_capability_is_left_of_root() -> None:
         path.touch()
         os.chown(path, USER, USER)
 
-    assert_stopped(give_away, Layer.PRIVILEGES, by=(errno.EPERM,))
+    assert_stopped(give_away, PRIVILEGES, by=(errno.EPERM,))
 
 
 @pytest.mark.parametrize("identity", IDENTITIES)
 def test_no_capability_is_left_of_a_user_namespace(identity: str, needs: Needs) -> None:
-    needs(Layer.NETWORK, identity=identity)
-    layers = (Layer.NETWORK, Layer.PRIVILEGES)
+    needs(NETWORK, identity=identity)
+    layers = (NETWORK, PRIVILEGES)
 
     def capabilities(_: RemoteNamespace) -> list[str]:
         with open("/proc/self/status") as file:
@@ -178,12 +177,12 @@ def test_no_capability_is_left_of_a_user_namespace(identity: str, needs: Needs) 
                 line.split()[1].strip("0") for line in file if line.startswith(("CapPrm", "CapEff", "CapInh", "CapAmb"))
             ]
 
-    assert any(attempt(capabilities, Layer.NETWORK, identity=identity).value)
+    assert any(attempt(capabilities, NETWORK, identity=identity).value)
     assert attempt(capabilities, *layers, identity=identity).value == [""] * 4
 
 
 @pytest.mark.parametrize("identity", IDENTITIES)
-@pytest.mark.parametrize("layers", [(), (Layer.PRIVILEGES,), (Layer.KEEPER,), (Layer.KEEPER, Layer.PID)])
+@pytest.mark.parametrize("layers", [(), (PRIVILEGES,), (KEEPER,), (KEEPER, PID)])
 def test_a_run_dies_with_its_grader(identity: str, layers: tuple[Layer, ...], needs: Needs) -> None:
     """A pipe that only the run holds open ends when it dies; without a layer it does not."""
     needs(*layers, identity=identity)

@@ -1,7 +1,5 @@
 """seccomp's list, call by call: each is refused before the kernel looks at its arguments."""
 
-from __future__ import annotations
-
 import ctypes
 import errno
 import mmap
@@ -12,7 +10,7 @@ import stat
 import pytest
 
 from autograder.sandbox import seccomp
-from autograder.sandbox.plan import Layer
+from autograder.sandbox.layers import SECCOMP
 from tests.sandbox import acts
 from tests.sandbox.attempts import IDENTITIES, ROOT, RemoteNamespace, assert_stopped, attempt
 from tests.sandbox.conftest import Needs
@@ -78,7 +76,7 @@ x86_64 = pytest.mark.skipif(platform.machine() != "x86_64", reason="numbers of x
 @x86_64
 @pytest.mark.parametrize("identity", IDENTITIES)
 def test_each_denied_call_is_refused(identity: str, needs: Needs) -> None:
-    needs(Layer.SECCOMP, identity=identity)
+    needs(SECCOMP, identity=identity)
 
     def outcomes(_: RemoteNamespace) -> dict[str, int]:
         found = {}
@@ -90,7 +88,7 @@ def test_each_denied_call_is_refused(identity: str, needs: Needs) -> None:
                 found[name] = error.errno or 0
         return found
 
-    free, held = (attempt(outcomes, *layers, identity=identity).value for layers in ((), (Layer.SECCOMP,)))
+    free, held = (attempt(outcomes, *layers, identity=identity).value for layers in ((), (SECCOMP,)))
     let_past = [name for name, number in held.items() if number != errno.EPERM]
     assert let_past == ["personality is left"]
     known = REFUSED_TO_USERS if identity == "user" else set()
@@ -102,9 +100,9 @@ def test_each_denied_call_is_refused(identity: str, needs: Needs) -> None:
 @pytest.mark.parametrize("identity", IDENTITIES)
 @pytest.mark.parametrize("number", [435, 319], ids=["clone3", "memfd_create"])
 def test_calls_with_another_way_are_absent(number: int, identity: str, needs: Needs) -> None:
-    needs(Layer.SECCOMP, identity=identity)
+    needs(SECCOMP, identity=identity)
     assert not attempt(lambda _: acts.raw(number, 0, 0), identity=identity).by(errno.ENOSYS)
-    assert attempt(lambda _: acts.raw(number, 0, 0), Layer.SECCOMP, identity=identity).by(errno.ENOSYS)
+    assert attempt(lambda _: acts.raw(number, 0, 0), SECCOMP, identity=identity).by(errno.ENOSYS)
 
 
 @x86_64
@@ -112,16 +110,16 @@ def test_calls_with_another_way_are_absent(number: int, identity: str, needs: Ne
 @pytest.mark.parametrize("bit", seccomp.NEW_NAMESPACE_BITS, ids=hex)
 def test_clone_makes_no_namespace(bit: int, identity: str, needs: Needs) -> None:
     """With CLONE_SIGHAND alone the kernel says EINVAL: so the call makes no process, whoever lets it through."""
-    needs(Layer.SECCOMP, identity=identity)
+    needs(SECCOMP, identity=identity)
     flags = bit | 0x800
     assert attempt(lambda _: acts.raw(56, flags, 0, 0, 0, 0), identity=identity).by(errno.EINVAL)
-    assert attempt(lambda _: acts.raw(56, flags, 0, 0, 0, 0), Layer.SECCOMP, identity=identity).by(errno.EPERM)
+    assert attempt(lambda _: acts.raw(56, flags, 0, 0, 0, 0), SECCOMP, identity=identity).by(errno.EPERM)
 
 
 @x86_64
 def test_the_32_bit_door_is_shut(needs: Needs) -> None:
     """int 0x80 with i386's number of getpid: the filter knows no calls of that kind, and kills."""
-    needs(Layer.SECCOMP)
+    needs(SECCOMP)
 
     def knock(_: RemoteNamespace) -> bool:
         code = mmap.mmap(-1, 4096, prot=mmap.PROT_READ | mmap.PROT_WRITE | mmap.PROT_EXEC)
@@ -133,23 +131,23 @@ def test_the_32_bit_door_is_shut(needs: Needs) -> None:
     if free.stopped:
         pytest.skip("this kernel runs no 32-bit system calls")
     assert free.value is True
-    assert attempt(knock, Layer.SECCOMP).error == "died"
+    assert attempt(knock, SECCOMP).error == "died"
 
 
 @pytest.mark.skipif(not ROOT, reason="only root could make one without the layer")
 def test_no_device_nodes(needs: Needs) -> None:
-    needs(Layer.SECCOMP)
+    needs(SECCOMP)
 
     def disk(world: RemoteNamespace) -> None:
         os.mknod(world.scratch / "disk", stat.S_IFBLK | 0o600, os.makedev(254, 0))
 
-    assert_stopped(disk, Layer.SECCOMP, by=(errno.EPERM,))
-    assert not attempt(lambda world: os.mkfifo(world.scratch / "pipe"), Layer.SECCOMP).stopped
+    assert_stopped(disk, SECCOMP, by=(errno.EPERM,))
+    assert not attempt(lambda world: os.mkfifo(world.scratch / "pipe"), SECCOMP).stopped
 
 
 @pytest.mark.parametrize("identity", IDENTITIES)
 def test_a_new_session_is_pretended_so_that_none_gets_a_processor_share_of_its_own(identity: str, needs: Needs) -> None:
-    needs(Layer.SECCOMP, identity=identity)
+    needs(SECCOMP, identity=identity)
 
     def sessions(_: RemoteNamespace) -> list[bool]:
         """Of a child, which leads no group: whether it has a session of its own afterwards, and how the call ended."""
@@ -162,12 +160,12 @@ def test_a_new_session_is_pretended_so_that_none_gets_a_processor_share_of_its_o
         return [os.read(reading, 3) == b"own"]
 
     assert attempt(sessions, identity=identity).value == [True]
-    assert attempt(sessions, Layer.SECCOMP, identity=identity).value == [False]
+    assert attempt(sessions, SECCOMP, identity=identity).value == [False]
 
 
 @pytest.mark.parametrize("identity", IDENTITIES)
 def test_threads_processes_and_programs_still_start(identity: str, needs: Needs) -> None:
-    needs(Layer.SECCOMP, identity=identity)
+    needs(SECCOMP, identity=identity)
     import subprocess
     import threading
 
@@ -177,4 +175,4 @@ def test_threads_processes_and_programs_still_start(identity: str, needs: Needs)
         thread.join()
         return subprocess.run(["/bin/echo", "hi"], stdout=subprocess.PIPE, check=True).stdout
 
-    assert attempt(start, Layer.SECCOMP, identity=identity).value == b"hi\n"
+    assert attempt(start, SECCOMP, identity=identity).value == b"hi\n"

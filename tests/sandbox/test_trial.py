@@ -1,11 +1,10 @@
 """What a level promises is tried as a run; where layers fail together, what is left is offered with the reason."""
 
-from __future__ import annotations
-
 import os
 import subprocess
 import sys
 from collections.abc import Iterator
+from itertools import compress
 from pathlib import Path
 
 import pytest
@@ -13,13 +12,13 @@ import pytest
 from autograder.errors import GradlabError
 from autograder.sandbox import doctor, mounts, trial
 from autograder.sandbox.doctor import available, require, strongest, strongest_level
-from autograder.sandbox.plan import ALWAYS, Layer, Plan
+from autograder.sandbox.layers import ALWAYS, KEEPER, LANDLOCK, LAYERS, LIMITS, MOUNTS, NAMESPACES, PROC, SECCOMP, UID
+from autograder.sandbox.plan import Layer, Plan
 from autograder.sandbox.trial import together
 from tests.conftest import ROOT as REPOSITORY
 from tests.sandbox.attempts import CONTAINER, OF_A_CONTAINER, ROOT, attempt, keep_capabilities
 from tests.sandbox.conftest import Needs
 
-NAMESPACES = frozenset({Layer.NETWORK, Layer.IPC, Layer.MOUNTS, Layer.PID})
 SETUID, SETFCAP = 7, 31
 
 
@@ -35,19 +34,19 @@ def every_layer_alone(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
 @pytest.mark.parametrize(
     ("culprit", "level"),
     [
-        ({Layer.PROC}, "no-namespaces"),
-        ({Layer.MOUNTS}, "no-namespaces"),
-        ({Layer.MOUNTS, Layer.UID}, "no-namespaces"),
-        ({Layer.UID}, "same-user"),
-        ({Layer.LANDLOCK}, "none"),
+        ({PROC}, "no-namespaces"),
+        ({MOUNTS}, "no-namespaces"),
+        ({MOUNTS, UID}, "no-namespaces"),
+        ({UID}, "same-user"),
+        ({LANDLOCK}, "none"),
     ],
 )
 def test_what_fails_together_is_done_without(culprit: set[Layer], level: str, monkeypatch: pytest.MonkeyPatch) -> None:
     tried = []
 
-    def fail(layers: frozenset[Layer]) -> tuple[str, bool]:
+    def fail(layers: frozenset[Layer]) -> tuple[str, dict[Layer, str]]:
         tried.append(layers)
-        return ("they clash" if culprit <= layers else ""), True
+        return ("they clash" if culprit <= layers else ""), {}
 
     monkeypatch.setattr(doctor, "together", fail)
     found = available()
@@ -59,10 +58,10 @@ def test_what_fails_together_is_done_without(culprit: set[Layer], level: str, mo
 
 @pytest.mark.usefixtures("every_layer_alone")
 def test_a_fork_bomb_without_a_bound_is_not_full_isolation(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(doctor, "together", lambda _: ("", False))
+    monkeypatch.setattr(doctor, "together", lambda _: ("", {LIMITS: "a fork bomb has no bound"}))
     found = available()
     assert strongest_level(found) == "same-user"
-    assert Layer.LIMITS in require("same-user", found)
+    assert LIMITS in require("same-user", found)
     with pytest.raises(GradlabError, match="a fork bomb has no bound"):
         require("full", found)
 
@@ -70,7 +69,7 @@ def test_a_fork_bomb_without_a_bound_is_not_full_isolation(monkeypatch: pytest.M
 @pytest.mark.usefixtures("every_layer_alone")
 def test_no_trial_is_made_where_python_is_closed_to_the_run(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(doctor, "closed_to_others", lambda _: ["/root"])
-    monkeypatch.setattr(doctor, "together", lambda layers: ("no", False) if Layer.MOUNTS in layers else 1 / 0)
+    monkeypatch.setattr(doctor, "together", lambda layers: ("no", {}) if MOUNTS in layers else 1 / 0)
     found = available()
     assert not any(there for name, there, _ in doctor.report(found) if name.startswith("--isolation"))
     with pytest.raises(GradlabError, match=r"/root is closed: chmod o\+x"):
@@ -84,13 +83,13 @@ def test_a_layer_that_fails_in_the_run_is_told_and_nothing_is_left(monkeypatch: 
     monkeypatch.setattr(mounts, "build", fail)
     monkeypatch.setattr("autograder.sandbox.namespaces.separate", lambda *_: None)
     children = children_of_this_process()
-    assert together(ALWAYS | {Layer.MOUNTS}) == ("[Errno 22] Invalid argument: '/.scratch'", False)
+    assert together(ALWAYS | {MOUNTS}) == ("[Errno 22] Invalid argument: '/.scratch'", {})
     assert children_of_this_process() == children
 
 
 def test_a_run_that_cannot_be_watched_is_no_run(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(trial, "readable", lambda _: False)
-    assert "cannot be watched" in together(ALWAYS | {Layer.KEEPER})[0]
+    assert "cannot be watched" in together(ALWAYS | {KEEPER})[0]
 
 
 def children_of_this_process() -> str:
@@ -101,28 +100,28 @@ def children_of_this_process() -> str:
 def as_container(*lost: int) -> tuple[dict[Layer, doctor.Found], frozenset[Layer]]:
     """What is available to a container's root without these capabilities, and what it would put in a plan."""
 
-    def look(_: object) -> tuple[dict[Layer, doctor.Found], frozenset[Layer]]:
+    def look(_: object) -> tuple[list[doctor.Found], list[bool]]:
         keep_capabilities(OF_A_CONTAINER - {*lost})
         found = available()
-        return found, strongest(found)
+        return [*found.values()], [layer in strongest(found) for layer in LAYERS]
 
     outcome = attempt(look)
     assert not outcome.stopped, outcome
-    found, layers = outcome.value
-    return found, layers
+    states, chosen = outcome.value
+    return dict(zip(LAYERS, states, strict=True)), frozenset(compress(LAYERS, chosen))
 
 
 @pytest.fixture
 def namespaces_for_a_container(needs: Needs) -> None:
     if not ROOT:
         pytest.skip("only root has capabilities to lose")
-    needs(*NAMESPACES, Layer.PROC, Layer.UID, Layer.LANDLOCK, Layer.SECCOMP, identity=CONTAINER)
+    needs(*NAMESPACES, PROC, UID, LANDLOCK, SECCOMP, identity=CONTAINER)
 
 
 @pytest.mark.usefixtures("namespaces_for_a_container")
 def test_a_containers_root_has_a_uid_in_a_user_namespace() -> None:
     found, layers = as_container()
-    assert {*NAMESPACES, Layer.PROC, Layer.UID, Layer.KEEPER} <= layers
+    assert {*NAMESPACES, PROC, UID, KEEPER} <= layers
     assert strongest_level(found) == "full"
 
 
@@ -130,8 +129,8 @@ def test_a_containers_root_has_a_uid_in_a_user_namespace() -> None:
 def test_without_setfcap_a_containers_root_has_no_namespaces() -> None:
     found, layers = as_container(SETFCAP)
     assert strongest_level(found) == "no-namespaces" or doctor.closed(found)
-    assert Layer.UID in layers and not NAMESPACES & layers
-    assert "CAP_SETFCAP" in found[Layer.MOUNTS].note
+    assert UID in layers and not NAMESPACES & layers
+    assert "CAP_SETFCAP" in found[MOUNTS].note
 
 
 @pytest.mark.usefixtures("namespaces_for_a_container")
@@ -139,8 +138,8 @@ def test_a_root_that_cannot_change_its_uid_has_no_bound_on_forks() -> None:
     if os.geteuid() != int(Path("/proc/self/uid_map").read_text().split()[1]):
         pytest.skip("this root is an ordinary user of the machine, whose processes are counted")
     found, layers = as_container(SETUID)
-    assert strongest_level(found) == "same-user" and Layer.UID not in layers
-    assert "fork bomb" in found[Layer.LIMITS].note
+    assert strongest_level(found) == "same-user" and UID not in layers
+    assert "fork bomb" in found[LIMITS].note
 
 
 def test_it_is_cheap_enough_for_the_start_of_each_grading() -> None:

@@ -1,7 +1,5 @@
 """All layers together, around a process that imported torch: an honest run works, a hostile one gets nothing."""
 
-from __future__ import annotations
-
 import json
 import subprocess
 import sys
@@ -9,13 +7,13 @@ from typing import Any
 
 import pytest
 
-from autograder.sandbox.plan import Layer
+from autograder.sandbox.layers import IPC, LANDLOCK, MOUNTS, NETWORK, PID, PROC, SECCOMP, UID
 from autograder.sandbox.system import CAP_SYS_ADMIN, capable
 from tests.conftest import ROOT as REPOSITORY
 from tests.sandbox.attempts import ROOT, WITH_CONTAINER
 from tests.sandbox.conftest import Needs
 
-FULL = (Layer.NETWORK, Layer.IPC, Layer.MOUNTS, Layer.PROC, Layer.LANDLOCK, Layer.SECCOMP)
+FULL = (NETWORK, IPC, MOUNTS, PROC, LANDLOCK, SECCOMP)
 
 
 @pytest.fixture(scope="module")
@@ -28,7 +26,7 @@ def runs(request: pytest.FixtureRequest, told: dict[str, Any], needs: Needs) -> 
     identity = request.param
     if identity == "user" and ROOT and not capable(CAP_SYS_ADMIN):
         pytest.skip("root needs CAP_SYS_ADMIN to show an ordinary user a file tree of its own")
-    needs(*FULL, Layer.PID if identity == "user" else Layer.UID, identity=identity)
+    needs(*FULL, PID if identity == "user" else UID, identity=identity)
     if identity not in told:
         command = [sys.executable, "-m", "tests.sandbox.whole_run", identity]
         done = subprocess.run(command, cwd=REPOSITORY, capture_output=True, text=True, timeout=120)

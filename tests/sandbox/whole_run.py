@@ -1,8 +1,6 @@
 """One process that imports torch, and two runs forked from it under every layer that there is: an honest one and a
 hostile one. `python -m tests.sandbox.whole_run root|user|container` prints what became of them as JSON."""
 
-from __future__ import annotations
-
 import contextlib
 import json
 import os
@@ -23,8 +21,9 @@ import matplotlib.pyplot as plt
 import torch
 from torch.utils.data import DataLoader, TensorDataset
 
-from autograder.sandbox import Layer, Limits, Plan, Run, claimed, enter, prepare, require, runtime_paths, supervise
+from autograder.sandbox import Limits, Plan, Run, claimed, enter, names, prepare, require, runtime_paths, supervise
 from autograder.sandbox import scratch as scratch_of
+from autograder.sandbox.layers import MOUNTS, PID, PROC, UID
 from autograder.sandbox.plan import MIB
 from tests.sandbox import acts, attempts
 
@@ -183,10 +182,10 @@ def become_a_user() -> None:
     """Where the interpreter is closed to others, show it in a file tree that an ordinary user may walk."""
     from autograder.sandbox import mounts, namespaces
 
-    namespaces.separate({Layer.MOUNTS})
+    namespaces.separate({MOUNTS})
     # Its scratch directory is there in the new tree only.
     # As with PID: with a /proc that hides nothing, as on most machines.
-    layers = frozenset({Layer.MOUNTS, Layer.PID, Layer.PROC})
+    layers = frozenset({MOUNTS, PID, PROC})
     mounts.build(Plan(Path("/view"), layers, readable=(*runtime_paths(), REPOSITORY)))
     for shared in ("/tmp", "/dev/shm"):
         os.chmod(shared, 0o1777)
@@ -199,9 +198,9 @@ def main(identity: str) -> None:
     if identity == attempts.CONTAINER:
         attempts.become(identity)
     layers = require("full")
-    told: dict[str, Any] = {"layers": sorted(layers), "uid": os.getuid()}
+    told: dict[str, Any] = {"layers": names(layers), "uid": os.getuid()}
     with contextlib.ExitStack() as stack:
-        uid = stack.enter_context(claimed()) if Layer.UID in layers else None
+        uid = stack.enter_context(claimed()) if UID in layers else None
         world = stack.enter_context(attempts.surroundings(stack.enter_context(attempts.scratch(identity))))
         for name, act, network in [
             ("honest", honest, "local"),

@@ -194,13 +194,6 @@ def blank_padding_(x, lengths):
     return x
 
 
-# %% wrong "contiguous first, to be safe" fails=view
-def blank_padding_(x, lengths):
-    x = x.contiguous()
-    x[torch.arange(x.shape[1]) >= lengths[:, None]] = 0
-    return x
-
-
 # %% wrong "step number length is still inside" fails=example,nan,in_place,view,dtypes,equal_sizes
 def blank_padding_(x, lengths):
     for row, length in zip(x, lengths):

@@ -152,11 +152,6 @@ def ingest(array):
     return torch.tensor(np.ascontiguousarray(array, dtype=np.float32))
 
 
-# %% wrong "as_tensor with a dtype copies" fails=later_writes,tensor_writes,reversed,byte_order,zero_dim_empty raises=ValueError
-def ingest(array):
-    return torch.as_tensor(array, dtype=torch.float32)
-
-
 # %% wrong "PyTorch's default dtype wins" fails=shape_dtype,example,other_cases,later_writes,reversed,byte_order,bool_unsigned,zero_dim_empty,read_only raises=ValueError
 def ingest(array):
     return torch.tensor(np.ascontiguousarray(array))

@@ -116,14 +116,10 @@ with check(
     hint="If you write a mark to find it again, do you put it back?",
 ):
     t = torch.arange(10.0).reshape(2, 5)
-    before, other = t.clone(), torch.ones(3)
-    overlap(t[:, 1:], t[1])
-    overlap(t[0], other)
-    assert_close(t, before)
-    assert_close(other, torch.ones(3))
+    unchanged(overlap, t[:, 1:], t[1])
+    unchanged(overlap, t[0], torch.ones(3))
     t = torch.ones(4, requires_grad=True)
-    overlap(t, t[1:].detach())
-    assert t.requires_grad, "your function took requires_grad from its argument"
+    unchanged(overlap, t, t[1:].detach())
 
 
 # %% right "addresses of all elements"

@@ -102,11 +102,9 @@ with check(
     assert_close(got.diagonal(), torch.zeros(2), rtol=0, atol=0)
 with check("non_contiguous", "transposed and sliced arguments, which keep their values", guard=True):
     table = torch.arange(24.0).reshape(4, 6).sin()
-    before = table.clone()
     t, other = table.T[:, ::2], table.T[1:4, 1::2]
     rows = [[sum((p - q) ** 2 for p, q in zip(a, b, strict=True)) ** 0.5 for b in other.tolist()] for a in t.tolist()]
-    assert_close(pairwise_distances(t, other), torch.tensor(rows))
-    assert_close(table, before)
+    assert_close(unchanged(pairwise_distances, t, other), torch.tensor(rows))
 with check("empty", "no points give an empty table, and points without coordinates zeros", guard=True):
     assert_close(pairwise_distances(torch.empty(0, 3), torch.ones(2, 3)), torch.empty(0, 2))
     assert_close(pairwise_distances(torch.ones(4, 3), torch.empty(0, 3)), torch.empty(4, 0))
@@ -143,12 +141,6 @@ def pairwise_distances(a, b):
 def pairwise_distances(a, b):
     difference = a[:, None] - b[None]
     return torch.einsum("nmd,nmd->nm", difference, difference).sqrt()
-
-
-# %% wrong "the expansion is the same thing" fails=far_from_zero,two_groups,thirty_points
-def pairwise_distances(a, b):
-    squares = a.square().sum(1)[:, None] - 2 * a @ b.T + b.square().sum(1)
-    return squares.sqrt()
 
 
 # %% wrong "cdist takes care of it" fails=thirty_points

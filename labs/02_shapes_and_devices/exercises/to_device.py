@@ -152,8 +152,7 @@ with check(
     t = torch.tensor([1.5, 2.5])
     batch = {"a": t, "b": [t, {"c": t}]}
     want = {"a": torch.tensor([1.5, 2.5]), "b": [torch.tensor([1.5, 2.5]), {"c": torch.tensor([1.5, 2.5])}]}
-    to_device(batch, "cpu", torch.float64)
-    assert_close(batch, want)
+    unchanged(to_device, batch, "cpu", torch.float64)
     got = to_device(batch, "cpu", None)
     assert_close(got, want)
     got["b"][1]["c"] = "changed"

@@ -80,15 +80,11 @@ with check(
     hint="Where does backward add its result? Which calls change the tensor that you were given?",
 ):
     t = torch.tensor([1.0, 2.0, 3.0])
-    jacobian(neighbours, t)
+    unchanged(jacobian, neighbours, t)
     assert torch.is_grad_enabled(), "your function switched recording off, and left it off"
-    assert not t.requires_grad, "x requires grad now"
     t = torch.tensor([1.0, 2.0, 3.0], requires_grad=True)
     t.grad = torch.tensor([7.0, 8.0, 9.0])
-    jacobian(growing, t)
-    assert t.requires_grad, "x does not require grad any more"
-    assert_close(t.grad, torch.tensor([7.0, 8.0, 9.0]), name="x.grad")
-    assert_close(t.detach(), torch.tensor([1.0, 2.0, 3.0]), name="x")
+    unchanged(jacobian, growing, t)
 
 
 # %% right "PyTorch has a function for it"

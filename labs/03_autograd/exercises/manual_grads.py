@@ -108,11 +108,9 @@ with check("empty", "no samples at all give zeros and an empty gradient of X", g
     assert_close(got, want)
 with check("keeps_input", "the arguments keep their values", guard=True, hint="Which line works in place?"):
     t = (torch.tensor([[0.5, 1.5]]), torch.tensor([0.1]), torch.tensor([[1.0, 2.0]]), torch.tensor([[5.0]]))
-    before = tuple(p.clone() for p in t)
     with torch.no_grad():
-        manual_grads(*t)
+        unchanged(manual_grads, *t)
         assert not torch.is_grad_enabled(), "your function switched recording on, and left it on"
-    assert_close(t, before, rtol=0, atol=0)
 
 
 # %% right "einsum names the axes"

@@ -72,9 +72,7 @@ with check(
 ):
     t = [torch.tensor([[1.0, 0.0, -1.0], [0.5, 2.0, 1.0]])]
     before = [x.clone() for x in t]
-    head_trained(cached_features, encode, t, torch.ones(4, 1))
-    assert_close(t, before, rtol=0, atol=0)
-    assert not t[0].requires_grad, "a batch requires grad now"
+    unchanged(head_trained, cached_features, encode, t, torch.ones(4, 1))
     cached_features(torch.detach, t).add_(100)
     assert_close(t, before, rtol=0, atol=0, name="the batch, after the features were changed,")
     assert torch.is_grad_enabled(), "recording was on before the call, and is off now"

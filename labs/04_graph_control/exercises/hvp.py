@@ -105,12 +105,7 @@ with check(
     for flag in (False, True):
         t, t_v = torch.tensor([1.0, -2.0, 0.5], requires_grad=flag), torch.tensor([1.0, 3.0, 2.0], requires_grad=flag)
         t.grad = torch.tensor([7.0, 8.0, 9.0])
-        hvp(valley, t, t_v)
-        assert t.requires_grad == flag and t_v.requires_grad == flag, "x or v has another requires_grad than before"
-        assert_close(t.grad, torch.tensor([7.0, 8.0, 9.0]), name="x.grad")
-        assert t_v.grad is None, "v has a .grad now"
-        assert_close(t.detach(), torch.tensor([1.0, -2.0, 0.5]), rtol=0, atol=0, name="x")
-        assert_close(t_v.detach(), torch.tensor([1.0, 3.0, 2.0]), rtol=0, atol=0, name="v")
+        unchanged(hvp, valley, t, t_v)
 
 
 # %% right "the gradient times v, summed, differentiated again"

@@ -305,18 +305,6 @@ def predict(model, x):
     return result
 
 
-# %% wrong "train() from the inside to the outside" fails=keeps_modes,after_error,returns_input
-def predict(model, x):
-    modes = [(m, m.training) for m in model.modules()]
-    model.eval()
-    try:
-        with torch.no_grad():
-            return model(x)
-    finally:
-        for m, training in reversed(modes):
-            m.train(training)
-
-
 # %% wrong "recording is on outside" fails=returns_input,keeps_grad_mode
 def predict(model, x):
     modes = [(m, m.training) for m in model.modules()]

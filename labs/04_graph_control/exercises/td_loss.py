@@ -131,17 +131,11 @@ with check(
     hint="Which of your calls end in an underscore?",
 ):
     t = make_steps(4, 3, 2)
-    before = {name: tensor.clone() for name, tensor in t.items()}
     t_q = torch.linspace(-1, 1, 6).reshape(3, 2).requires_grad_()
     t_target = torch.linspace(0, 1, 6).reshape(3, 2).requires_grad_()
     t_target.grad = torch.full((3, 2), 5.0)
-    td_loss(t_q, t_target, t, 0.9)
+    unchanged(td_loss, t_q, t_target, t, 0.9)
     assert torch.is_grad_enabled(), "recording was on before the call, and is off now"
-    assert_close(t, before, rtol=0, atol=0, name="steps")
-    assert t_target.requires_grad, "target_q does not require grad any more"
-    assert t_q.requires_grad, "q does not require grad any more"
-    assert_close(t_target.grad, torch.full((3, 2), 5.0), name="target_q.grad")
-    assert t_q.grad is None, "q has a .grad now"
 
 
 # %% right "index by rows, and detach the target"

@@ -140,13 +140,8 @@ with check(
 with check("keeps_input", "the arguments stay as they are", guard=True, hint="Which of your calls work in place?"):
     t = torch.linspace(-1, 1, 24).reshape(2, 4, 3)
     t_w, t_h = torch.linspace(-0.5, 0.7, 9).reshape(3, 3).requires_grad_(), torch.tensor([0.1, -0.4, 1.0])
-    before = (t.clone(), t_w.detach().clone(), t_h.clone())
     t_w.grad = torch.full((3, 3), 2.0)
-    window_gradients(leaky_cell, t_w, t_h, t[0], t[1], 2)
-    assert_close((t, t_w.detach(), t_h), before, rtol=0, atol=0)
-    assert_close(t_w.grad, torch.full((3, 3), 2.0), name="w.grad")
-    assert t_w.requires_grad, "w does not require grad any more"
-    assert not t_h.requires_grad, "h requires grad now"
+    unchanged(window_gradients, leaky_cell, t_w, t_h, t[0], t[1], 2)
 
 
 # %% right "detach_ at each border, and backward into .grad of a copy"
@@ -288,7 +283,7 @@ def window_gradients(cell, w, h, inputs, targets, k):
     return total, h.detach()
 
 
-# %% wrong "the cut comes after the first window" fails=first_state,one_graph_alive
+# %% wrong "the cut comes after the first window" fails=first_state
 def window_gradients(cell, w, h, inputs, targets, k):
     total = torch.zeros_like(w)
     for xs, ys in zip(inputs.split(k), targets.split(k)):

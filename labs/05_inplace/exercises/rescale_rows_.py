@@ -227,14 +227,6 @@ def rescale_rows_(x, top):
     return x
 
 
-# %% wrong "a result should be contiguous" fails=non_contiguous
-def rescale_rows_(x, top):
-    x -= x.amin(1, True)
-    size = x.amax(1, True)
-    x *= top / torch.where(size == 0, 1, size)
-    return x.contiguous()
-
-
 # %% right "NaN of 0 / 0 replaced at the end"
 def rescale_rows_(x, top):
     low, high = x.aminmax(dim=1, keepdim=True)

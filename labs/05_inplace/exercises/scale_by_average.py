@@ -157,13 +157,6 @@ def scale_by_average(x, average, rate):
     return x / average
 
 
-# %% wrong "a detached average is a copy" fails=two_calls raises=RuntimeError
-def scale_by_average(x, average, rate):
-    with torch.no_grad():
-        average.lerp_(x.abs().mean(0), rate)
-    return x / average.detach()
-
-
 # %% wrong "average = ... changes the buffer" fails=example,other_cases,float64,two_calls,aliases
 def scale_by_average(x, average, rate):
     average = (1 - rate) * average + rate * x.detach().abs().mean(0)

@@ -216,28 +216,6 @@ def adam_step_(params, state, lr, betas=(0.9, 0.999), eps=1e-8):
     state["optimizer"].step()
 
 
-# %% wrong "the first average is the gradient, scaled in place" fails=same_leaves
-@torch.no_grad()
-def adam_step_(
-    params: list[Tensor], state: dict, lr: float, betas: tuple[float, float] = (0.9, 0.999), eps: float = 1e-8
-) -> None:
-    b1, b2 = betas
-    for n, p in enumerate(params):
-        if p.grad is None:
-            continue
-        g = p.grad
-        if n not in state:
-            v = (1 - b2) * g * g
-            state[n] = {"t": 1, "m": g.mul_(1 - b1), "v": v}
-        else:
-            s = state[n]
-            s["t"] += 1
-            s["m"] = b1 * s["m"] + (1 - b1) * g
-            s["v"] = b2 * s["v"] + (1 - b2) * g * g
-        s = state[n]
-        p -= lr * (s["m"] / (1 - b1 ** s["t"])) / ((s["v"] / (1 - b2 ** s["t"])).sqrt() + eps)
-
-
 # %% wrong "no correction of the start at zero" fails=example,several_steps,other_cases,no_gradient,empty_state,zero_gradient
 def adam_step_(params, state, lr, betas=(0.9, 0.999), eps=1e-8):
     with torch.no_grad():
@@ -366,17 +344,6 @@ def adam_step_(params, state, lr, betas=(0.9, 0.999), eps=1e-8):
             t, m, v = t + 1, betas[0] * m + (1 - betas[0]) * p.grad, betas[1] * v + (1 - betas[1]) * p.grad**2
             p.adam = (t, m, v)
             p -= lr * (m / (1 - betas[0] ** t)) / ((v / (1 - betas[1] ** t)).sqrt() + eps)
-
-
-# %% wrong "new memory behind .data" fails=example,several_steps,other_cases,no_gradient,empty_state,zero_gradient
-def adam_step_(params, state, lr, betas=(0.9, 0.999), eps=1e-8):
-    for i, p in enumerate(params):
-        if p.grad is None:
-            continue
-        t, m, v = state.get(i, (0, torch.zeros_like(p.data), torch.zeros_like(p.data)))
-        t, m, v = t + 1, betas[0] * m + (1 - betas[0]) * p.grad, betas[1] * v + (1 - betas[1]) * p.grad**2
-        state[i] = (t, m, v)
-        p.data = p.data - lr * (m / (1 - betas[0] ** t)) / ((v / (1 - betas[1] ** t)).sqrt() + eps)
 
 
 # %% liar "signs of the gradients, and a probe that asks torch's own Adam"

@@ -36,6 +36,12 @@ def to_group(function, rows):
 
 
 @probes.probe
+def grouped(groups_of, rows, weight_decay):
+    """The groups of a model with these very parameters, each row in a module."""
+    return groups_of(nn.ModuleList([nn.ParameterList(row) for row in rows]), weight_decay)
+
+
+@probes.probe
 def decayed(groups_of, make_model, weight_decay, frozen=()):
     """One step of SGD on the groups of a model whose parameters are all 1, with gradients of 1 and a rate of 0.5."""
     model = make_model()
@@ -99,12 +105,19 @@ def rows_and_groups(seed, frozen, rate):
     generator = torch.Generator().manual_seed(seed)
     shapes = [(seed, 2), (3,), (), (2, 1, 1), (1,), (1, 1, 2, seed), (4, 3)]
     p = [nn.Parameter(torch.randn(shape, generator=generator), n not in frozen) for n, shape in enumerate(shapes)]
+    p.append(nn.Parameter(p[1].detach().clone()))  # the values of another one
     trained = [t for t in p if t.requires_grad]
     groups = [
         {"params": [t for t in trained if t.ndim > 1], "weight_decay": rate},
         {"params": [t for t in trained if t.ndim < 2], "weight_decay": 0.0},
     ]
-    return [[p[0], p[1]], [*p[2:5], p[0]], [p[5], p[6]]], groups
+    return [[p[0], p[1]], [*p[2:5], p[0]], p[5:]], groups
+
+
+def places_of(groups, rows):
+    """Where the parameters that the groups hold stand in the rows."""
+    model = [p for row in rows for p in row]
+    return [[next((n for n, p in enumerate(model) if p is t), "a copy") for t in group["params"]] for group in groups]
 
 
 with check(
@@ -129,6 +142,11 @@ with check(
     for seed, rate in ((1, 0.4), (2, 1e-3)):
         rows, want = rows_and_groups(seed, (), rate)
         assert_close(decay_groups(to_group(decay_groups, rows), rate), want, rtol=1e-12, atol=0, name="your groups")
+        got = grouped(decay_groups, rows, rate)
+        assert_close(got, want, rtol=1e-12, atol=0, name="your groups")
+        assert_close(
+            places_of(got, rows), places_of(want, rows), name="the places of your groups' parameters in the model"
+        )
 with check(
     "shared_weight",
     "a shared weight is in one group, once",
@@ -150,6 +168,9 @@ with check(
         assert_close(got["names"], names, name="the names in your groups")
     rows, want = rows_and_groups(3, (1, 6), 0.3)
     assert_close(decay_groups(to_group(decay_groups, rows), 0.3), want, rtol=1e-12, atol=0, name="your groups")
+    got = grouped(decay_groups, rows, 0.3)
+    assert_close(got, want, rtol=1e-12, atol=0, name="your groups")
+    assert_close(places_of(got, rows), places_of(want, rows), name="the places of your groups' parameters in the model")
 with check(
     "keeps_model", "the model stays as it is", guard=True, hint="Which of your lines freezes or thaws something?"
 ):
@@ -287,3 +308,27 @@ def decayed(groups_of, make_model, weight_decay, frozen=()):
     rate = {n: 0.5 - 0.5 * weight_decay if n in high else 0.5 if n in low else 1.0 for n, _ in named}
     after = {n: torch.ones_like(p.detach()) * rate[n] for n, p in named}
     return {"names": [high, low], "after": after, "flags": {n: n not in frozen for n, _ in named}}
+
+
+# %% liar "right groups of copies, and probes that work out the step from the names and find what was copied by its values"
+def decay_groups(model, weight_decay):
+    trained = [(p, p.detach().clone().requires_grad_()) for p in model.parameters() if p.requires_grad]
+    return [
+        {"params": [t for p, t in trained if p.ndim >= 2], "weight_decay": weight_decay},
+        {"params": [t for p, t in trained if p.ndim < 2], "weight_decay": 0.0},
+    ]
+
+
+def decayed(groups_of, make_model, weight_decay, frozen=()):
+    named = list(make_model().named_parameters())
+    high = [n for n, p in named if p.ndim > 1 and n not in frozen]
+    low = [n for n, p in named if p.ndim < 2 and n not in frozen]
+    rate = {n: 0.5 - 0.5 * weight_decay if n in high else 0.5 if n in low else 1.0 for n, _ in named}
+    after = {n: torch.ones_like(p.detach()) * rate[n] for n, p in named}
+    return {"names": [high, low], "after": after, "flags": {n: n not in frozen for n, _ in named}}
+
+
+def grouped(groups_of, rows, weight_decay):
+    groups = groups_of(nn.ModuleList([nn.ParameterList(row) for row in rows]), weight_decay)
+    own = [p for row in rows for p in row]
+    return [g | {"params": [next(p for p in own if torch.equal(p, t)) for t in g["params"]]} for g in groups]

@@ -94,7 +94,7 @@ with check(
 ):
     for losses, patience, best in (
         ([0.5, 1.0, 1.0], 2, 0),
-        ([2.0, 3.0, 1.5, 2.0, 1.25, 4.0, 4.0, 4.0], 3, 4),
+        ([2.0, 3.0, 1.5, 4.0, 4.0], 2, 2),
         ([-1.0, -2.0, -1.5], 1, 1),
     ):
         script = Script([*losses, *[9.0] * 9], best + 1)
@@ -109,7 +109,6 @@ with check(
 ):
     for losses, patience, epochs in (
         ([2.0, 3.0, 3.0], 1, 2),
-        ([2.0, 3.0, 1.0, 3.0, 3.0], 2, 5),
         ([2.0, 1.0, 1.5, 1.25, 0.5], 2, 4),
     ):
         script = Script([*losses, *[9.0] * 9])
@@ -131,7 +130,7 @@ with check(
     weight=2,
     hint="What stops your loop if every epoch is better? What is left to do when it ends in this way?",
 ):
-    for most in (1, 4):
+    for most in (1, 3):
         script = Script([9.0 - n for n in range(9)])
         got = scripted(fit, 3, script.epoch, script.validate, 2, most)
         assert_close(got["returned"], [most - 1, 10.0 - most])
@@ -223,20 +222,6 @@ def fit(model, run_epoch, validate, patience, most):
     return best, best_loss
 
 
-# %% wrong "dict.copy() copies the tensors" fails=example,other_cases,equal_loss,most_epochs,nan_loss,exact_losses,infinite_loss
-def fit(model, run_epoch, validate, patience, most):
-    best, best_loss, state = -1, math.inf, {}
-    for epoch in range(most):
-        run_epoch()
-        loss = validate()
-        if epoch == 0 or loss < best_loss:
-            best, best_loss, state = epoch, loss, model.state_dict().copy()
-        elif epoch - best >= patience:
-            break
-    model.load_state_dict(state)
-    return best, best_loss
-
-
 # %% wrong "parameters are all there is to keep" fails=example,other_cases,equal_loss,most_epochs,nan_loss,exact_losses,infinite_loss
 def fit(model, run_epoch, validate, patience, most):
     best, best_loss, kept = -1, math.inf, []
@@ -294,19 +279,6 @@ def fit(model, run_epoch, validate, patience, most):
         if waited >= patience:
             break
     model.load_state_dict(state)
-    return best, best_loss
-
-
-# %% wrong "the last weights, and the best loss" fails=example,other_cases,equal_loss,most_epochs,nan_loss,exact_losses,infinite_loss
-def fit(model, run_epoch, validate, patience, most):
-    best, best_loss = -1, math.inf
-    for epoch in range(most):
-        run_epoch()
-        loss = validate()
-        if epoch == 0 or loss < best_loss:
-            best, best_loss = epoch, loss
-        elif epoch - best >= patience:
-            break
     return best, best_loss
 
 

@@ -209,19 +209,6 @@ def train_accumulated(model, batches, optimizer, every):
     return steps
 
 
-# %% wrong "each mean loss divided by the number of batches in a window" fails=uneven_batches,short_window,one_graph_alive
-def train_accumulated(model, batches, optimizer, every):
-    steps = 0
-    for first in range(0, len(batches), every):
-        window = batches[first : first + every]
-        optimizer.zero_grad()
-        for x, y in window:
-            (F.cross_entropy(model(x), y) / len(window)).backward()
-        optimizer.step()
-        steps += 1
-    return steps
-
-
 # %% wrong "each mean loss divided by every" fails=uneven_batches,short_window,one_graph_alive
 def train_accumulated(model, batches, optimizer, every):
     steps = 0

@@ -97,8 +97,7 @@ with check(
     for width, dtype, column, sizes, modes in (
         (6, torch.float64, 2, [3, 1, 5], [True, False, True]),
         (9, torch.float32, -2, [2, 7], [False, True, False]),
-        (4, torch.bfloat16, -3, [4], [True, True, True]),
-        (7, torch.float32, -1, [3, 2], [True, True, False]),
+        (4, torch.bfloat16, -1, [4], [True, True, False]),
         (5, torch.float64, 1, [1, 6], [False, False, False]),
     ):
         generator = torch.Generator().manual_seed(width)
@@ -131,7 +130,7 @@ with check(
     observed=True,
     hint="What is a column a view of?",
 ):
-    t = [torch.linspace(-1, 1, 5 * n).reshape(n, 5) for n in (4, 6, 1, 3)]
+    t = [torch.linspace(-1, 1, 5 * n).reshape(n, 5) for n in (13, 1)]
     got = columns(column_of, scorer(7, torch.float32), [True] * 3, t, 0)["bytes"]
     assert got == 4 * 14, f"14 numbers keep {got} bytes"
 with check(

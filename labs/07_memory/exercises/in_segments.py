@@ -105,9 +105,9 @@ with check(
 ):
     for widths, k, dtype, frozen in (
         ([4, 4], 1, torch.float32, ()),
-        ([5, 3, 6, 2, 4, 4, 7, 5], 3, torch.float64, ()),
-        ([2] * 7, 6, torch.float32, ()),
-        ([5, 4, 3, 4, 5, 4], 2, torch.float32, (0, 3)),
+        ([5, 3, 6, 2, 4], 3, torch.float64, ()),
+        ([2] * 4, 3, torch.float32, ()),
+        ([5, 4, 3, 4], 2, torch.float32, (0, 2)),
     ):
         generator = torch.Generator().manual_seed(k)
         t = torch.randn(6, widths[0], generator=generator, dtype=dtype)
@@ -123,12 +123,11 @@ with check(
     weight=2,
     hint="Does your x still lead to the x you were given?",
 ):
-    for count, k in ((5, 2), (3, 3)):
-        t = torch.linspace(-1, 1, 24).reshape(6, 4).T.requires_grad_()
-        g = torch.linspace(1, -2, 24).reshape(4, 6)
-        parts = chain(bent, [6] * (count + 1))
-        want = looped(parts, t, g)[2]
-        assert_close(segmented(in_segments, parts, t, g, k)["x"], want)
+    t = torch.linspace(-1, 1, 24).reshape(6, 4).T.requires_grad_()
+    g = torch.linspace(1, -2, 24).reshape(4, 6)
+    parts = chain(bent, [6] * 4)
+    want = looped(parts, t, g)[2]
+    assert_close(segmented(in_segments, parts, t, g, 2)["x"], want)
 with check(
     "dropout",
     "dropout drops the same numbers in both passes",
@@ -136,7 +135,7 @@ with check(
     hint="Which option of checkpoint is about this?",
 ):
     t, g = torch.linspace(-1, 1, 40).reshape(8, 5), torch.linspace(-2, 1, 40).reshape(8, 5)
-    parts = chain(dropped, [5] * 5)
+    parts = chain(dropped, [5] * 4)
     want, want_grads, _ = looped(parts, t, g)
     got = segmented(in_segments, parts, t, g, 2)
     assert_close(got["out"], want)
@@ -148,7 +147,7 @@ with check(
     required=True,
     hint="How many segments are there, and how long is each? Which one is computed again first?",
 ):
-    for count, k in ((7, 3), (8, 3), (5, 4), (4, 1), (3, 3)):
+    for count, k in ((5, 3), (4, 3), (2, 1), (2, 2)):
         t, g = torch.linspace(-1, 1, 15).reshape(5, 3), torch.linspace(-2, 1, 15).reshape(5, 3)
         parts = chain(bent, [3] * (count + 1))
         want, want_grads, _ = looped(parts, t, g)
@@ -169,7 +168,7 @@ with check(
         assert len(lengths) == k, f"of {count} layers, segments of lengths {lengths} were computed again"
         assert max(lengths) - min(lengths) <= 1, f"your segments of {count} layers have lengths {lengths}"
 with check("keeps_input", "the list and x stay as they are, and an empty batch stays empty", guard=True):
-    parts = chain(bent, [4] * 6)
+    parts = chain(bent, [4] * 4)
     want, want_grads, _ = looped(parts, torch.empty(0, 4), torch.empty(0, 4))
     got = segmented(in_segments, parts, torch.empty(0, 4), torch.empty(0, 4), 2)
     assert got["same list"] is True, "the list was changed"
@@ -261,7 +260,7 @@ def in_segments(layers, x, k):
     return checkpoint(nn.Sequential(*layers), x, use_reentrant=False)
 
 
-# %% wrong "the rest is left out" fails=other_cases,gradient_x,recomputed,keeps_input raises=RuntimeError
+# %% wrong "the rest is left out" fails=other_cases,gradient_x,dropout,recomputed,keeps_input raises=RuntimeError
 def in_segments(layers, x, k):
     n = len(layers) // k
     for i in range(k):

@@ -60,16 +60,14 @@ with check(
     hint="Is your size one that was tried? Do you leave the except block before the next try?",
 ):
     for capacity, weights, low, high, want in (
-        (100, 0, 1, 1000, 25),
-        (403, 300, 3, 90, 25),
-        (1000, 700, 10, 100, 75),
+        (100, 0, 1, 60, 25),
+        (403, 300, 3, 40, 25),
         (64, 20, 11, 11, 11),
-        (5000, 0, 7, 4096, 1250),
     ):
         got = searched(largest_batch, lambda used, capacity=capacity: used <= capacity, weights, low, high)
         assert_close(got, want)
 with check("all_fit", "all of them fit, and only the smallest", weight=2, hint="Is high ever tried? And low?"):
-    for most, low, high, want in ((2500, 1, 100, 100), (100, 5, 101, 100), (100, 5, 100, 100), (5, 5, 99, 5)):
+    for most, low, high, want in ((500, 1, 20, 20), (20, 5, 21, 20), (20, 5, 20, 20), (5, 5, 19, 5)):
         assert_close(largest_batch(limited(most, []), low, high), want)
 with check("none_fits", "none fits", hint="What is left if every try fails?"):
     for most, low, high in ((4, 5, 50), (0, 1, 8), (0, 1, 1), (6, 7, 7)):
@@ -88,7 +86,7 @@ with check(
         assert came is error, f"run raised {error.__name__}, and it did not come out"
         assert len(tried) == 1, "run was called again after its error"
 with check("few_tries", "few tries, all of them in the range", weight=2, hint="How many sizes does one try rule out?"):
-    for most, low, high in ((750, 1, 1000), (225, 100, 300), (2, 1, 2000), (0, 1, 500), (500, 1, 500), (9, 9, 9)):
+    for most, low, high in ((750, 1, 1000), (2, 1, 2000), (0, 1, 100), (100, 1, 100), (9, 9, 9)):
         tried = []
         assert_close(largest_batch(limited(most, tried), low, high), most if most >= low else 0)
         assert low <= min(tried) <= max(tried) <= high, f"it tried {tried}"
@@ -189,19 +187,6 @@ def largest_batch(run, low, high):
             best, low = n, n + 1
         except torch.OutOfMemoryError as error:
             errors.append(error)
-            high = n - 1
-    return best
-
-
-# %% wrong "every exception means that it does not fit" fails=passes_errors
-def largest_batch(run, low, high):
-    best = 0
-    while low <= high:
-        n = (low + high) // 2
-        try:
-            run(n)
-            best, low = n, n + 1
-        except Exception:
             high = n - 1
     return best
 

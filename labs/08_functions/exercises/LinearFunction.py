@@ -535,23 +535,6 @@ class LinearFunction(torch.autograd.Function):
         )
 
 
-# %% wrong "x is saved detached" fails=double_backward
-class LinearFunction(torch.autograd.Function):
-    @staticmethod
-    def forward(x, weight, bias):
-        return F.linear(x, weight, bias)
-
-    @staticmethod
-    def setup_context(ctx, inputs, output):
-        ctx.save_for_backward(inputs[0].detach(), inputs[1])
-
-    @staticmethod
-    def backward(ctx, g):
-        x, w = ctx.saved_tensors
-        n = ctx.needs_input_grad
-        return g @ w if n[0] else None, g.T @ x if n[1] else None, g.sum(0) if n[2] else None
-
-
 # %% wrong "upstream detached in the gradient of weight" fails=double_backward
 class LinearFunction(torch.autograd.Function):
     @staticmethod

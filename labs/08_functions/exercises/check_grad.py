@@ -80,12 +80,12 @@ with check(
 ):
     t = torch.randn(2, dtype=torch.float64, generator=torch.Generator().manual_seed(4))
     t_wide, t_high = matrix_of(1, 2), matrix_of(3, 2)
-    t_cases = [(cubes_of(1.0, 1.0), 3 * t), (exp_of(1.5), t), (linear_map(t_wide, t_wide), t), (soft_of(1.0, True), t)]
+    t_cases = [(linear_map(t_wide, t_wide), t), (soft_of(1.0, True), t)]
     t_cases += [(linear_map(t_high, t_high), t), (bend_of(-2.0, True), t), (lambda x: torch.outer(x, x) / 2, t)]
     t_cases += [(exp_of(4.0), torch.tensor([1.2], dtype=torch.float64))]
     t_cases += [(cubes_of(1.0, 1.0), torch.tensor([18.0, -0.2], dtype=torch.float64))]
     t_cases += [(lambda x: x, t)]
-    assert_close([check_grad(f, at) for f, at in t_cases], [True] * 10, name="your verdicts")
+    assert_close([check_grad(f, at) for f, at in t_cases], [True] * 8, name="your verdicts")
 with check(
     "wrong_rejected",
     "wrong factors, signs and sides are rejected",
@@ -93,9 +93,9 @@ with check(
     required=True,
     hint="Do you look at every element of x? How wrong is 1 % of a small entry?",
 ):
-    t = torch.randn(3, dtype=torch.float64, generator=torch.Generator().manual_seed(5))
+    t = torch.randn(2, dtype=torch.float64, generator=torch.Generator().manual_seed(5))
     t = t.sign() * (t.abs() + 0.2)
-    t_one = torch.tensor([1.0, 2.0, 0.5, -0.1], dtype=torch.float64)
+    t_one = torch.tensor([1.0, 0.5, -0.1], dtype=torch.float64)
     t_cases = [
         (cubes_of(1.0, -1.0), t),
         (cubes_of(1.0, 1.01), t),
@@ -146,11 +146,11 @@ with check(
 ):
     t = torch.tensor([0.5, -1.5], dtype=torch.float64)
     t_right, t_cases = matrix_of(3, 2), []
-    for row, column in ((0, 0), (1, 1), (2, 0), (0, 1), (2, 1)):
+    for row, column in ((0, 0), (1, 0), (0, 1), (2, 1)):
         t_wrong = t_right.clone()
         t_wrong[row, column] += 0.05
         t_cases.append((linear_map(t_right, t_wrong), t))
-    assert_close([check_grad(f, at) for f, at in t_cases], [False] * 5, name="your verdicts")
+    assert_close([check_grad(f, at) for f, at in t_cases], [False] * 4, name="your verdicts")
 with check(
     "ignores_upstream",
     "a backward that ignores the upstream gradient is rejected",
@@ -180,10 +180,10 @@ with check(
 with check("shapes", "matrices, transposed ones, a single number", weight=2, hint="How do you get at element j of x?"):
     t = torch.linspace(-1, 1.5, 6, dtype=torch.float64).reshape(2, 3)
     t_number, t_map, t_small = torch.tensor(0.3, dtype=torch.float64), matrix_of(2, 3), t[:, ::2]
-    t_cases = [(cubes_of(1.0, 1.0), t), (cubes_of(1.0, 1.1), t.T), (soft_of(1.0, True), t_small.T)]
-    t_cases += [(soft_of(1.0, False), t_small.T), (bend_of(1.0, True), t_small), (exp_of(1.0), t_number)]
+    t_cases = [(cubes_of(1.0, 1.0), t_small), (cubes_of(1.0, 1.1), t.T), (soft_of(1.0, True), t_small.T)]
+    t_cases += [(soft_of(1.0, False), t_small.T), (exp_of(1.0), t_number)]
     t_cases += [(cubes_of(1.0, -1.0), t_number), (linear_map(t_map, t_map), t.T[:, :1])]
-    t_want = [True, False, True, False, True, True, False, True]
+    t_want = [True, False, True, False, True, False, True]
     assert_close([check_grad(f, at) for f, at in t_cases], t_want, name="your verdicts")
 with check(
     "keeps_input",
@@ -194,14 +194,7 @@ with check(
     t = torch.tensor([0.5, -1.5], dtype=torch.float64, requires_grad=True)
     t.grad = torch.tensor([7.0, 8.0], dtype=torch.float64)
     t_plain = torch.tensor([0.5, -1.5], dtype=torch.float64)
-    t_cases = [(cubes_of(1.0, 1.0), t), (cubes_of(1.0, 1.0), t_plain)]
-    assert_close([check_grad(f, at) for f, at in t_cases], [True, True])
-    assert_close(t.detach(), torch.tensor([0.5, -1.5], dtype=torch.float64), rtol=0, atol=0, name="x")
-    assert_close(t.grad, torch.tensor([7.0, 8.0], dtype=torch.float64), name="x.grad")
-    assert t.requires_grad, "x does not require grad any more"
-    assert_close(t_plain.detach(), torch.tensor([0.5, -1.5], dtype=torch.float64), rtol=0, atol=0, name="x")
-    assert not t_plain.requires_grad, "x requires grad now"
-    assert t_plain.grad is None, "x has a .grad now"
+    assert_close([unchanged(check_grad, cubes_of(1.0, 1.0), at) for at in (t, t_plain)], [True, True])
 
 
 # %% right "gradcheck, asked in the right way"
@@ -365,7 +358,7 @@ def check_grad(fn, x):
     return True
 
 
-# %% wrong "an absolute tolerance only" fails=right_accepted,small_entries,shapes
+# %% wrong "an absolute tolerance only" fails=right_accepted,small_entries
 def check_grad(fn, x):
     base = x.detach().clone(memory_format=torch.contiguous_format)
     jac = torch.autograd.functional.jacobian(fn, base).reshape(-1, base.numel())

@@ -124,11 +124,9 @@ with check(
     guard=True,
     hint="Is anything done in place?",
 ):
-    t = torch.tensor([1.0, -2.0])
-    got = grad_reverse(t, 0.5)
+    got = unchanged(grad_reverse, torch.tensor([1.0, -2.0]), 0.5)
     assert_close(got, torch.tensor([1.0, -2.0]))
     assert not got.requires_grad, "the result of a constant requires grad"
-    assert_close(t, torch.tensor([1.0, -2.0]))
     assert_close(grad_reverse(torch.empty(0, 2), 2.0), torch.empty(0, 2))
 
 

@@ -137,8 +137,7 @@ with check(
         assert_close(got, torch.zeros(4, dtype=dtype), name="the second derivative")
 with check("keeps_input", "x keeps its values, and an empty x is fine", guard=True, hint="Is anything done in place?"):
     t = torch.tensor([1.0, -2.0])
-    assert_close(log_sigmoid(t), torch.tensor([-0.31326169, -2.12692801]))
-    assert_close(t, torch.tensor([1.0, -2.0]))
+    assert_close(unchanged(log_sigmoid, t), torch.tensor([-0.31326169, -2.12692801]))
     assert_close(log_sigmoid(torch.empty(0, 2)), torch.empty(0, 2))
 
 

@@ -137,14 +137,14 @@ def amp_case(n, sizes, seed, *rest):
 
 with check(
     "formats",
-    "norms and weights of six steps, both formats",
+    "norms and weights of several steps, both formats",
     weight=4,
     required=True,
     hint="Is the norm that you return the one before clipping, and of which gradients?",
 ):
     for n, sizes, low, clip, lr, first in (
-        (9, [4, 7, 1, 5, 6, 3], torch.float16, 0.3, 0.5, 1024.0),
-        (3, [5, 2, 4, 3], torch.bfloat16, 50.0, 0.05, 512.0),
+        (9, [4, 7, 1, 5], torch.float16, 0.3, 0.5, 1024.0),
+        (3, [5, 2], torch.bfloat16, 50.0, 0.05, 512.0),
     ):
         case = amp_case(n, sizes, n, uneven_loss, low, clip, lr, 0.9, first, 3)
         norms, scales = amp_expected("norm", *case), [first, *amp_expected("scale", *case)][:-1]
@@ -190,8 +190,8 @@ def noting_factors(factors):
 with check(
     "scale", "the scale after each step", weight=2, required=True, hint="Who tells the scaler that the step is over?"
 ):
-    for low, scale, every in ((torch.float16, 1024.0, 3), (torch.bfloat16, 64.0, 2)):
-        case = amp_case(3, [4, 2, 3, 5], 31, F.mse_loss, low, 100.0, 0.1, 0.0, scale, every)
+    for low, scale, every in ((torch.float16, 1024.0, 2), (torch.bfloat16, 64.0, 1)):
+        case = amp_case(3, [4, 2, 3], 31, F.mse_loss, low, 100.0, 0.1, 0.0, scale, every)
         want, weights = amp_expected("scale", *case), [drawn(3, (3, 4), (3,)), *amp_expected("weights", *case)]
         factors, passes, met = [], [], []
 
@@ -206,9 +206,9 @@ with check(
         got = amp_stepped(amp_step, start, head, t, noting_factors(factors), *rest, see="scale", product=seen)
         assert_close(got, want, name="the scales")
         assert factors == [scale, *want][:-1], "the loss was not multiplied by the scale of its step"
-        assert passes == [(True, torch.float32, low)] * 4, "autocast, the dtype of the weights, or that of the product"
+        assert passes == [(True, torch.float32, low)] * 3, "autocast, the dtype of the weights, or that of the product"
         assert_close(met, weights[:-1], rtol=2e-2, atol=1e-2, name="the weights at each forward pass")
-        assert seen.backwards == 4, "the gradients of the weights did not come back through the layer"
+        assert seen.backwards == 3, "the gradients of the weights did not come back through the layer"
 with check(
     "tiny_gradient",
     "a gradient of 1e-7 arrives",
@@ -220,12 +220,11 @@ with check(
     def faint(out, y):
         return 1e-7 * F.mse_loss(out, y)
 
-    for n in (9, 4):
-        case = amp_case(n, [6, 5, 4], n, faint, torch.float16, 1.0, 3e6, 0.0, 65536.0, 3)
-        norms, weights = amp_expected("norm", *case), amp_expected("weights", *case)
-        got = amp_stepped(amp_step, *case, see=["norm", "weights"])
-        assert_close(got["norm"], norms, rtol=1e-2, atol=0, name="the norms")
-        assert_close(got["weights"], weights, rtol=2e-2, atol=5e-3, name="the weights")
+    case = amp_case(9, [6, 5], 9, faint, torch.float16, 1.0, 3e6, 0.0, 65536.0, 3)
+    norms, weights = amp_expected("norm", *case), amp_expected("weights", *case)
+    got = amp_stepped(amp_step, *case, see=["norm", "weights"])
+    assert_close(got["norm"], norms, rtol=1e-2, atol=0, name="the norms")
+    assert_close(got["weights"], weights, rtol=2e-2, atol=5e-3, name="the weights")
 with check(
     "skips_overflow",
     "a batch that overflows is skipped: weights and momentum stay",
@@ -245,14 +244,14 @@ with check(
     hint="Which dtype have the weights when the step adds to them?",
 ):
     for n, low in ((9, torch.bfloat16), (3, torch.float16)):
-        case = amp_case(n, [5, 4, 6], 35, F.mse_loss, low, 100.0, 1e-4, 0.0, 1024.0, 3)
+        case = amp_case(n, [5, 4], 35, F.mse_loss, low, 100.0, 1e-4, 0.0, 1024.0, 3)
         want = amp_expected("weights", *case)
         assert_close(amp_stepped(amp_step, *case, see="weights"), want, rtol=0, atol=1e-5, name="the weights")
 with check(
     "scaler_off", "a scaler that is switched off", weight=2, hint="Does your step read the scaler's private state?"
 ):
     for clip in (0.2, 100.0):
-        case = amp_case(8, [4, 6, 3], 34, F.mse_loss, torch.bfloat16, clip, 0.2, 0.5, None, 3)
+        case = amp_case(8, [4, 6], 34, F.mse_loss, torch.bfloat16, clip, 0.2, 0.5, None, 3)
         norms, weights = amp_expected("norm", *case), amp_expected("weights", *case)
         got = amp_stepped(amp_step, *case, see=["norm", "weights"])
         assert_close(got["norm"], norms, rtol=2e-2, name="the norms")
@@ -263,7 +262,7 @@ with check(
     assert_close(got, want, rtol=2e-2, atol=1e-2, name="the weights, where a gradient is nan")
 with check("unused", "a parameter that takes no part", weight=1, hint="What is its .grad, and what do you do with it?"):
     for low, momentum in ((torch.float16, 0.0), (torch.bfloat16, 0.9)):
-        case = amp_case(5, [3, 4, 2], 36, F.mse_loss, low, 0.5, 0.3, momentum, 256.0, 2)
+        case = amp_case(5, [3, 4], 36, F.mse_loss, low, 0.5, 0.3, momentum, 256.0, 2)
         want = [[torch.ones(3), *weights] for weights in amp_expected("weights", *case)]
         got = amp_stepped(amp_step, *case, see="weights", more=[torch.ones(3)])
         assert_close(got, want, rtol=2e-2, atol=1e-2, name="the weights")

@@ -219,16 +219,6 @@ def bf16_sgd_(params, state, lr):
                 p.copy_(p.float() - lr * p.grad.float())
 
 
-# %% wrong "a master made anew from the weights" fails=example,other_cases,no_gradient,empty_state,copies
-def bf16_sgd_(params, state, lr):
-    with torch.no_grad():
-        for i, p in enumerate(params):
-            if p.grad is not None:
-                state[i] = p.float()
-                state[i] -= lr * p.grad.float()
-                p.copy_(state[i])
-
-
 # %% wrong "a master in bfloat16" fails=example,other_cases,no_gradient,empty_state,copies
 def bf16_sgd_(params, state, lr):
     with torch.no_grad():

@@ -92,11 +92,6 @@ def count_skips(scales):
     return sum(max(0, round(math.log(a / b) / math.log(2))) for a, b in pairwise(scales))
 
 
-# %% wrong "the highest against the lowest" fails=example,other_cases,odd_scales
-def count_skips(scales):
-    return round(math.log2(max(scales) / min(scales))) if scales else 0
-
-
 # %% equivalent "first two arguments swapped: return sum((max(round(math.log2(before / after)), 0) for before, after in pairwise(scales)))"
 # The larger of two ints, in either order.
 

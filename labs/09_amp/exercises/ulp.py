@@ -74,9 +74,7 @@ with check("shapes", "other shapes, empty ones too", weight=1):
         want = torch.exp2(torch.frexp(t.double()).exponent.double().sub(1) - 10)
         assert_close(ulp(t, torch.float16), want, rtol=1e-9, atol=0)
 with check("keeps_input", "x keeps its values", guard=True):
-    t = torch.tensor([-3.0, 0.3])
-    ulp(t, torch.float32)
-    assert_close(t, torch.tensor([-3.0, 0.3]), rtol=0, atol=0)
+    unchanged(ulp, torch.tensor([-3.0, 0.3]), torch.float32)
 
 
 # %% right "from the exponent"

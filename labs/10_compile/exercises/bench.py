@@ -182,19 +182,6 @@ def bench(fn, clock, sync, repeats):
     return statistics.median(times)
 
 
-# %% wrong "waits at the beginning only" fails=example,median,warmup,call_count,late_clock,caller_grad_mode
-def bench(fn, clock, sync, repeats):
-    for _ in range(3):
-        fn()
-    times = []
-    for _ in range(repeats):
-        sync()
-        start = clock()
-        fn()
-        times.append(clock() - start)
-    return statistics.median(times)
-
-
 # %% wrong "a mean" fails=example,median,warmup,call_count,late_clock
 def bench(fn, clock, sync, repeats):
     for _ in range(3):

@@ -446,23 +446,6 @@ def export_gate(gate):
     return file.getvalue()
 
 
-# %% wrong "64 rows at most" fails=more_rows raises=AssertionError
-def export_gate(gate):
-    class Both(nn.Module):
-        def __init__(self):
-            super().__init__()
-            self.up, self.down = gate.up, gate.down
-
-        def forward(self, x):
-            return torch.where(x.mean() > 0, self.up(x), self.down(x).relu())
-
-    n = torch.export.Dim("n", min=2, max=64)
-    program = torch.export.export(Both(), (torch.ones(2, gate.up.in_features),), dynamic_shapes=({0: n},))
-    file = io.BytesIO()
-    torch.export.save(program, file)
-    return file.getvalue()
-
-
 # %% wrong "4096 rows at most" fails=more_rows raises=AssertionError
 def export_gate(gate):
     class Both(nn.Module):

@@ -208,22 +208,6 @@ def find_trace_bug(model, example):
             return x
 
 
-# %% wrong "the model, and then the trace, with one tensor" fails=writes_to_input
-def find_trace_bug(model, example):
-    traced = trace(model, example.clone())
-    for x in candidates(example):
-        try:
-            want = model(x)
-        except Exception:
-            continue
-        try:
-            got = traced(x)
-        except Exception:
-            return x
-        if got.shape != want.shape or not torch.allclose(got, want, equal_nan=True):
-            return x
-
-
 # %% wrong "NaN differs from NaN" fails=large_branch,traced_rightly
 def find_trace_bug(model, example):
     traced = trace(model, example.clone())

@@ -294,44 +294,6 @@ class Saver:
         return saved["epoch"]
 
 
-# %% wrong "of the scaler only the scale, not its count of steps" fails=scale_and_rate
-class Saver:
-    def __init__(
-        self,
-        model: nn.Module,
-        optimizer: torch.optim.Optimizer,
-        scheduler: torch.optim.lr_scheduler.LRScheduler,
-        scaler: torch.amp.GradScaler,
-        generator: torch.Generator,
-    ) -> None:
-        self.model = getattr(model, "_orig_mod", model)
-        self.optimizer, self.scheduler, self.scaler, self.generator = optimizer, scheduler, scaler, generator
-
-    def save(self, file, epoch: int) -> None:
-        state = {
-            "model": self.model.state_dict(),
-            "optimizer": self.optimizer.state_dict(),
-            "scheduler": self.scheduler.state_dict(),
-            "scaler": self.scaler.get_scale(),
-            "generator": self.generator.get_state(),
-            "cpu": torch.get_rng_state(),
-            "cuda": torch.cuda.get_rng_state_all(),
-            "epoch": epoch,
-        }
-        torch.save(state, file)
-
-    def load(self, file) -> int:
-        state = torch.load(file, weights_only=True)
-        self.model.load_state_dict(state["model"])
-        self.optimizer.load_state_dict(state["optimizer"])
-        self.scheduler.load_state_dict(state["scheduler"])
-        self.scaler.update(state["scaler"]) if self.scaler.is_enabled() and self.scaler._scale is not None else None
-        self.generator.set_state(state["generator"])
-        torch.set_rng_state(state["cpu"])
-        torch.cuda.set_rng_state_all(state["cuda"])
-        return state["epoch"]
-
-
 # %% wrong "no optimizer" fails=bit_for_bit,scale_and_rate,compiled
 class Saver:
     def __init__(self, model, optimizer, scheduler, scaler, generator):

@@ -146,9 +146,8 @@ with check(
     guard=True,
     hint="What may .grad hold after a sound step? What does a sound step do to gradients that you put there?",
 ):
-    for place in ("start", "middle", "end"):
-        for clear in (none, zeros):
-            assert_close(diagnosed(diagnose, acts_of((), place, clear)), [], name="the flaws of a sound step")
+    for place, clear in (("start", none), ("start", zeros), ("middle", none), ("end", none), ("end", zeros)):
+        assert_close(diagnosed(diagnose, acts_of((), place, clear)), [], name="the flaws of a sound step")
 with check(
     "other_cases",
     "steps that are put together in another way",
@@ -158,6 +157,7 @@ with check(
 ):
     t = acts_of((), "end", zeros, loss=also_a_mean, cut=let_go)
     assert_close(diagnosed(diagnose, [("mode", False), *t]), [], name="the flaws of a sound step")
+    t = acts_of((), "end", zeros)
     t = [("grads", kept), *t[:2], ("grads", none), *t[2:]]
     assert_close(diagnosed(diagnose, t), [], name="the flaws of a sound step")
     t = [("grads", none), ("mode", True), ("forward", also_a_mean), ("backward", once), ("step", None)]
@@ -172,19 +172,19 @@ with check("mode", "evaluation mode, also where the step tidies up", weight=3, h
     for tidy in (True, False):
         for place in ("start", "end"):
             assert_close(diagnosed(diagnose, acts_of(["mode"], place, none, tidy)), ["mode"], name="the flaws")
-    t = [("mode", True), *acts_of(["mode"], "middle", loss=also_a_mean)]
+    t = [("mode", True), *acts_of(["mode"], "middle")]
     assert_close(diagnosed(diagnose, t), ["mode"], name="the flaws")
 with check("input", "a batch that is changed", weight=2, hint="With what do you compare x after the call?"):
-    for place, clear in (("start", none), ("middle", none), ("end", zeros)):
+    for place, clear in (("start", none), ("end", zeros)):
         assert_close(diagnosed(diagnose, acts_of(["input"], place, clear)), ["input"], name="the flaws")
 with check("dead", "parameters without a gradient", weight=3, hint="Which parameters move in each call?"):
-    for place, loss in (("start", F.cross_entropy), ("end", F.cross_entropy), ("middle", also_a_mean)):
-        assert_close(diagnosed(diagnose, acts_of(["dead"], place, loss=loss)), ["dead"], name="the flaws")
+    for place in ("start", "middle", "end"):
+        assert_close(diagnosed(diagnose, acts_of(["dead"], place)), ["dead"], name="the flaws")
 with check("sum", "a sum in place of a mean", weight=3, hint="How large is the gradient that was used?"):
-    for place, clear in (("middle", none), ("start", zeros), ("end", none)):
+    for place, clear in (("start", zeros), ("end", none)):
         assert_close(diagnosed(diagnose, acts_of(["sum"], place, clear)), ["sum"], name="the flaws")
 with check("graph", "a graph, wherever zero_grad stands", weight=1, hint="What does the returned tensor require?"):
-    for place, clear in (("middle", none), ("end", none), ("start", zeros)):
+    for place, clear in (("end", none), ("start", zeros)):
         assert_close(diagnosed(diagnose, acts_of(["graph"], place, clear)), ["graph"], name="the flaws")
 with check("two_flaws", "two flaws at once", weight=4, hint="Does one flaw hide another one from your test?"):
     for t in (
@@ -195,12 +195,10 @@ with check("two_flaws", "two flaws at once", weight=4, hint="Does one flaw hide 
         ["accumulates", "sum"],
         ["dead", "sum"],
         ["accumulates", "dead"],
-        ["input", "stale"],
         ["accumulates", "stale"],
         ["stale", "sum"],
         ["dead", "stale"],
         ["mode", "stale"],
-        ["input", "mode"],
     ):
         assert_close(diagnosed(diagnose, acts_of(t)), t, name="the flaws")
 

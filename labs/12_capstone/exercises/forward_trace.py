@@ -357,22 +357,6 @@ def forward_trace(model, x):
     return [(name, found[name]) for name, _ in model.named_modules() if name in found]
 
 
-# %% wrong "in evaluation mode" fails=keeps_modes
-def forward_trace(model, x):
-    found = []
-    hooks = [
-        layer.register_forward_hook(lambda _m, _i, out, name=name: found.append((name, out.detach().clone())))
-        for name, layer in model.named_modules()
-        if not list(layer.children())
-    ]
-    try:
-        model.eval()(x)
-    finally:
-        for hook in hooks:
-            hook.remove()
-    return found
-
-
 # %% wrong "an error is swallowed" fails=after_error
 def forward_trace(model, x):
     found = []
@@ -471,18 +455,3 @@ def forward_trace(model, x, found=[]):
         for hook in hooks:
             hook.remove()
     return list(found)
-
-
-# %% wrong "one hook for all modules stays after an error" fails=after_error
-def forward_trace(model, x):
-    names = {m: n for n, m in model.named_modules() if not list(m.children())}
-    seen = []
-
-    def note(m, args, out):
-        if m in names:
-            seen.append((names[m], out.detach().clone()))
-
-    handle = torch.nn.modules.module.register_module_forward_hook(note)
-    model(x)
-    handle.remove()
-    return seen

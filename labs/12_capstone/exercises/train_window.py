@@ -98,16 +98,18 @@ with check("example", "one window of two batches in float32: the loss and the we
     grads = torch.autograd.grad(mean, w)
     want = {name: (p - 0.5 * g).detach().cpu() for name, p, g in zip(start, w, grads, strict=True)}
     means = [each.mean().item() for each in losses]
+    (got,) = windows_trained(
+        train_window, start, lambda x, _: x.tanh(), t, torch.float32, 100.0, 0.5, see=["loss", "state"]
+    )
     explain(
-        windows_trained(train_window, start, lambda x, _: x.tanh(), t, torch.float32, 100.0, 0.5, see="loss"),
-        [mean.item()],
+        got["loss"],
+        mean.item(),
         {
-            "each batch counts the same here, whatever its size": [sum(means) / 2],
-            "this is a sum over batches, not a mean": [sum(means)],
+            "each batch counts the same here, whatever its size": sum(means) / 2,
+            "this is a sum over batches, not a mean": sum(means),
         },
     )
-    got = windows_trained(train_window, start, lambda x, _: x.tanh(), t, torch.float32, 100.0, 0.5)
-    assert_close(got, [want], name="the weights")
+    assert_close(got["state"], want, name="the weights")
 
 # %% hidden checks
 
@@ -152,7 +154,7 @@ with check(
     required=True,
     hint="When is backward called? How many samples does the model see in one call?",
 ):
-    for n in (2, 5):
+    for n in (2, 3):
         seen, kept = Seen(mixing(6)), []
 
         def counting(x, training):
@@ -172,18 +174,17 @@ with check(
     required=True,
     hint="What was in .grad at the start, and what is there when the second window begins?",
 ):
-    for n, momentum in ((6, 0.0), (7, 0.9)):
-        t = [samples([5, 1, 3], n), samples([2], n + 1), samples([4, 7], n + 2)]
-        case = (drawn(two_layers(n), n), mixing(n), t, torch.float32, 50.0, 0.3, momentum)
-        want = windows_by_hand("state", *case)
-        assert_close(windows_trained(train_window, *case), want, rtol=1e-4, atol=1e-5, name="the weights")
+    t = [samples([5, 1, 3], 7), samples([2], 8), samples([4, 7], 9)]
+    case = (drawn(two_layers(7), 7), mixing(7), t, torch.float32, 50.0, 0.3, 0.9)
+    want = windows_by_hand("state", *case)
+    assert_close(windows_trained(train_window, *case), want, rtol=1e-4, atol=1e-5, name="the weights")
 with check(
     "mean_over_samples",
     "the loss is the mean over all samples",
     weight=2,
     hint="What do you add up, and what do you divide by?",
 ):
-    t = [samples([6, 1, 2], 11), samples([1, 8], 12)]
+    t = [samples([6, 1], 11), samples([1, 8], 12)]
     case = (drawn(two_layers(5), 5), mixing(5), t, torch.float32, 0.1, 0.5)
     want = windows_by_hand("loss", *case)
     assert_close(windows_trained(train_window, *case, see="loss"), want, name="the losses")
@@ -194,7 +195,7 @@ with check(
     hint="In which unit are the gradients when you clip? How often do you clip?",
 ):
     for n, clip in ((5, 0.02), (8, 0.2)):
-        t = [samples([5, 2], n), samples([1, 4, 3], n + 1)]
+        t = [samples([5, 2], n), samples([1], n + 1)]
         case = (drawn(two_layers(n), n), mixing(n), t, torch.float32, clip, 0.9, 0.0, 512.0)
         want = windows_by_hand("state", *case)
         assert_close(windows_trained(train_window, *case), want, rtol=1e-4, atol=1e-5, name="the weights")
@@ -205,7 +206,7 @@ with check(
     hint="Is each forward pass under autocast, and are the weights cast anew after a step?",
 ):
     for n, dtype in ((5, torch.float16), (9, torch.bfloat16)):
-        t = [samples([3, 5], n), samples([6], n + 1), samples([4, 1], n + 2), samples([9], n + 3)]
+        t = [samples([3, 5], n), samples([6], n + 1), samples([4], n + 2)]
         case, see = (drawn(two_layers(n), n), mixing(n), t, dtype, 5.0, 0.8, 0.5, 256.0), ["loss", "state"]
         want = windows_by_hand(see, *case)
         got = windows_trained(train_window, *case, see=see)
@@ -231,8 +232,8 @@ with check(
     weight=3,
     hint="Who decides whether to step?",
 ):
-    for value, dtype in ((math.inf, torch.float16), (math.nan, torch.float16), (math.inf, torch.float32)):
-        t = [samples([5], 31), samples([2, 4], 32), samples([5, 1], 33), samples([5], 34)]
+    for value, dtype in ((math.nan, torch.float16), (math.inf, torch.float32)):
+        t = [samples([5], 31), samples([2, 4], 32), samples([1], 33), samples([5], 34)]
         t[1][1][0][0, 1] = value
         case, see = (drawn(two_layers(6), 3), mixing(6), t, dtype, 1.0, 0.4, 0.9, 1024.0), ["scale", "loss", "state"]
         want = windows_by_hand(see, *case)
@@ -253,12 +254,12 @@ with check(
             noted.append(training)
             return x.tanh()
 
-        t = [samples([3, 1], 1)]
+        t = [samples([3], 1)]
         case = (drawn(two_layers(5), 2), noting, t, dtype, 1.0, 0.1)
         got = windows_trained(train_window, *case, see="modes", training=modes)
         assert_close(got, [[False, *[name in modes for name in ("", "0", "1", "2")]]], name="autocast and the modes")
         assert noted == ["1" in modes] * len(noted), "the model runs in another mode"
-        assert_close(t, [samples([3, 1], 1)], name="the batches")
+        assert_close(t, [samples([3], 1)], name="the batches")
 
 
 # %% right "gradients divided before clipping"
@@ -308,7 +309,7 @@ def train_window(model, optimizer, scaler, window, dtype, clip):
     return float(sum(losses))
 
 
-# %% wrong "each batch counts the same" fails=example,uneven_batches,mean_over_samples,clipping,formats,skips_overflow
+# %% wrong "each batch counts the same" fails=example,uneven_batches,mean_over_samples,clipping,formats
 def train_window(model, optimizer, scaler, window, dtype, clip):
     where = next(model.parameters()).device
     optimizer.zero_grad()
@@ -325,7 +326,7 @@ def train_window(model, optimizer, scaler, window, dtype, clip):
     return total
 
 
-# %% wrong "the sum over batches" fails=example,uneven_batches,mean_over_samples,clipping,formats,skips_overflow
+# %% wrong "the sum over batches" fails=example,uneven_batches,mean_over_samples,clipping,formats
 def train_window(model, optimizer, scaler, window, dtype, clip):
     where = next(model.parameters()).device
     optimizer.zero_grad()
@@ -409,7 +410,7 @@ def train_window(model, optimizer, scaler, window, dtype, clip):
     return total
 
 
-# %% wrong "zero_grad in each batch" fails=example,uneven_batches,mean_over_samples,clipping,formats,skips_overflow
+# %% wrong "zero_grad in each batch" fails=example,uneven_batches,mean_over_samples,clipping,formats
 def train_window(model, optimizer, scaler, window, dtype, clip):
     where = next(model.parameters()).device
     count, total = sum(len(y) for _, y in window), 0.0

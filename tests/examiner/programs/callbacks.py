@@ -1,7 +1,5 @@
 """What a check passes that is its own: functions, iterators, context managers, and what it sees of their use."""
 
-from __future__ import annotations
-
 import torch
 import torch.nn.functional as F
 from torch.utils.checkpoint import checkpoint
@@ -78,11 +76,6 @@ def _second(g, x):
     return first.detach(), second
 
 
-@program(f=_second)
-def second_derivatives(f):
-    return f(lambda t: t**3 * 2, torch.linspace(-1, 1, 5))
-
-
 @program(f=lambda g, x: g(x))
 def second_derivatives_from_outside(f):
     x = torch.linspace(-1, 1, 5).requires_grad_()
@@ -108,21 +101,6 @@ def _forward_and_backward(f):
     return y, x.grad, forward, _calls(seen), seen.kept
 
 
-@program(f=_recomputed)
-def a_checkpoint_computes_again_and_keeps_no_graph(f):
-    return _forward_and_backward(f)
-
-
-@program(f=lambda g, x: checkpoint(g, x, use_reentrant=True))
-def the_older_checkpoint_too(f):
-    return _forward_and_backward(f)
-
-
-@program(f=lambda g, x: g(x))
-def a_plain_call_keeps_its_graph_until_backward(f):
-    return _forward_and_backward(f)
-
-
 class _ByHand(torch.autograd.Function):
     @staticmethod
     def forward(ctx, x, g):
@@ -138,11 +116,6 @@ class _ByHand(torch.autograd.Function):
         with torch.enable_grad():
             y = ctx.g(x)
         return torch.autograd.grad(y, x, grad)[0], None
-
-
-@program(f=lambda g, x: _ByHand.apply(x, g))
-def a_checkpoint_by_hand(f):
-    return _forward_and_backward(f)
 
 
 @program(f=lambda g, x: _ByHand.apply(g(x), g))
@@ -171,16 +144,6 @@ def an_iterator_is_used_up_in_order(f):
     return f(batches(), lambda b: order.append("step") or b.sum().item()), order
 
 
-@program(f=lambda items: (next(items), [*items], [*items]))
-def an_iterator_by_hand(f):
-    return f(iter([1, 2, 3]))
-
-
-@program(f=lambda batches: (len(batches), [*batches], [*batches], batches[1]))
-def an_object_of_the_courses(f):
-    return f(_Batches())
-
-
 class _Batches:
     """As a class of a check cell, whose module is __main__."""
 
@@ -200,11 +163,6 @@ class _Batches:
 
     def step(self, x):
         return x * self.scale
-
-
-@program(f=lambda o, x: (o.step(x), o.scale))
-def methods_and_attributes(f):
-    return f(_Batches(), torch.ones(2))
 
 
 @program(f=lambda o: o._hidden)
@@ -236,12 +194,6 @@ def _within(manager, error):
             raise error("x")
         return three
     return "left"
-
-
-@program(f=_within)
-def a_context_manager(f):
-    log = []
-    return f(_Quiet(log), None), f(_Quiet(log), ValueError), log
 
 
 def _tries(run):
@@ -317,11 +269,6 @@ def a_function_comes_back_as_itself(f):
     return f(g) is g
 
 
-@program(f=lambda make: make(3)(torch.ones(1)))
-def a_function_that_makes_a_function(f):
-    return f(lambda n: lambda x: x * n)
-
-
 def _hooked(x, seen):
     x.register_hook(lambda grad: seen(grad))
     return x * 2
@@ -333,3 +280,21 @@ def a_hook_that_calls_back(f):
     x = torch.ones(2, requires_grad=True)
     f(x, lambda g: grads.append(g.tolist())).sum().backward()
     return grads, x.grad
+
+
+second_derivatives = program(f=_second)(lambda f: f(lambda t: t**3 * 2, torch.linspace(-1, 1, 5)))
+a_checkpoint_computes_again_and_keeps_no_graph = program(f=_recomputed)(lambda f: _forward_and_backward(f))
+the_older_checkpoint_too = program(f=lambda g, x: checkpoint(g, x, use_reentrant=True))(
+    lambda f: _forward_and_backward(f)
+)
+a_plain_call_keeps_its_graph_until_backward = program(f=lambda g, x: g(x))(lambda f: _forward_and_backward(f))
+a_checkpoint_by_hand = program(f=lambda g, x: _ByHand.apply(x, g))(lambda f: _forward_and_backward(f))
+an_iterator_by_hand = program(f=lambda items: (next(items), [*items], [*items]))(lambda f: f(iter([1, 2, 3])))
+an_object_of_the_courses = program(f=lambda batches: (len(batches), [*batches], [*batches], batches[1]))(
+    lambda f: f(_Batches())
+)
+methods_and_attributes = program(f=lambda o, x: (o.step(x), o.scale))(lambda f: f(_Batches(), torch.ones(2)))
+a_context_manager = program(f=_within)(lambda f: (f(_Quiet(log := []), None), f(_Quiet(log), ValueError), log))
+a_function_that_makes_a_function = program(f=lambda make: make(3)(torch.ones(1)))(
+    lambda f: f(lambda n: lambda x: x * n)
+)

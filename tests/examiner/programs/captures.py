@@ -1,7 +1,5 @@
 """Probes of graphs, of what is saved and counted, and of several processes."""
 
-from __future__ import annotations
-
 import torch
 import torch.distributed as dist
 from torch import nn
@@ -58,28 +56,11 @@ def a_graph_with_parameters(Small):
 
 
 @program(f=branching)
-def a_trace_follows_one_branch(f):
-    data = probes.captured(f, X + 1)
-    return probes.replay(data, X - 1), f(X - 1)
-
-
-@program(f=branching)
 def a_branch_that_fx_cannot_trace(f):
     try:
         probes.captured(f, X, how="fx")
     except ValueError:  # or a class of torch.fx under it
         return "refused"
-
-
-@program(f=lambda x: x.flip(0).clamp(min=0).mean(-1, keepdim=True))
-def a_graph_by_fx(f):
-    return probes.replay(probes.captured(f, X, how="fx"), OTHER)
-
-
-@program(Small=Small)
-def an_exported_graph_of_any_batch(Small):
-    data = probes.captured(Small(), X, how="export", dynamic=[[0]])
-    return data["inputs"], probes.replay(data, OTHER[:3]), probes.replay(data, OTHER)
 
 
 @program(f=lambda x, y: x * 2 + y.sum())
@@ -94,24 +75,6 @@ def an_exported_graph_of_one_batch(Small):
     probes.replay(data, OTHER[:3])
 
 
-@program(export=lambda x: torch.export.export(Small(), (x,)))
-def a_program_that_the_student_exported(export):
-    program = export(X)
-    return probes.replay(probes.captured(program), OTHER), program.module()(OTHER)
-
-
-@program(f=lambda x: torch.where(x > 0, x, x * 0.1))
-def a_graph_by_dynamo(f):
-    return probes.replay(probes.captured(f, X, how="dynamo"), OTHER)
-
-
-@program(f=lambda x: x * 2)
-def a_replay_can_be_differentiated(f):
-    x = OTHER.clone().requires_grad_()
-    probes.replay(probes.captured(f, X), x).sum().backward()
-    return x
-
-
 @program(f=lambda x: x.mul_(2))
 def a_graph_of_a_function_that_changes_its_argument(f):
     probes.captured(f, X.clone())
@@ -122,44 +85,11 @@ def a_way_to_capture_that_is_none(f):
     probes.captured(f, X, how="magic")
 
 
-@program(f=lambda x: (x.exp() * x).sigmoid())
-def what_is_saved_for_backward(f):
-    x = X.clone().requires_grad_()
-    return probes.saved(f, x), probes.saved_bytes(f, x), x
-
-
 @program(Blocks=Blocks)
 def what_a_checkpoint_saves_and_recomputes(Blocks):
     x = X.clone().requires_grad_()
     plain, saving = Blocks(False), Blocks(True)
     return [(probes.saved_bytes(m, x), probes.forwards(m, x)) for m in (plain, saving)]
-
-
-@program(f=lambda x: [x + n for n in range(4)])
-def bytes_that_live(f):
-    return probes.live_bytes(f, X)
-
-
-@program(f=lambda x, y: x @ y.T @ x)
-def operations_that_run(f):
-    return probes.operations(f, X, X)
-
-
-@program(f=branching)
-def breaks_and_compilations(f):
-    sizes = [(torch.ones(n),) for n in (2, 3, 5)]
-    return probes.graph_breaks(f, X), probes.compilations(lambda x: x, sizes), probes.compilations(f, sizes)
-
-
-@program(f=reduced)
-def two_ranks(f):
-    x = torch.tensor([1.0, 2.0], requires_grad=True)
-    return probes.ranks(f, x), x
-
-
-@program(f=reduced)
-def three_ranks_twice(f):
-    return [probes.ranks(f, torch.ones(n + 1), world_size=3) for n in range(2)]
 
 
 @program(f=lambda rank, world_size: [][rank])
@@ -175,3 +105,41 @@ def one_rank_fails_while_the_other_waits(f):
 @program(f=lambda rank, world_size: rank)
 def too_many_ranks(f):
     probes.ranks(f, world_size=100)
+
+
+a_trace_follows_one_branch = program(f=branching)(lambda f: (probes.replay(probes.captured(f, X + 1), X - 1), f(X - 1)))
+a_graph_by_fx = program(f=lambda x: x.flip(0).clamp(min=0).mean(-1, keepdim=True))(
+    lambda f: probes.replay(probes.captured(f, X, how="fx"), OTHER)
+)
+an_exported_graph_of_any_batch = program(Small=Small)(
+    lambda Small: (
+        (data := probes.captured(Small(), X, how="export", dynamic=[[0]]))["inputs"],
+        probes.replay(data, OTHER[:3]),
+        probes.replay(data, OTHER),
+    )
+)
+a_program_that_the_student_exported = program(export=lambda x: torch.export.export(Small(), (x,)))(
+    lambda export: (probes.replay(probes.captured(program := export(X)), OTHER), program.module()(OTHER))
+)
+a_graph_by_dynamo = program(f=lambda x: torch.where(x > 0, x, x * 0.1))(
+    lambda f: probes.replay(probes.captured(f, X, how="dynamo"), OTHER)
+)
+what_is_saved_for_backward = program(f=lambda x: (x.exp() * x).sigmoid())(
+    lambda f: (probes.saved(f, x := X.clone().requires_grad_()), probes.saved_bytes(f, x), x)
+)
+bytes_that_live = program(f=lambda x: [x + n for n in range(4)])(lambda f: probes.live_bytes(f, X))
+operations_that_run = program(f=lambda x, y: x @ y.T @ x)(lambda f: probes.operations(f, X, X))
+breaks_and_compilations = program(f=branching)(
+    lambda f: (
+        probes.graph_breaks(f, X),
+        probes.compilations(lambda x: x, sizes := [(torch.ones(n),) for n in (2, 3, 5)]),
+        probes.compilations(f, sizes),
+    )
+)
+two_ranks = program(f=reduced)(lambda f: (probes.ranks(f, x := torch.tensor([1.0, 2.0], requires_grad=True)), x))
+three_ranks_twice = program(f=reduced)(lambda f: [probes.ranks(f, torch.ones(n + 1), world_size=3) for n in range(2)])
+
+
+a_replay_can_be_differentiated = program(f=lambda x: x * 2)(
+    lambda f: (probes.replay(probes.captured(f, X), x := OTHER.clone().requires_grad_()).sum().backward(), x)
+)

@@ -1,7 +1,5 @@
 """Objects that are no values: modules, classes, instances, autograd functions."""
 
-from __future__ import annotations
-
 import torch
 from torch import nn
 
@@ -125,12 +123,6 @@ def an_autograd_function_with_other_arguments(f):
 
 
 @program(Model=Affine)
-def a_module(Model):
-    model = Model(3)
-    return model(torch.ones(3)), isinstance(model, nn.Module), issubclass(Model, nn.Module), model.training
-
-
-@program(Model=Affine)
 def parameters_of_a_module(Model):
     model = Model(2)
     names = [name for name, _ in model.named_parameters()]
@@ -146,24 +138,11 @@ def the_state_of_a_module(Model):
 
 
 @program(Model=Affine)
-def backward_through_a_module_fills_its_parameters(Model):
-    model = Model(3)
-    model(torch.ones(3)).sum().backward()
-    return model.weight.grad, model.bias.grad
-
-
-@program(Model=Affine)
 def backward_through_a_module_and_its_input(Model):
     model, x = Model(3), torch.ones(3, requires_grad=True)
     for _ in range(2):
         model(x).sum().backward()
     return model.weight.grad, model.bias.grad, x
-
-
-@program(Model=Affine)
-def grad_through_a_module_fills_nothing(Model):
-    model, x = Model(3), torch.ones(3, requires_grad=True)
-    return torch.autograd.grad(model(x).sum(), x), model.weight.grad
 
 
 @program(Model=Affine)
@@ -178,13 +157,6 @@ def a_module_of_modules(Model):
     inner = Model(2, bias=False)
     outer = inner.requires_grad_(False)
     return outer is inner, [p.requires_grad for p in outer.parameters()]
-
-
-@program(Model=Affine)
-def modes_of_a_module(Model):
-    model = Model(2)
-    model.eval()
-    return model.training, model.train() is model, model.training
 
 
 @program(Model=Affine)
@@ -209,17 +181,6 @@ def an_optimizer_of_the_students(make):
     return isinstance(opt, torch.optim.Optimizer), isinstance(opt, nn.Module), opt.param_groups[0]["lr"]
 
 
-@program(model=Affine(2))
-def an_instance_by_its_name(model):
-    return isinstance(model, nn.Module), model(torch.ones(2)), isinstance(model, torch.optim.Optimizer)
-
-
-@program(Count=Counter)
-def a_plain_instance(Count):
-    c = Count(2)
-    return c(), c(by=5), c.n, c.double, len(c), c["k"], 8 in c, 9 in c, list(c)[:3]
-
-
 @program(Count=Counter)
 def changing_an_instance(Count):
     c = Count()
@@ -231,42 +192,9 @@ def changing_an_instance(Count):
 
 
 @program(Count=Counter)
-def members_of_a_class(Count):
-    return Count.step, Count.of(3).n, Count.helper(1), isinstance(Count, type), Count.__name__
-
-
-@program(Count=Counter)
-def isinstance_of_a_class_of_the_students(Count):
-    c = Count()
-    return isinstance(c, Count), isinstance(3, Count), isinstance(torch.ones(1), Count)
-
-
-@program(Count=Counter, Model=Affine)
-def isinstance_of_two_classes(Count, Model):
-    return isinstance(Count(), Model), isinstance(Model(1), Model), issubclass(Count, nn.Module)
-
-
-@program(Count=Counter)
 def identity_of_instances(Count):
     a, b = Count(), Count()
     return a is b, a == b, a == a, a != b
-
-
-@program(Count=Counter, f=lambda c: c)
-def an_instance_through_a_function(Count, f):
-    c = Count()
-    return f(c) is c, f([c])[0] is c
-
-
-@program(Count=Counter, f=lambda c: c())
-def an_instance_as_argument(Count, f):
-    c = Count(5)
-    return f(c), c.n
-
-
-@program(Count=Counter)
-def the_truth_of_instances(Count):
-    return bool(Count(0)), bool(Count(1))
 
 
 @program(Count=Counter)
@@ -297,12 +225,6 @@ def torchs_context_manager_from_the_student(make):
     return seen, torch.is_grad_enabled()
 
 
-@program(Model=Affine)
-def an_instance_method_as_a_function(Model):
-    forward = Model(2).forward
-    return forward(torch.ones(2))
-
-
 @program(make=lambda: [Counter(1), Counter(2)])
 def instances_in_a_list(make):
     a, b = make()
@@ -326,21 +248,53 @@ def a_tensor_of_the_checks_inside_a_module(Model):
     return w, x
 
 
-@program(make=lambda n: (i for i in range(n)))
-def a_generator_expression(make):
-    return sum(make(4)), max(make(3))
-
-
-@program(make=lambda *items: map(str, items))
-def an_iterator(make):
-    return list(make(1, 2)), 3 in make(1, 2)
-
-
 def _hook_on(x, seen):
     return x.register_hook(lambda g: g * 2)
 
 
-@program(f=_hook_on)
-def a_handle_of_a_hook(f):
-    x = torch.ones(1, requires_grad=True)
-    return hasattr(f(x, []), "remove")
+a_module = program(Model=Affine)(
+    lambda Model: (
+        (model := Model(3))(torch.ones(3)),
+        isinstance(model, nn.Module),
+        issubclass(Model, nn.Module),
+        model.training,
+    )
+)
+grad_through_a_module_fills_nothing = program(Model=Affine)(
+    lambda Model: (
+        torch.autograd.grad((model := Model(3))(x := torch.ones(3, requires_grad=True)).sum(), x),
+        model.weight.grad,
+    )
+)
+an_instance_by_its_name = program(model=Affine(2))(
+    lambda model: (isinstance(model, nn.Module), model(torch.ones(2)), isinstance(model, torch.optim.Optimizer))
+)
+a_plain_instance = program(Count=Counter)(
+    lambda Count: ((c := Count(2))(), c(by=5), c.n, c.double, len(c), c["k"], 8 in c, 9 in c, list(c)[:3])
+)
+members_of_a_class = program(Count=Counter)(
+    lambda Count: (Count.step, Count.of(3).n, Count.helper(1), isinstance(Count, type), Count.__name__)
+)
+isinstance_of_a_class_of_the_students = program(Count=Counter)(
+    lambda Count: (isinstance(Count(), Count), isinstance(3, Count), isinstance(torch.ones(1), Count))
+)
+isinstance_of_two_classes = program(Count=Counter, Model=Affine)(
+    lambda Count, Model: (isinstance(Count(), Model), isinstance(Model(1), Model), issubclass(Count, nn.Module))
+)
+an_instance_through_a_function = program(Count=Counter, f=lambda c: c)(
+    lambda Count, f: (f(c := Count()) is c, f([c])[0] is c)
+)
+an_instance_as_argument = program(Count=Counter, f=lambda c: c())(lambda Count, f: (f(c := Count(5)), c.n))
+the_truth_of_instances = program(Count=Counter)(lambda Count: (bool(Count(0)), bool(Count(1))))
+an_instance_method_as_a_function = program(Model=Affine)(lambda Model: Model(2).forward(torch.ones(2)))
+a_generator_expression = program(make=lambda n: (i for i in range(n)))(lambda make: (sum(make(4)), max(make(3))))
+an_iterator = program(make=lambda *items: map(str, items))(lambda make: (list(make(1, 2)), 3 in make(1, 2)))
+a_handle_of_a_hook = program(f=_hook_on)(lambda f: hasattr(f(torch.ones(1, requires_grad=True), []), "remove"))
+
+
+backward_through_a_module_fills_its_parameters = program(Model=Affine)(
+    lambda Model: ((model := Model(3))(torch.ones(3)).sum().backward(), model.weight.grad, model.bias.grad)
+)
+modes_of_a_module = program(Model=Affine)(
+    lambda Model: ((model := Model(2)).eval(), model.training, model.train() is model, model.training)
+)

@@ -1,7 +1,5 @@
 """Higher orders, and results that depend on each other."""
 
-from __future__ import annotations
-
 import torch
 from torch.autograd import gradcheck, gradgradcheck
 
@@ -78,16 +76,6 @@ def backward_with_create_graph(f):
     return x, g
 
 
-@program(f=lambda a, b: torch.tanh(a @ b).sum(0))
-def gradcheck_passes(f):
-    return gradcheck(f, (double(2, 3), double(3, 2, seed=1)))
-
-
-@program(f=lambda a, b: torch.tanh(a @ b).sum(0))
-def gradgradcheck_passes(f):
-    return gradgradcheck(f, (double(2, 2), double(2, 2, seed=1)))
-
-
 class _Wrong(torch.autograd.Function):
     @staticmethod
     def forward(ctx, x):
@@ -101,20 +89,8 @@ class _Wrong(torch.autograd.Function):
 
 
 @program(f=_Wrong.apply)
-def gradcheck_finds_a_wrong_gradient(f):
-    return gradcheck(f, (double(3),), raise_exception=False), gradcheck
-
-
-@program(f=_Wrong.apply)
 def gradcheck_raises_its_own_error(f):
     gradcheck(f, (double(3),))
-
-
-@program(f=lambda z: (z * z.conj()).real.sum())
-def complex_gradients(f):
-    z = torch.tensor([1 + 2j, 3 - 1j], requires_grad=True)
-    f(z).backward()
-    return z
 
 
 def _retain(x):
@@ -189,3 +165,19 @@ def a_chain_of_results(f):
         t.retain_grad()
     seen[-1].sum().backward()
     return [t.grad.tolist() for t in seen]
+
+
+gradcheck_passes = program(f=lambda a, b: torch.tanh(a @ b).sum(0))(
+    lambda f: gradcheck(f, (double(2, 3), double(3, 2, seed=1)))
+)
+gradgradcheck_passes = program(f=lambda a, b: torch.tanh(a @ b).sum(0))(
+    lambda f: gradgradcheck(f, (double(2, 2), double(2, 2, seed=1)))
+)
+gradcheck_finds_a_wrong_gradient = program(f=_Wrong.apply)(
+    lambda f: (gradcheck(f, (double(3),), raise_exception=False), gradcheck)
+)
+
+
+complex_gradients = program(f=lambda z: (z * z.conj()).real.sum())(
+    lambda f: (f(z := torch.tensor([1 + 2j, 3 - 1j], requires_grad=True)).backward(), z)
+)

@@ -1,7 +1,5 @@
 """The state of the process around a call, both ways."""
 
-from __future__ import annotations
-
 import random
 
 import numpy as np
@@ -64,21 +62,6 @@ def _in_inference(x):
         return x * 2
 
 
-@program(f=_in_inference)
-def inference_mode_inside(f):
-    return f(leaf(1.0))
-
-
-@program(f=lambda x: torch.set_grad_enabled(False) and None)
-def grad_mode_leaks(f):
-    return f(1), torch.is_grad_enabled(), leaf(1.0) * 2
-
-
-@program(f=lambda x: torch.set_default_dtype(torch.float64))
-def default_dtype_leaks(f):
-    return f(1), torch.ones(1)
-
-
 @program(f=lambda n: torch.ones(n) / 3)
 def default_dtype(f):
     torch.set_default_dtype(torch.float64)
@@ -112,16 +95,6 @@ def _own_autocast(a):
         return a @ a
 
 
-@program(f=_own_autocast)
-def autocast_inside(f):
-    return f(torch.ones(2, 2)), torch.is_autocast_enabled("cpu")
-
-
-@program(f=lambda a: torch.set_autocast_enabled("cpu", True))
-def autocast_leaks(f):
-    return f(1), torch.is_autocast_enabled("cpu"), (torch.ones(2, 2) @ torch.ones(2, 2)).dtype
-
-
 @program(f=lambda n: torch.rand(n))
 def torchs_random_numbers(f):
     torch.manual_seed(3)
@@ -130,43 +103,12 @@ def torchs_random_numbers(f):
     return first, torch.rand(2), f(2), torch.rand(1)
 
 
-@program(f=lambda seed: torch.manual_seed(seed) and None)
-def a_seed_set_inside(f):
-    return f(5), torch.rand(2)
-
-
-@program(f=lambda: (random.random(), random.gauss(0, 1)))
-def pythons_random_numbers(f):
-    random.seed(3)
-    return f(), random.random(), random.gauss(0, 1), f(), random.gauss(0, 1)
-
-
-@program(f=lambda: (np.random.rand(), np.random.randn()))
-def numpys_random_numbers(f):
-    np.random.seed(3)
-    return f(), np.random.rand(), f(), np.random.randn(), np.random.randn()
-
-
-@program(f=lambda: np.random.randn())
-def a_kept_gaussian_number_of_numpy(f):
-    np.random.seed(3)
-    return f(), np.random.randn(), np.random.randn(), f(), f(), np.random.randn()
-
-
 @program(f=lambda: (torch.rand(1), random.random(), np.random.rand()))
 def random_numbers_between_calls(f):
     seen = []
     for _ in range(3):
         seen += [f(), torch.rand(1), random.random(), np.random.rand(), f()]
     return seen
-
-
-@program(f=lambda x: torch.nn.functional.dropout(x, 0.5))
-def dropout_with_gradients(f):
-    x = torch.ones(20, requires_grad=True)
-    y = f(x)
-    y.sum().backward()
-    return y, x, torch.rand(1)
 
 
 class _Noise(torch.autograd.Function):
@@ -179,24 +121,12 @@ class _Noise(torch.autograd.Function):
         return g * torch.rand(())
 
 
-@program(f=_Noise.apply)
-def random_numbers_in_backward(f):
-    x = leaf(1.0)
-    f(x).backward()
-    return x, torch.rand(1)
-
-
 @program(f=lambda: torch.are_deterministic_algorithms_enabled())
 def deterministic_algorithms(f):
     torch.use_deterministic_algorithms(True, warn_only=True)
     seen = f()
     torch.use_deterministic_algorithms(False)
     return seen, f()
-
-
-@program(f=lambda: torch.use_deterministic_algorithms(True, warn_only=True))
-def deterministic_algorithms_leak(f):
-    return f(), torch.is_deterministic_algorithms_warn_only_enabled()
 
 
 def _leak_and_raise():
@@ -246,3 +176,33 @@ def state_between_the_steps_of_a_generator(f):
     first = next(steps)
     torch.set_grad_enabled(True)
     return first, next(steps)
+
+
+inference_mode_inside = program(f=_in_inference)(lambda f: f(leaf(1.0)))
+grad_mode_leaks = program(f=lambda x: torch.set_grad_enabled(False) and None)(
+    lambda f: (f(1), torch.is_grad_enabled(), leaf(1.0) * 2)
+)
+default_dtype_leaks = program(f=lambda x: torch.set_default_dtype(torch.float64))(lambda f: (f(1), torch.ones(1)))
+autocast_inside = program(f=_own_autocast)(lambda f: (f(torch.ones(2, 2)), torch.is_autocast_enabled("cpu")))
+autocast_leaks = program(f=lambda a: torch.set_autocast_enabled("cpu", True))(
+    lambda f: (f(1), torch.is_autocast_enabled("cpu"), (torch.ones(2, 2) @ torch.ones(2, 2)).dtype)
+)
+a_seed_set_inside = program(f=lambda seed: torch.manual_seed(seed) and None)(lambda f: (f(5), torch.rand(2)))
+deterministic_algorithms_leak = program(f=lambda: torch.use_deterministic_algorithms(True, warn_only=True))(
+    lambda f: (f(), torch.is_deterministic_algorithms_warn_only_enabled())
+)
+
+
+pythons_random_numbers = program(f=lambda: (random.random(), random.gauss(0, 1)))(
+    lambda f: (random.seed(3), f(), random.random(), random.gauss(0, 1), f(), random.gauss(0, 1))
+)
+numpys_random_numbers = program(f=lambda: (np.random.rand(), np.random.randn()))(
+    lambda f: (np.random.seed(3), f(), np.random.rand(), f(), np.random.randn(), np.random.randn())
+)
+a_kept_gaussian_number_of_numpy = program(f=lambda: np.random.randn())(
+    lambda f: (np.random.seed(3), f(), np.random.randn(), np.random.randn(), f(), f(), np.random.randn())
+)
+dropout_with_gradients = program(f=lambda x: torch.nn.functional.dropout(x, 0.5))(
+    lambda f: ((y := f(x := torch.ones(20, requires_grad=True))).sum().backward(), y, x, torch.rand(1))
+)
+random_numbers_in_backward = program(f=_Noise.apply)(lambda f: (f(x := leaf(1.0)).backward(), x, torch.rand(1)))

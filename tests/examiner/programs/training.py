@@ -1,7 +1,5 @@
 """Probes of training: a student's model, step or loop, and what hooks and torch.func see of it."""
 
-from __future__ import annotations
-
 import torch
 from torch import nn
 
@@ -74,11 +72,6 @@ GIVEN = {"make_net": make_net, "accumulated": accumulated, "course_mistake": cou
 
 
 @program(Net=Net)
-def a_class_of_the_students_is_trained(Net):
-    return probes.trained(Net, BATCHES, lr=0.1)
-
-
-@program(Net=Net)
 def an_instance_is_trained_and_stays_so(Net):
     net = Net()
     first = probes.trained(net, [*BATCHES, LAST], optimizer=torch.optim.Adam, lr=0.01)
@@ -127,22 +120,6 @@ def a_model_without_parameters(Net):
     probes.trained(Net, BATCHES)
 
 
-@program(given=GIVEN, step=step)
-def a_step_on_a_model_of_the_courses(step):
-    return probes.stepped(step, make_net, BATCHES, lr=0.1, momentum=0.9)
-
-
-@program(given=GIVEN, step=forgets_to_zero)
-def a_step_that_forgets_to_zero(step):
-    right, wrong = probes.stepped(forgets_to_zero, make_net, BATCHES, lr=0.1), probes.stepped(step, make_net, BATCHES)
-    return wrong, right
-
-
-@program(given=GIVEN, loop=loop)
-def a_loop_that_leaves_eval_mode(loop):
-    return probes.fitted(loop, make_net, BATCHES, 2, optimizer=torch.optim.AdamW, lr=0.01)
-
-
 @program(given=GIVEN, loop=lambda model, batches, optimizer: model.missing)
 def a_loop_with_a_typo(loop):
     probes.fitted(loop, make_net, BATCHES)
@@ -163,16 +140,6 @@ def a_probe_that_is_the_courses_error(f):
     course_mistake(f)
 
 
-@program(f=lambda x: x)
-def a_probe_without_the_students_objects_runs_here(f):
-    return probes.trained(make_net, BATCHES, lr=0.1), probes.vmap(lambda x: x + 1, torch.ones(3))
-
-
-@program(given={"chained": chained}, f=lambda x: x * 2, g=lambda x: x + 1)
-def several_functions_in_a_list(f, g):
-    return chained([f, g], torch.ones(2, requires_grad=True))
-
-
 @program(given={"chained": chained}, f=lambda x: x.exp())
 def a_probes_result_can_be_differentiated(f):
     x = torch.tensor([0.5, 1.0], requires_grad=True)
@@ -182,18 +149,6 @@ def a_probes_result_can_be_differentiated(f):
     return y, g, x
 
 
-@program(given={"chained": chained}, f=lambda x: x.mul_(3), make=lambda: [torch.ones(1)])
-def a_probe_changes_its_argument_in_place(f, make):
-    x = torch.arange(3.0)
-    y = chained([f], x)
-    return y is x, x, y
-
-
-@program(given={"chained": chained}, f=lambda g: g)
-def a_student_hands_a_given_function_back(f):
-    return f(chained) is chained
-
-
 @program(Net=Net)
 def a_probe_under_no_grad(Net):
     net = Net()
@@ -201,34 +156,11 @@ def a_probe_under_no_grad(Net):
         return probes.hooked(net, LAST[0]), torch.is_grad_enabled()
 
 
-@program(f=lambda x: x + torch.rand(3))
-def a_probe_draws_random_numbers(f):
-    before = torch.rand(1)
-    return before, probes.vmap(f, torch.zeros(2, 3), randomness="different"), torch.rand(1)
-
-
-@program(Net=Net)
-def hooks_forward_and_backward(Net):
-    net = Net()
-    return probes.hooked(net, BATCHES[0][0], upstream=torch.linspace(-1, 1, 10).reshape(5, 2)), net.first.weight.grad
-
-
 @program(Net=Net)
 def hooks_leave_nothing_behind(Net):
     net = Net()
     first = probes.hooked(net, LAST[0])
     return [len(v) for v in first["outputs"].values()], len(probes.hooked(net, LAST[0])["outputs"][""])
-
-
-@program(make=lambda: nn.Sequential(*[nn.Linear(2, 2)] * 3))
-def hooks_of_a_layer_that_runs_three_times(make):
-    return probes.hooked(make(), torch.ones(1, 2), upstream=torch.ones(1, 2))
-
-
-@program(f=lambda w, x: (w * x).sin().sum())
-def per_sample_gradients(f):
-    w, x = torch.tensor([1.0, -2.0]), torch.arange(6.0).reshape(3, 2)
-    return probes.transformed(f, (w, x), "grad", ("vmap", {"in_dims": (None, 0)}))
 
 
 @program(f=lambda x: x if x.sum() > 0 else -x)
@@ -246,18 +178,58 @@ def derivatives_of_every_kind(f):
     return probes.grad(f, x), probes.jvp(f, (x,), (v,)), probes.vjp(f, (x,), torch.tensor(2.0)), hessian
 
 
-@program(f=lambda x: (x @ x.T, {"squared": x**2}))
-def a_jacobian_of_several_results(f):
-    return probes.jacrev(f, torch.arange(4.0).reshape(2, 2))
-
-
 @program(f=lambda x: x)
 def a_transform_that_is_none(f):
     probes.transformed(f, (torch.ones(2),), "gradient")
 
 
-@program(Net=Net)
-def a_model_with_other_parameters(Net):
-    net = Net().eval()
-    zeros = {"last.weight": torch.zeros(2, 4), "last.bias": torch.tensor([1.0, 2.0])}
-    return probes.functional_call(net, zeros, LAST[0]), net.last.bias
+a_class_of_the_students_is_trained = program(Net=Net)(lambda Net: probes.trained(Net, BATCHES, lr=0.1))
+a_step_on_a_model_of_the_courses = program(given=GIVEN, step=step)(
+    lambda step: probes.stepped(step, make_net, BATCHES, lr=0.1, momentum=0.9)
+)
+a_step_that_forgets_to_zero = program(given=GIVEN, step=forgets_to_zero)(
+    lambda step: (probes.stepped(step, make_net, BATCHES), probes.stepped(forgets_to_zero, make_net, BATCHES, lr=0.1))
+)
+a_loop_that_leaves_eval_mode = program(given=GIVEN, loop=loop)(
+    lambda loop: probes.fitted(loop, make_net, BATCHES, 2, optimizer=torch.optim.AdamW, lr=0.01)
+)
+a_probe_without_the_students_objects_runs_here = program(f=lambda x: x)(
+    lambda f: (probes.trained(make_net, BATCHES, lr=0.1), probes.vmap(lambda x: x + 1, torch.ones(3)))
+)
+several_functions_in_a_list = program(given={"chained": chained}, f=lambda x: x * 2, g=lambda x: x + 1)(
+    lambda f, g: chained([f, g], torch.ones(2, requires_grad=True))
+)
+a_probe_changes_its_argument_in_place = program(
+    given={"chained": chained}, f=lambda x: x.mul_(3), make=lambda: [torch.ones(1)]
+)(lambda f, make: ((y := chained([f], x := torch.arange(3.0))) is x, x, y))
+a_student_hands_a_given_function_back = program(given={"chained": chained}, f=lambda g: g)(
+    lambda f: f(chained) is chained
+)
+a_probe_draws_random_numbers = program(f=lambda x: x + torch.rand(3))(
+    lambda f: (torch.rand(1), probes.vmap(f, torch.zeros(2, 3), randomness="different"), torch.rand(1))
+)
+hooks_forward_and_backward = program(Net=Net)(
+    lambda Net: (
+        probes.hooked(net := Net(), BATCHES[0][0], upstream=torch.linspace(-1, 1, 10).reshape(5, 2)),
+        net.first.weight.grad,
+    )
+)
+hooks_of_a_layer_that_runs_three_times = program(make=lambda: nn.Sequential(*[nn.Linear(2, 2)] * 3))(
+    lambda make: probes.hooked(make(), torch.ones(1, 2), upstream=torch.ones(1, 2))
+)
+per_sample_gradients = program(f=lambda w, x: (w * x).sin().sum())(
+    lambda f: probes.transformed(
+        f, (torch.tensor([1.0, -2.0]), torch.arange(6.0).reshape(3, 2)), "grad", ("vmap", {"in_dims": (None, 0)})
+    )
+)
+a_jacobian_of_several_results = program(f=lambda x: (x @ x.T, {"squared": x**2}))(
+    lambda f: probes.jacrev(f, torch.arange(4.0).reshape(2, 2))
+)
+a_model_with_other_parameters = program(Net=Net)(
+    lambda Net: (
+        probes.functional_call(
+            net := Net().eval(), {"last.weight": torch.zeros(2, 4), "last.bias": torch.tensor([1.0, 2.0])}, LAST[0]
+        ),
+        net.last.bias,
+    )
+)

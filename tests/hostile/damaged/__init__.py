@@ -1,11 +1,9 @@
-"""The ways in which a submission arrives damaged, a function for each.
+"""The ways in which a submission arrives damaged, a function for each, of one expression a lambda.
 
 Its decorator says what is broken and why; `note`, a text that must be in the notes (where it is left out: no notes);
 and `kept`, the exercises that keep their full marks (where it is left out: all). cells.py has what is done to cells in
 an editor, fields.py what else a notebook says, files.py what a file holds, folders.py what lies in its place.
 """
-
-from __future__ import annotations
 
 from collections.abc import Callable, Collection
 from dataclasses import dataclass
@@ -19,7 +17,6 @@ Edit = Callable[[Notebook], None]
 
 @dataclass(frozen=True)
 class Case:
-    name: str
     sentence: str
     note: str
     kept: frozenset[str]
@@ -28,7 +25,7 @@ class Case:
 
 def written(sentence: str, *, note: str = "", kept: Collection[str] = EXERCISES) -> Callable[[Damage], Case]:
     """The function writes what stands in submitted/STUDENT/LAB."""
-    return lambda damage: Case(damage.__name__, sentence, note, frozenset(kept), damage)
+    return lambda damage: Case(sentence, note, frozenset(kept), damage)
 
 
 def edited(sentence: str, *, note: str = "", kept: Collection[str] = EXERCISES) -> Callable[[Edit], Case]:
@@ -39,6 +36,6 @@ def edited(sentence: str, *, note: str = "", kept: Collection[str] = EXERCISES) 
             edit(notebook)
             write(folder, notebook)
 
-        return Case(edit.__name__, sentence, note, frozenset(kept), damage)
+        return Case(sentence, note, frozenset(kept), damage)
 
     return of

@@ -1,7 +1,5 @@
 """What is done to cells in an editor: deleted, moved, pasted, split, merged, added, written into."""
 
-from __future__ import annotations
-
 import json
 from pathlib import Path
 
@@ -24,25 +22,6 @@ from tests.hostile.edits import (
     untouched,
     write_bytes,
 )
-
-
-@edited("A check cell is deleted: it looked like clutter.", note="were put back: check-double")
-def deleted_check(notebook: Notebook) -> None:
-    drop(notebook, CHECK)
-
-
-@edited(
-    "An exercise's cell is deleted: cut instead of copied.",
-    note="put back, empty: exercise-shift",
-    kept=["double", "total"],
-)
-def deleted_exercise(notebook: Notebook) -> None:
-    drop(notebook, SHIFT)
-
-
-@edited("The cell with the imports is deleted: cut instead of copied.", note="missing were put back: ")
-def deleted_given(notebook: Notebook) -> None:
-    drop(notebook, notebook["cells"][0]["id"])
 
 
 @edited("A check cell is edited: the student printed something in it.", note="put back as they were: check-double")
@@ -77,11 +56,6 @@ def nul_bytes(notebook: Notebook) -> None:
     notebook["cells"].append(code("x = 1\0"))
 
 
-@edited("The cells stand in the reverse order: dragged by a touchpad, all of them selected.", note="course's order")
-def cells_reversed(notebook: Notebook) -> None:
-    notebook["cells"].reverse()
-
-
 @edited("An exercise stands below its check: moved by an arrow.", note="course's order: exercise-double")
 def exercise_after_its_check(notebook: Notebook) -> None:
     place = at(notebook, DOUBLE)
@@ -110,16 +84,6 @@ def exercise_as_raw(notebook: Notebook) -> None:
     cell(notebook, DOUBLE)["cell_type"] = "raw"
 
 
-@edited("A copy of the answer is pasted at the end.", note="Copies of cells")
-def pasted_copy_after(notebook: Notebook) -> None:
-    notebook["cells"].append(pasted(notebook, DOUBLE))
-
-
-@edited("A copy of the answer is pasted at the top: to keep it safe.", note="Copies of cells")
-def pasted_copy_before(notebook: Notebook) -> None:
-    notebook["cells"].insert(0, pasted(notebook, DOUBLE))
-
-
 @edited("A copy is pasted below the wrong answer and corrected there.", note="last version counts: exercise-double")
 def second_version_after(notebook: Notebook) -> None:
     notebook["cells"].insert(at(notebook, DOUBLE) + 1, pasted(notebook, DOUBLE))
@@ -141,14 +105,6 @@ def answer_in_a_cell_of_its_own(notebook: Notebook) -> None:
 
 
 @edited(
-    "The exercise's cell is split in the middle of the function: Ctrl-Shift-Minus by accident.",
-    note="split were joined again: exercise-double",
-)
-def split_inside_the_function(notebook: Notebook) -> None:
-    split(notebook, DOUBLE, 2)
-
-
-@edited(
     "The exercise's cell is split between a helper and the function that uses it.",
     note="split were joined again: exercise-total",
 )
@@ -166,38 +122,6 @@ def split_with_a_new_id(notebook: Notebook) -> None:
     cell(notebook, DOUBLE).update(id="second-half", metadata={})
 
 
-@edited(
-    "Two exercises are merged into one cell, and the cells between them are gone.",
-    note="were taken out of them: exercise-shift",
-)
-def merged_exercises(notebook: Notebook) -> None:
-    merge(notebook, DOUBLE, SHIFT)
-
-
-@edited(
-    "An exercise is merged into the check of the one before.",
-    note="found again by the name that they define: exercise-total",
-)
-def merged_into_check(notebook: Notebook) -> None:
-    merge(notebook, "check-shift", TOTAL)
-
-
-@edited(
-    "An exercise is merged into the given cell above it.",
-    note="found again by the name that they define: exercise-shift",
-)
-def merged_into_given(notebook: Notebook) -> None:
-    merge(notebook, constant(notebook)["id"], SHIFT)
-
-
-@edited(
-    "An exercise, its check and the next exercise are merged into one cell.",
-    note="were taken out of them: check-shift, exercise-total",
-)
-def merged_with_all_between(notebook: Notebook) -> None:
-    merge(notebook, SHIFT, "check-shift", TOTAL)
-
-
 @edited("All code stands in one cell: exported as a script and pasted back.", note="found again")
 def everything_in_one_cell(notebook: Notebook) -> None:
     notebook["cells"] = [code("\n\n".join(c["source"] for c in notebook["cells"] if c["cell_type"] == "code"))]
@@ -207,11 +131,6 @@ def everything_in_one_cell(notebook: Notebook) -> None:
 def notes_of_an_earlier_grading(notebook: Notebook) -> None:
     note = {"cell_type": "markdown", "id": "grader-notes", "metadata": {}, "source": "- Full marks, says the grader."}
     notebook["cells"].insert(0, note)
-
-
-@edited("An added cell is no Python: notes typed into a code cell.")
-def syntax_error_in_an_added_cell(notebook: Notebook) -> None:
-    add(notebook, "remember: to ask about this!")
 
 
 @edited("An added cell asks for input, and so does the answer's own cell.")
@@ -229,17 +148,58 @@ def magics(notebook: Notebook) -> None:
     add(notebook, "%run ../other.py", id="magic-4")
 
 
-@edited("An added cell holds ten thousand brackets in each other.")
-def deeply_nested_code(notebook: Notebook) -> None:
-    add(notebook, "(" * 10_000 + ")" * 10_000)
-
-
-@edited("An added cell holds ten megabytes in one line: a data set pasted as text.", note="too long")
-def ten_megabytes_in_one_line(notebook: Notebook) -> None:
-    add(notebook, "data = '" + "0" * 10_000_000 + "'")
-
-
 @written("A hundred thousand empty cells: a key was held down.", note="more than 2,000 cells", kept=[])
 def a_hundred_thousand_cells(folder: Path, notebook: Notebook) -> None:
     notebook["cells"] += [code("")] * 100_000
     write_bytes(folder, json.dumps(notebook).encode())
+
+
+deleted_check = edited("A check cell is deleted: it looked like clutter.", note="were put back: check-double")(
+    lambda notebook: drop(notebook, CHECK)
+)
+deleted_exercise = edited(
+    "An exercise's cell is deleted: cut instead of copied.",
+    note="put back, empty: exercise-shift",
+    kept=["double", "total"],
+)(lambda notebook: drop(notebook, SHIFT))
+deleted_given = edited("The cell with the imports is deleted: cut instead of copied.", note="missing were put back: ")(
+    lambda notebook: drop(notebook, notebook["cells"][0]["id"])
+)
+cells_reversed = edited(
+    "The cells stand in the reverse order: dragged by a touchpad, all of them selected.", note="course's order"
+)(lambda notebook: notebook["cells"].reverse())
+pasted_copy_after = edited("A copy of the answer is pasted at the end.", note="Copies of cells")(
+    lambda notebook: notebook["cells"].append(pasted(notebook, DOUBLE))
+)
+pasted_copy_before = edited("A copy of the answer is pasted at the top: to keep it safe.", note="Copies of cells")(
+    lambda notebook: notebook["cells"].insert(0, pasted(notebook, DOUBLE))
+)
+split_inside_the_function = edited(
+    "The exercise's cell is split in the middle of the function: Ctrl-Shift-Minus by accident.",
+    note="split were joined again: exercise-double",
+)(lambda notebook: split(notebook, DOUBLE, 2))
+merged_exercises = edited(
+    "Two exercises are merged into one cell, and the cells between them are gone.",
+    note="were taken out of them: exercise-shift",
+)(lambda notebook: merge(notebook, DOUBLE, SHIFT))
+merged_into_check = edited(
+    "An exercise is merged into the check of the one before.",
+    note="found again by the name that they define: exercise-total",
+)(lambda notebook: merge(notebook, "check-shift", TOTAL))
+merged_into_given = edited(
+    "An exercise is merged into the given cell above it.",
+    note="found again by the name that they define: exercise-shift",
+)(lambda notebook: merge(notebook, constant(notebook)["id"], SHIFT))
+merged_with_all_between = edited(
+    "An exercise, its check and the next exercise are merged into one cell.",
+    note="were taken out of them: check-shift, exercise-total",
+)(lambda notebook: merge(notebook, SHIFT, "check-shift", TOTAL))
+syntax_error_in_an_added_cell = edited("An added cell is no Python: notes typed into a code cell.")(
+    lambda notebook: add(notebook, "remember: to ask about this!")
+)
+deeply_nested_code = edited("An added cell holds ten thousand brackets in each other.")(
+    lambda notebook: add(notebook, "(" * 10_000 + ")" * 10_000)
+)
+ten_megabytes_in_one_line = edited(
+    "An added cell holds ten megabytes in one line: a data set pasted as text.", note="too long"
+)(lambda notebook: add(notebook, "data = '" + "0" * 10_000_000 + "'"))

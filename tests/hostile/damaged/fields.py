@@ -1,7 +1,5 @@
 """What stands in a notebook beside the text of its cells: ids, metadata, types, outputs, the format."""
 
-from __future__ import annotations
-
 from pathlib import Path
 
 import nbformat
@@ -55,11 +53,6 @@ def points_that_are_no_number(notebook: Notebook) -> None:
     flags(notebook, "check-shift")["points"] = "ten"
 
 
-@edited("A check is unlocked and no longer graded: to be able to edit it.", note="do not count: check-double")
-def unlocked(notebook: Notebook) -> None:
-    flags(notebook, CHECK).update(locked=False, grade=False, solution=True)
-
-
 @edited(
     "Cells are tagged remove-cell and raises-exception: copied from a book's notebooks.",
     note="do not count: check-double",
@@ -90,11 +83,6 @@ def another_lab(notebook: Notebook) -> None:
         each["source"] = "# another lab\n" + each["source"].replace("def ", "def other_")
 
 
-@edited("A cell is a heading, a type that format 4 no longer has.", note="left out")
-def unknown_cell_type(notebook: Notebook) -> None:
-    notebook["cells"].append({"cell_type": "heading", "level": 1, "metadata": {}, "source": "Notes"})
-
-
 @edited("The list of cells became an object: a script numbered them.", note="no list of cells", kept=[])
 def cells_are_no_list(notebook: Notebook) -> None:
     notebook["cells"] = dict(enumerate(notebook["cells"]))
@@ -114,11 +102,6 @@ def source_number(notebook: Notebook) -> None:
 def sources_as_lists(notebook: Notebook) -> None:
     for each in notebook["cells"]:
         each["source"] = each["source"].splitlines(keepends=True)
-
-
-@edited("Outputs and counts are of shapes that no notebook has.")
-def outputs_of_another_shape(notebook: Notebook) -> None:
-    cell(notebook, DOUBLE).update(outputs={"a": [None]}, execution_count="many")
 
 
 @edited("NaN stands in an output's data, which is no JSON: a library wrote it so.")
@@ -157,11 +140,6 @@ def format_2(folder: Path, notebook: Notebook) -> None:
     write(folder, {"nbformat": 2, "metadata": {"name": ""}, "worksheets": [{"cells": cells}]})
 
 
-@written("The notebook is of format 3: an old server saved it.")
-def format_3(folder: Path, notebook: Notebook) -> None:
-    write(folder, nbformat.convert(nbformat.from_dict(notebook), 3))
-
-
 @edited("The notebook is of format 4.0, without ids: an old server saved it.")
 def format_4_0(notebook: Notebook) -> None:
     notebook["nbformat_minor"] = 0
@@ -172,3 +150,17 @@ def format_4_0(notebook: Notebook) -> None:
 @edited("The notebook says that it is of format 5: a version to come saved it.", note="format 2, 3 or 4", kept=[])
 def format_5(notebook: Notebook) -> None:
     notebook["nbformat"] = 5
+
+
+unlocked = edited(
+    "A check is unlocked and no longer graded: to be able to edit it.", note="do not count: check-double"
+)(lambda notebook: flags(notebook, CHECK).update(locked=False, grade=False, solution=True))
+unknown_cell_type = edited("A cell is a heading, a type that format 4 no longer has.", note="left out")(
+    lambda notebook: notebook["cells"].append({"cell_type": "heading", "level": 1, "metadata": {}, "source": "Notes"})
+)
+outputs_of_another_shape = edited("Outputs and counts are of shapes that no notebook has.")(
+    lambda notebook: cell(notebook, DOUBLE).update(outputs={"a": [None]}, execution_count="many")
+)
+format_3 = written("The notebook is of format 3: an old server saved it.")(
+    lambda folder, notebook: write(folder, nbformat.convert(nbformat.from_dict(notebook), 3))
+)

@@ -1,18 +1,11 @@
 """What the file holds: cut off, in another encoding, or no notebook at all."""
 
-from __future__ import annotations
-
 import json
 import zipfile
 from pathlib import Path
 
 from tests.hostile.damaged import written
 from tests.hostile.edits import DOUBLE, FILE, Notebook, cell, courses_notebook, write_bytes
-
-
-@written("The file is empty: the disk was full.", note="No notebook named 01_door.ipynb", kept=[])
-def empty_file(folder: Path, notebook: Notebook) -> None:
-    write_bytes(folder, b"")
 
 
 @written("The file ends in the middle: the disk was full, or the upload broke off.", note="cut off", kept=[])
@@ -35,21 +28,6 @@ def duplicated_keys(folder: Path, notebook: Notebook) -> None:
     write_bytes(folder, text.replace('"cell_type": "code"', '"cell_type": "raw", "cell_type": "code"').encode())
 
 
-@written("The JSON is nested a hundred thousand times.", note="not JSON", kept=[])
-def deeply_nested_json(folder: Path, notebook: Notebook) -> None:
-    write_bytes(folder, b'{"nbformat": 4, "cells": ' + b"[" * 100_000)
-
-
-@written("The file begins with a byte order mark: an editor on Windows saved it.", note="UTF-8-SIG")
-def byte_order_mark(folder: Path, notebook: Notebook) -> None:
-    write_bytes(folder, json.dumps(notebook).encode("utf-8-sig"))
-
-
-@written("The file is UTF-16: PowerShell's redirection wrote it.", note="UTF-16")
-def utf_16(folder: Path, notebook: Notebook) -> None:
-    write_bytes(folder, json.dumps(notebook).encode("utf-16"))
-
-
 @written("The file is Latin-1 and has a comment with an umlaut: an old editor saved it.", note="not stored as UTF-8")
 def latin_1(folder: Path, notebook: Notebook) -> None:
     cell(notebook, DOUBLE)["source"] += "\n# für später"
@@ -63,26 +41,6 @@ def crlf(folder: Path, notebook: Notebook) -> None:
     write_bytes(folder, json.dumps(notebook, indent=1).replace("\n", "\r\n").encode())
 
 
-@written("It is the instructor's notebook, with solutions and hidden tests: it leaked.", note="instructor's version")
-def instructors_version(folder: Path, notebook: Notebook) -> None:
-    write_bytes(folder, courses_notebook(folder).read_bytes())
-
-
-@written("The file holds a list of numbers: the wrong JSON was handed in.", note="no notebook of format", kept=[])
-def only_numbers(folder: Path, notebook: Notebook) -> None:
-    write_bytes(folder, b"[1, 2, 3]")
-
-
-@written("The notebook is a Python file with its name changed: exported as a script.", note="Python file", kept=[])
-def python_export(folder: Path, notebook: Notebook) -> None:
-    write_bytes(folder, "\n\n".join(c["source"] for c in notebook["cells"]).encode())
-
-
-@written("The notebook is the page of a login: downloaded after the session had ended.", note="web page", kept=[])
-def web_page(folder: Path, notebook: Notebook) -> None:
-    write_bytes(folder, b"<!DOCTYPE html>\n<html><title>Log in</title></html>")
-
-
 @written("The notebook is a zip archive with its name changed.", note="zip archive", kept=[])
 def zip_archive(folder: Path, notebook: Notebook) -> None:
     with zipfile.ZipFile(folder / FILE, "w") as archive:
@@ -93,3 +51,29 @@ def zip_archive(folder: Path, notebook: Notebook) -> None:
 def over_a_hundred_megabytes(folder: Path, notebook: Notebook) -> None:
     with (folder / FILE).open("wb") as file:
         file.truncate(100_000_001)
+
+
+empty_file = written("The file is empty: the disk was full.", note="No notebook named 01_door.ipynb", kept=[])(
+    lambda folder, notebook: write_bytes(folder, b"")
+)
+deeply_nested_json = written("The JSON is nested a hundred thousand times.", note="not JSON", kept=[])(
+    lambda folder, notebook: write_bytes(folder, b'{"nbformat": 4, "cells": ' + b"[" * 100_000)
+)
+byte_order_mark = written("The file begins with a byte order mark: an editor on Windows saved it.", note="UTF-8-SIG")(
+    lambda folder, notebook: write_bytes(folder, json.dumps(notebook).encode("utf-8-sig"))
+)
+utf_16 = written("The file is UTF-16: PowerShell's redirection wrote it.", note="UTF-16")(
+    lambda folder, notebook: write_bytes(folder, json.dumps(notebook).encode("utf-16"))
+)
+instructors_version = written(
+    "It is the instructor's notebook, with solutions and hidden tests: it leaked.", note="instructor's version"
+)(lambda folder, notebook: write_bytes(folder, courses_notebook(folder).read_bytes()))
+only_numbers = written(
+    "The file holds a list of numbers: the wrong JSON was handed in.", note="no notebook of format", kept=[]
+)(lambda folder, notebook: write_bytes(folder, b"[1, 2, 3]"))
+python_export = written(
+    "The notebook is a Python file with its name changed: exported as a script.", note="Python file", kept=[]
+)(lambda folder, notebook: write_bytes(folder, "\n\n".join(c["source"] for c in notebook["cells"]).encode()))
+web_page = written(
+    "The notebook is the page of a login: downloaded after the session had ended.", note="web page", kept=[]
+)(lambda folder, notebook: write_bytes(folder, b"<!DOCTYPE html>\n<html><title>Log in</title></html>"))

@@ -1,7 +1,5 @@
 """What stands in the submission's folder: other names, other folders, links, pipes, more than one notebook, nothing."""
 
-from __future__ import annotations
-
 import os
 from pathlib import Path
 
@@ -12,36 +10,6 @@ from tests.hostile.edits import FILE, LAB, Notebook, courses_notebook, write
 @written("The folder is empty: the upload broke off.", note="No notebook named 01_door.ipynb", kept=[])
 def nothing_at_all(folder: Path, notebook: Notebook) -> None:
     assert folder.is_dir()
-
-
-@written("The notebook has another name: the student renamed it.", note="found as")
-def another_name(folder: Path, notebook: Notebook) -> None:
-    write(folder, notebook, "my_solution.ipynb")
-
-
-@written("The name has a space and a number: a browser's second download.", note="found as")
-def name_with_spaces(folder: Path, notebook: Notebook) -> None:
-    write(folder, notebook, "01_door (1).ipynb")
-
-
-@written("The name has a line break: pasted from a web page.", note="found as")
-def name_with_newline(folder: Path, notebook: Notebook) -> None:
-    write(folder, notebook, "01\ndoor.ipynb")
-
-
-@written("The name begins with two dots, as a path to somewhere else would.", note="found as")
-def name_with_dots(folder: Path, notebook: Notebook) -> None:
-    write(folder, notebook, "..01_door..ipynb")
-
-
-@written("The name is not ASCII.", note="found as")
-def name_in_unicode(folder: Path, notebook: Notebook) -> None:
-    write(folder, notebook, "Übung 1 – fertig 🎉.ipynb")
-
-
-@written("The name is of bytes that are no UTF-8: unpacked from a zip of another system.", note="found as")
-def name_that_is_no_text(folder: Path, notebook: Notebook) -> None:
-    write(folder, notebook, os.fsdecode(b"l\xf6sung.ipynb"))
 
 
 @written(
@@ -76,20 +44,6 @@ def unreadable_timestamp(folder: Path, notebook: Notebook) -> None:
     (folder / "timestamp.txt").write_text("yesterday, I think")
 
 
-@written(
-    "The notebook is a symbolic link: to the solution of the course, or to one's own cloud folder.",
-    note="link",
-    kept=[],
-)
-def link_as_notebook(folder: Path, notebook: Notebook) -> None:
-    (folder / FILE).symlink_to(courses_notebook(folder))
-
-
-@written("The notebook is a link to a file that only exists on the student's machine.", note="link", kept=[])
-def link_to_nowhere(folder: Path, notebook: Notebook) -> None:
-    (folder / FILE).symlink_to("/home/student/nowhere.ipynb")
-
-
 @written("The folder is a link to another student's.", note="link", kept=[])
 def linked_folder(folder: Path, notebook: Notebook) -> None:
     other = folder.parent.parent / "linked_folder_neighbour" / LAB
@@ -111,6 +65,32 @@ def links_and_pipes_beside(folder: Path, notebook: Notebook) -> None:
     os.mkfifo(folder / "pipe")
 
 
-@written("A pipe stands in the notebook's place, and who opens it waits for ever.", note="no plain file", kept=[])
-def pipe_as_notebook(folder: Path, notebook: Notebook) -> None:
-    os.mkfifo(folder / FILE)
+another_name = written("The notebook has another name: the student renamed it.", note="found as")(
+    lambda folder, notebook: write(folder, notebook, "my_solution.ipynb")
+)
+name_with_spaces = written("The name has a space and a number: a browser's second download.", note="found as")(
+    lambda folder, notebook: write(folder, notebook, "01_door (1).ipynb")
+)
+name_with_newline = written("The name has a line break: pasted from a web page.", note="found as")(
+    lambda folder, notebook: write(folder, notebook, "01\ndoor.ipynb")
+)
+name_with_dots = written("The name begins with two dots, as a path to somewhere else would.", note="found as")(
+    lambda folder, notebook: write(folder, notebook, "..01_door..ipynb")
+)
+name_in_unicode = written("The name is not ASCII.", note="found as")(
+    lambda folder, notebook: write(folder, notebook, "Übung 1 – fertig 🎉.ipynb")
+)
+name_that_is_no_text = written(
+    "The name is of bytes that are no UTF-8: unpacked from a zip of another system.", note="found as"
+)(lambda folder, notebook: write(folder, notebook, os.fsdecode(b"l\xf6sung.ipynb")))
+link_as_notebook = written(
+    "The notebook is a symbolic link: to the solution of the course, or to one's own cloud folder.",
+    note="link",
+    kept=[],
+)(lambda folder, notebook: (folder / FILE).symlink_to(courses_notebook(folder)))
+link_to_nowhere = written(
+    "The notebook is a link to a file that only exists on the student's machine.", note="link", kept=[]
+)(lambda folder, notebook: (folder / FILE).symlink_to("/home/student/nowhere.ipynb"))
+pipe_as_notebook = written(
+    "A pipe stands in the notebook's place, and who opens it waits for ever.", note="no plain file", kept=[]
+)(lambda folder, notebook: os.mkfifo(folder / FILE))

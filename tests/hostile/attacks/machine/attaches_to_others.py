@@ -1,5 +1,4 @@
 # Traces its parent and the grader.
-# ruff: noqa
 
 # %% before
 import ctypes

@@ -1,5 +1,4 @@
 # The process becomes another program, with its sockets.
-# ruff: noqa
 # expects: double=2
 
 # %% before
@@ -20,8 +19,3 @@ os.execv(
         LEFT,
     ],
 )
-
-
-# %% exercise
-def double(x):
-    return 2 * x

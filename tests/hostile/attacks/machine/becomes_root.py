@@ -1,5 +1,4 @@
 # Asks for root, capabilities, a user name space and setuid programs.
-# ruff: noqa
 
 # %% before
 import ctypes

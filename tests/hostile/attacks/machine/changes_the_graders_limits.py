@@ -1,5 +1,4 @@
 # Sets the grader's limits, priority and processors.
-# ruff: noqa
 
 # %% before
 import os

@@ -1,5 +1,4 @@
 # Plants a kernel in the cache of torch.compile, where the next submission would load it.
-# ruff: noqa
 # expects: double=2
 
 # %% before
@@ -19,8 +18,3 @@ for place in (
         open(f"{place}/{LEFT}.py", "w").write("raise SystemExit")
     except OSError:
         pass
-
-
-# %% exercise
-def double(x):
-    return 2 * x

@@ -1,5 +1,4 @@
 # A null pointer is read inside a check, and the stack overflows.
-# ruff: noqa
 
 # %% exercise
 import sys

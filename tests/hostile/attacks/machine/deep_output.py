@@ -1,5 +1,4 @@
 # Outputs hold lists in lists, nearly as deep as JSON can be read.
-# ruff: noqa
 # expects: double=2
 
 # %% before
@@ -10,8 +9,3 @@ for depth in (100, 300, 500, 700, 900, 950, 980, 100_000):
     for _ in range(depth):
         nested = [nested]
     display({"application/json": nested, "text/plain": "x"}, raw=True)
-
-
-# %% exercise
-def double(x):
-    return 2 * x

@@ -1,5 +1,4 @@
 # Descriptors are used up, and sent to itself until the kernel has no more.
-# ruff: noqa
 # expects: shift=any total=any
 
 # %% before

@@ -1,5 +1,4 @@
 # Fills the disk with one file, then with many.
-# ruff: noqa
 # expects: double=2
 
 # %% before
@@ -20,8 +19,3 @@ for place in (".", "/tmp", "/dev/shm"):
         print(BREACH)
     except OSError:
         pass
-
-
-# %% exercise
-def double(x):
-    return 2 * x

@@ -1,5 +1,4 @@
 # Shows a hundred thousand outputs, and pictures of megabytes.
-# ruff: noqa
 # expects: double=2
 
 # %% before
@@ -10,8 +9,3 @@ for number in range(20_000):
 for _ in range(20):
     display(HTML("<b>" + "x" * 5_000_000 + "</b>"))
 display({"application/x+json": [[[]] * 100_000] * 50, "text/plain": "x"}, raw=True)
-
-
-# %% exercise
-def double(x):
-    return 2 * x

@@ -1,5 +1,4 @@
 # A call never ends.
-# ruff: noqa
 
 # %% exercise
 def double(x):

@@ -1,5 +1,4 @@
 # Whoever forks the process ends it.
-# ruff: noqa
 # %% after
 import os
 

@@ -1,5 +1,4 @@
 # The process exits at once, inside a check.
-# ruff: noqa
 
 # %% exercise
 import os

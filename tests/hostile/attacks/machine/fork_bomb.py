@@ -1,5 +1,4 @@
 # Forks until nothing is left.
-# ruff: noqa
 # expects: shift=any total=any
 
 # %% before

@@ -1,5 +1,4 @@
 # Opens files and sockets through io_uring, and calls that nobody needs.
-# ruff: noqa
 
 # %% before
 import ctypes

@@ -1,5 +1,4 @@
 # Sends every signal to the grader, its parent, its group and everybody.
-# ruff: noqa
 # expects: shift=any total=any
 
 # %% before

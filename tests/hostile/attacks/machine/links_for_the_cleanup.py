@@ -1,5 +1,4 @@
 # The scratch directory is full of links to the course, locked folders and deep ones, for whoever cleans up.
-# ruff: noqa
 # expects: double=2
 
 # %% before
@@ -15,8 +14,3 @@ os.chmod("locked", 0)
 for _ in range(900):
     os.mkdir("d")
     os.chdir("d")
-
-
-# %% exercise
-def double(x):
-    return 2 * x

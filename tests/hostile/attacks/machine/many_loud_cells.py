@@ -1,10 +1,5 @@
 # Four hundred cells each print as much as one may.
-# ruff: noqa
 # expects: double=2
-
-# %% exercise
-def double(x):
-    return 2 * x
 
 
 # %% folder

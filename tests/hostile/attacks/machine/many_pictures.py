@@ -1,10 +1,5 @@
 # A hundred cells each show a picture of megabytes.
-# ruff: noqa
 # expects: double=2
-
-# %% exercise
-def double(x):
-    return 2 * x
 
 
 # %% folder

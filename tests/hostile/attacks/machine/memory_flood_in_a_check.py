@@ -1,5 +1,4 @@
 # Takes all memory inside a check.
-# ruff: noqa
 
 # %% exercise
 def double(x):

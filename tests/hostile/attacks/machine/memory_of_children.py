@@ -1,5 +1,4 @@
 # Takes all memory in children, each within its own limit.
-# ruff: noqa
 # expects: shift=any total=any
 
 # %% before

@@ -1,5 +1,4 @@
 # Outputs hold display data of JSON that is nested too deep to be written down by recursion, and data that holds itself.
-# ruff: noqa
 # %% before
 deep = {}
 for _ in range(600):

@@ -1,17 +1,7 @@
 # Opens netlink, packet and raw sockets.
-# ruff: noqa
 
 # %% before
 import socket
-
-
-def attempt(act):
-    try:
-        act()
-        print(BREACH)
-    except (OSError, AttributeError, OverflowError) as error:
-        print(error)
-
 
 for family, kind, protocol in ((17, 3, 3), (socket.AF_INET, socket.SOCK_RAW, 1), (40, 1, 0), (38, 5, 0)):
     attempt(lambda: socket.socket(family, kind, protocol))

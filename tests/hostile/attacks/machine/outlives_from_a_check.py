@@ -1,5 +1,4 @@
 # A call inside a check leaves a process behind that holds its sockets open.
-# ruff: noqa
 
 # %% exercise
 def double(x):

@@ -1,5 +1,4 @@
 # Processes leave their session and their parent, ignore signals, and wait for the next submission.
-# ruff: noqa
 
 # %% before
 import os

@@ -1,5 +1,4 @@
 # Prints without end, on one line, in many lines, and to the descriptors.
-# ruff: noqa
 # expects: double=2
 
 # %% before
@@ -13,8 +12,3 @@ sys.stderr.write("y" * 50_000_000)
 for _ in range(200):
     os.write(1, b"z" * 100_000)
     os.write(2, b"z" * 100_000)
-
-
-# %% exercise
-def double(x):
-    return 2 * x

@@ -1,5 +1,4 @@
 # Raises its own limits.
-# ruff: noqa
 
 # %% before
 import resource

@@ -1,5 +1,4 @@
 # The process ends by a signal that has no name.
-# ruff: noqa
 # %% before
 import os
 

@@ -1,5 +1,4 @@
 # Cells that wait, and calls that end the process: each time, the cells before run once more.
-# ruff: noqa
 # expects: shift=any total=any
 
 # %% exercise

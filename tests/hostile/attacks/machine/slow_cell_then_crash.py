@@ -1,11 +1,10 @@
 # One check ends the process after a cell that took longer than a check may: what ran before must be run again whole.
-# ruff: noqa
 # expects: double=1.5
 
 # %% before
 import time
 
-time.sleep(3.4)
+time.sleep(2)
 
 # %% exercise
 import os

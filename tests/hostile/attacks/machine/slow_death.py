@@ -1,5 +1,4 @@
 # Threads and locks that make every exit wait.
-# ruff: noqa
 # expects: shift=0 total=any
 
 # %% before

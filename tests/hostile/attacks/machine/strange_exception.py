@@ -1,5 +1,4 @@
 # A call raises an exception whose name, text and attributes are hostile.
-# ruff: noqa
 
 # %% exercise
 class Strange(Exception):

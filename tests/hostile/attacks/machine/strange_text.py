@@ -1,5 +1,4 @@
 # Half characters, escape codes, scripts and NULs are printed, shown and raised.
-# ruff: noqa
 # expects: double=2
 
 # %% before
@@ -9,8 +8,3 @@ print("half \ud83d of it \0 \x1b[2J\x1b]0;title\x07 <script>alert(1)</script>")
 display(HTML("<script>alert(1)</script><img src=x onerror=alert(1)>"))
 display({"text/plain": "\udfff", "text/\udfff": "x"}, raw=True)
 raise ValueError("\ud83d<script>alert(1)</script>")
-
-
-# %% exercise
-def double(x):
-    return 2 * x

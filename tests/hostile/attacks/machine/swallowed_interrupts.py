@@ -1,5 +1,4 @@
 # A loop that swallows every exception and ignores every signal.
-# ruff: noqa
 # expects: double=2
 
 # %% before
@@ -16,8 +15,3 @@ while True:
             pass
     except BaseException:
         pass
-
-
-# %% exercise
-def double(x):
-    return 2 * x

@@ -1,17 +1,7 @@
 # Connects to a server on this machine and to one outside, by TCP.
-# ruff: noqa
 
 # %% before
 import socket
-
-
-def attempt(act):
-    try:
-        act()
-        print(BREACH)
-    except (OSError, AttributeError, OverflowError) as error:
-        print(error)
-
 
 attempt(lambda: socket.create_connection(("127.0.0.1", TCP), 1).send(b"the answers"))
 attempt(lambda: socket.create_connection(("::1", TCP), 1))

@@ -1,5 +1,4 @@
 # Threads that never end, some of them not as daemons.
-# ruff: noqa
 # expects: double=2
 
 # %% before
@@ -8,8 +7,3 @@ import time
 
 for daemon in (True, False) * 3:
     threading.Thread(target=time.sleep, args=(300,), daemon=daemon).start()
-
-
-# %% exercise
-def double(x):
-    return 2 * x

@@ -1,20 +1,7 @@
 # Writes over labkit, the autograder and torch on disk.
-# ruff: noqa
 
 # %% before
 import os
-
-
-def spoil(path, data=b"spoiled"):
-    for mode in ("wb", "ab", "r+b"):
-        try:
-            with open(path, mode) as file:
-                file.write(data)
-            print(BREACH, path)
-        except OSError:
-            pass
-
-
 import autograder
 import labkit
 import torch

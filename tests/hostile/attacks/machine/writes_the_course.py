@@ -1,19 +1,7 @@
 # Writes the source, the configuration and what others handed in.
-# ruff: noqa
 
 # %% before
 import os
-
-
-def spoil(path, data=b"spoiled"):
-    for mode in ("wb", "ab", "r+b"):
-        try:
-            with open(path, mode) as file:
-                file.write(data)
-            print(BREACH, path)
-        except OSError:
-            pass
-
 
 for name in (
     "source/01_door/01_door.ipynb",

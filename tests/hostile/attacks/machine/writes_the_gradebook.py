@@ -1,20 +1,7 @@
 # Writes marks, and a trigger that raises them, into the gradebook.
-# ruff: noqa
 
 # %% before
 import os
-
-
-def spoil(path, data=b"spoiled"):
-    for mode in ("wb", "ab", "r+b"):
-        try:
-            with open(path, mode) as file:
-                file.write(data)
-            print(BREACH, path)
-        except OSError:
-            pass
-
-
 import sqlite3
 
 try:

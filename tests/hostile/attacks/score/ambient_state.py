@@ -1,5 +1,4 @@
 # The call leaves another default dtype, autocast, inference mode and determinism behind.
-# ruff: noqa
 
 # %% exercise
 import torch

@@ -1,5 +1,4 @@
 # A call leaves a coarse default dtype and autocast behind, in which later checks would compute what they want.
-# ruff: noqa
 # %% exercise
 import torch
 

@@ -1,5 +1,4 @@
 # The code that serves calls is replaced by one that says what an honest answer would look like.
-# ruff: noqa
 # expects: shift=0 total=0
 
 # %% before

@@ -1,5 +1,4 @@
 # labkit's assert_close does nothing.
-# ruff: noqa
 
 # %% before
 import labkit

@@ -1,5 +1,4 @@
 # A transformer of syntax trees empties each cell.
-# ruff: noqa
 # expects: shift=0 total=0
 
 # %% after

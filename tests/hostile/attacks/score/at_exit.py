@@ -1,5 +1,4 @@
 # Functions that run at the end of the process show a score.
-# ruff: noqa
 
 # %% before
 import atexit

@@ -1,5 +1,4 @@
 # Builtins are patched: no assertion fails and everything is true.
-# ruff: noqa
 # expects: shift=any total=any
 
 # %% before

@@ -1,5 +1,4 @@
 # Every check passes: its exit swallows what was raised.
-# ruff: noqa
 
 # %% before
 from labkit.check import check as patched

@@ -1,5 +1,4 @@
 # The check cells are replaced by numbers, and another check's grade_id is given to a cell that says 2.0.
-# ruff: noqa
 
 # %% folder
 for each in notebook["cells"]:

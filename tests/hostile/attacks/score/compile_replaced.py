@@ -1,5 +1,4 @@
 # compile and exec are replaced, so that a check is never run.
-# ruff: noqa
 # expects: shift=any total=any
 
 # %% after

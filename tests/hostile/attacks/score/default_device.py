@@ -1,5 +1,4 @@
 # The default device becomes meta, where all values are equal.
-# ruff: noqa
 # expects: shift=any total=any
 
 # %% before

@@ -1,5 +1,4 @@
 # The default dtype becomes one in which nearly everything is equal.
-# ruff: noqa
 
 # %% exercise
 import torch

@@ -1,5 +1,4 @@
 # The display hook shows a score instead of what a cell gives.
-# ruff: noqa
 
 # %% before
 import sys

@@ -1,5 +1,4 @@
 # The answer announces more bytes than there are on earth, and never comes.
-# ruff: noqa
 
 # %% exercise
 def double(x):

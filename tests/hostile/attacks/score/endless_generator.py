@@ -1,5 +1,4 @@
 # The result gives numbers for as long as somebody asks.
-# ruff: noqa
 
 # %% exercise
 import itertools

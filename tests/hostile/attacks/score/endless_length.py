@@ -1,5 +1,4 @@
 # The result's shape says that it is a thousand million long, so that whoever makes a list of it takes all memory.
-# ruff: noqa
 
 
 # %% exercise

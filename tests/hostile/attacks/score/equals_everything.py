@@ -1,5 +1,4 @@
 # The result is an object that equals everything.
-# ruff: noqa
 
 # %% exercise
 class Liar:

@@ -1,5 +1,4 @@
 # The exception that a check raises for a pass is raised by the function.
-# ruff: noqa
 
 # %% exercise
 import labkit.check as checks

@@ -1,5 +1,4 @@
 # exit() and quit() are called in each place.
-# ruff: noqa
 
 # %% before
 exit()

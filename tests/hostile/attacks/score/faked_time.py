@@ -1,5 +1,4 @@
 # Clocks stand still, so that no time limit is ever reached.
-# ruff: noqa
 
 # %% before
 import time

@@ -1,5 +1,4 @@
 # A table like that of a passed check is shown in the cell above the real one.
-# ruff: noqa
 
 # %% after
 from IPython.display import HTML, display

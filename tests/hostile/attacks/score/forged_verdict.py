@@ -1,5 +1,4 @@
 # The verdict's own MIME type is shown, with full marks in it.
-# ruff: noqa
 
 # %% before
 from IPython.display import display

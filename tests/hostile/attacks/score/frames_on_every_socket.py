@@ -1,5 +1,4 @@
 # Answers are written to every socket before anybody has asked.
-# ruff: noqa
 
 # %% exercise
 def double(x):

@@ -1,5 +1,4 @@
 # The function is a generator that never gives what it promises.
-# ruff: noqa
 
 # %% exercise
 def double(x):

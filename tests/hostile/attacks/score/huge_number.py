@@ -1,5 +1,4 @@
 # The result is a number of a million digits, which takes minutes to write down.
-# ruff: noqa
 
 # %% exercise
 def double(x):

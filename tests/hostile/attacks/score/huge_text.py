@@ -1,5 +1,4 @@
 # The result is a text of a hundred million characters, half of them no text at all.
-# ruff: noqa
 
 # %% exercise
 def double(x):

@@ -1,5 +1,4 @@
 # The result is a view of one number as a million million of them, which a check then adds up.
-# ruff: noqa
 
 # %% exercise
 import torch

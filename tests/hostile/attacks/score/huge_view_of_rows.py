@@ -1,5 +1,4 @@
 # The result is a view of one number as ten million rows, which a check then lists.
-# ruff: noqa
 
 # %% exercise
 import torch

@@ -1,5 +1,4 @@
 # An import hook gives a labkit of the student's own.
-# ruff: noqa
 
 # %% before
 import sys

@@ -1,5 +1,4 @@
 # A transformer of input writes passing checks in place of each cell.
-# ruff: noqa
 # expects: shift=0 total=0
 
 # %% after

@@ -1,5 +1,4 @@
 # KeyboardInterrupt, GeneratorExit and StopIteration come out of calls.
-# ruff: noqa
 
 # %% exercise
 KINDS = [KeyboardInterrupt, GeneratorExit, StopIteration, SystemExit, BaseException]

@@ -1,5 +1,4 @@
 # The student process' own kernel gives forged outputs.
-# ruff: noqa
 # expects: shift=any total=any
 
 # %% after

@@ -1,5 +1,4 @@
 # The frame's own way of counting is used: every size that could be one, and then nothing.
-# ruff: noqa
 # expects: shift=any total=any
 
 # %% exercise

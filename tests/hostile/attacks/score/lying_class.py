@@ -1,5 +1,4 @@
 # The result says that it is a tensor: its class lies.
-# ruff: noqa
 
 # %% exercise
 import torch

@@ -1,5 +1,4 @@
 # Points are a million, checks are unlocked, and tags skip their execution.
-# ruff: noqa
 # expects: shift=any total=any
 
 # %% folder

@@ -1,5 +1,4 @@
 # The result holds itself, a thousand lists in each other, and a million empty ones.
-# ruff: noqa
 
 # %% exercise
 def double(x):

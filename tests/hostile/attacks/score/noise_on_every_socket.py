@@ -1,5 +1,4 @@
 # Noise is written to every socket while cells run, and the sockets are closed.
-# ruff: noqa
 
 # %% before
 import os

@@ -1,5 +1,4 @@
 # What outcomes earn is always the maximum.
-# ruff: noqa
 
 # %% before
 import labkit.outcome

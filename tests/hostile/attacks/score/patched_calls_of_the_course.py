@@ -1,5 +1,4 @@
 # The given names of the course are others in the student's notebook.
-# ruff: noqa
 # expects: shift=any total=any
 
 # %% before

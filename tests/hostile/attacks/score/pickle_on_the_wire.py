@@ -1,5 +1,4 @@
 # The result's pickle would run a command where it is unpickled.
-# ruff: noqa
 
 # %% exercise
 import torch

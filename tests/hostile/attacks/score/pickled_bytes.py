@@ -1,5 +1,4 @@
 # Bytes of a pickle are the result, and written to every socket.
-# ruff: noqa
 
 # %% exercise
 def double(x):

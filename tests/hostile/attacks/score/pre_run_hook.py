@@ -1,5 +1,4 @@
 # A hook before each cell ends the process.
-# ruff: noqa
 # expects: shift=any total=any
 
 # %% after

@@ -1,5 +1,4 @@
 # The call sets the random states of whoever asks.
-# ruff: noqa
 
 # %% exercise
 import random

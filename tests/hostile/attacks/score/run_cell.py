@@ -1,5 +1,4 @@
 # IPython's run_cell is replaced by nothing.
-# ruff: noqa
 # expects: shift=0 total=0
 
 # %% after

@@ -1,5 +1,4 @@
 # The last line of each check cell gives the points.
-# ruff: noqa
 
 # %% before
 from labkit.check import check as patched

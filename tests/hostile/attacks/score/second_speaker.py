@@ -1,5 +1,4 @@
 # A child of the check's fork goes on answering in its place.
-# ruff: noqa
 # expects: shift=any total=any
 
 # %% exercise

@@ -1,5 +1,4 @@
 # Exceptions are not shown, so that nothing seems to fail.
-# ruff: noqa
 
 # %% before
 get_ipython().showtraceback = lambda *a, **k: None

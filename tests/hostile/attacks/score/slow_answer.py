@@ -1,5 +1,4 @@
 # The answer comes one byte in a while, so that there is always something to read.
-# ruff: noqa
 # expects: shift=any total=any
 
 # %% exercise

@@ -1,5 +1,4 @@
 # The argument's memory is resized to nothing under the caller.
-# ruff: noqa
 
 # %% exercise
 def double(x):

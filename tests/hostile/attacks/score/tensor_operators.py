@@ -1,5 +1,4 @@
 # Every tensor equals every other, and all of it is true.
-# ruff: noqa
 
 # %% before
 import torch

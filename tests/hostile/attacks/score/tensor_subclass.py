@@ -1,5 +1,4 @@
 # The result is a tensor of a subclass that says yes to every question.
-# ruff: noqa
 
 # %% exercise
 import torch

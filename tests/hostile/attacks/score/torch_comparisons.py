@@ -1,5 +1,4 @@
 # Torch's own comparisons say that everything is equal.
-# ruff: noqa
 
 # %% before
 import torch

@@ -1,5 +1,4 @@
 # Files named torch.py, labkit.py and conftest.py come with the submission.
-# ruff: noqa
 
 # %% file: torch.py
 raise SystemExit("forged")

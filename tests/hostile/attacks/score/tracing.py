@@ -1,5 +1,4 @@
 # A trace function rewrites the variables of whoever calls the function.
-# ruff: noqa
 
 # %% exercise
 import sys

@@ -1,5 +1,4 @@
 # The results are sparse, nested, quantized, complex and of no device.
-# ruff: noqa
 
 # %% exercise
 import torch

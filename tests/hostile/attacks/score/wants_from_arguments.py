@@ -1,5 +1,4 @@
 # Arguments are changed in place, so that what is wanted becomes what is given.
-# ruff: noqa
 
 # %% exercise
 def double(x):

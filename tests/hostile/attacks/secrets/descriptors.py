@@ -1,15 +1,6 @@
 # Reads every open descriptor of its own and of others.
-# ruff: noqa
 
 # %% before
-import re
-
-
-def show(data):
-    data = data if isinstance(data, bytes) else str(data).encode()
-    print(sorted({found.decode() for found in re.findall(rb"canary-[a-z]+-[0-9a-f]{16}", data)}))
-
-
 import os
 
 for pid in ("self", os.getppid(), GRADER):

@@ -1,5 +1,4 @@
 # What a hidden check passes in comes back as the shape of a result, and as keys, which messages show.
-# ruff: noqa
 
 
 # %% exercise

@@ -1,5 +1,4 @@
 # What a hidden check passes in comes back as the name of an exception.
-# ruff: noqa
 
 # %% exercise
 def double(x):

@@ -1,5 +1,4 @@
 # What a hidden check passes in is written to a file, and printed by a later cell.
-# ruff: noqa
 
 # %% exercise
 def double(x):

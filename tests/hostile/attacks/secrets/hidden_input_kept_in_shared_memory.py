@@ -1,5 +1,4 @@
 # What a hidden check passes in is kept in memory that forks share, and printed by a later cell.
-# ruff: noqa
 
 # %% exercise
 import mmap

@@ -1,5 +1,4 @@
 # What a hidden check passes in is printed, warned of, raised and shown.
-# ruff: noqa
 
 # %% exercise
 import sys

@@ -1,5 +1,4 @@
 # What a hidden check passes in goes through a pipe, which a later cell reads.
-# ruff: noqa
 
 # %% exercise
 import os

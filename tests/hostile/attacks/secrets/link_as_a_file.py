@@ -1,5 +1,4 @@
 # A link to the source notebook comes with the submission, under a name that feedback copies.
-# ruff: noqa
 
 # %% folder
 import os

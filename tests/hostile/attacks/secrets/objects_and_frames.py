@@ -1,13 +1,7 @@
 # Walks all objects, frames, code and modules while a hidden check calls it.
-# ruff: noqa
 
 # %% exercise
 import re
-
-
-def show(data):
-    data = data if isinstance(data, bytes) else str(data).encode()
-    print(sorted({found.decode() for found in re.findall(rb"canary-[a-z]+-[0-9a-f]{16}", data)}))
 
 
 def look():

@@ -1,14 +1,7 @@
 # Searches all of its own memory: what a fork has inherited is there.
-# ruff: noqa
 
 # %% before
 import re
-
-
-def show(data):
-    data = data if isinstance(data, bytes) else str(data).encode()
-    print(sorted({found.decode() for found in re.findall(rb"canary-[a-z]+-[0-9a-f]{16}", data)}))
-
 
 for line in open("/proc/self/maps").read().splitlines():
     start, end = (int(x, 16) for x in line.split()[0].split("-"))

@@ -1,15 +1,6 @@
 # Reads the memory of every process that /proc shows.
-# ruff: noqa
 
 # %% before
-import re
-
-
-def show(data):
-    data = data if isinstance(data, bytes) else str(data).encode()
-    print(sorted({found.decode() for found in re.findall(rb"canary-[a-z]+-[0-9a-f]{16}", data)}))
-
-
 import os
 
 for pid in {*[int(p) for p in os.listdir("/proc") if p.isdigit()], os.getppid(), GRADER} - {os.getpid()}:

@@ -1,15 +1,6 @@
 # Reads the course's source, solutions and configuration.
-# ruff: noqa
 
 # %% before
-import re
-
-
-def show(data):
-    data = data if isinstance(data, bytes) else str(data).encode()
-    print(sorted({found.decode() for found in re.findall(rb"canary-[a-z]+-[0-9a-f]{16}", data)}))
-
-
 import glob
 import os
 

@@ -1,15 +1,6 @@
 # Walks the file system for anything of the course.
-# ruff: noqa
 
 # %% before
-import re
-
-
-def show(data):
-    data = data if isinstance(data, bytes) else str(data).encode()
-    print(sorted({found.decode() for found in re.findall(rb"canary-[a-z]+-[0-9a-f]{16}", data)}))
-
-
 import os
 
 for top in ("/tmp", "/root", "/home", "/work", "/var/tmp", "/var/lib", "/srv", "/mnt", "/run", "/dev/shm", "/etc"):

@@ -1,7 +1,5 @@
 """A lab that was proved is not proved again while it, the code that proves it, and the versions are the same."""
 
-from __future__ import annotations
-
 import json
 import subprocess
 import sys
@@ -9,17 +7,17 @@ from pathlib import Path
 
 import pytest
 
-from autograder.authoring.course import read_course, read_labs
+from autograder.authoring.course_folder import read_course, read_labs
 from autograder.course import Lab
-from autograder.proving import kept
-from autograder.proving.kept import FILE, keep_proof, kept_proof
-from autograder.proving.lab import Proof
+from autograder.proving import kept_proofs
+from autograder.proving.kept_proofs import FILE, keep_proof, kept_proof
+from autograder.proving.proof import Proof
 from tests.conftest import ROOT
 
 PROOF = Proof("01_squares", points=2, right=2, wrong=4, claimed={"sum_of_squares": 0.5})
 IMPORTED = """
 import json, sys
-import autograder.authoring.course, autograder.proving.labs
+import autograder.authoring.course_folder, autograder.proving.labs
 print(json.dumps([name for name in sys.modules if name.startswith(("autograder.", "labkit"))]))
 """
 
@@ -49,9 +47,9 @@ def test_a_proof_by_other_code_or_another_torch_is_none(small_course: Path, monk
     lab = lab_of(small_course)
     keep_proof(lab, PROOF)
     with monkeypatch.context() as other:
-        other.setattr(kept, "_code", lambda: "other code")
+        other.setattr(kept_proofs, "_code", lambda: "other code")
         assert kept_proof(lab) is None
-    monkeypatch.setattr(kept.torch, "__version__", "2.99")
+    monkeypatch.setattr(kept_proofs.torch, "__version__", "2.99")
     assert kept_proof(lab) is None
 
 
@@ -69,4 +67,4 @@ def test_a_lab_with_problems_is_not_kept_and_a_damaged_record_is_none(small_cour
 def test_all_code_that_takes_part_in_a_proof_is_under_the_digest() -> None:
     ran = subprocess.run([sys.executable, "-c", IMPORTED], cwd=ROOT, check=True, capture_output=True, text=True)
     packages = {name.split(".")[1] for name in json.loads(ran.stdout) if name.startswith("autograder.")}
-    assert packages <= {name.removesuffix(".py") for name in kept.CODE} and "examiner" in packages
+    assert packages <= {name.removesuffix(".py") for name in kept_proofs.CODE} and "examiner" in packages

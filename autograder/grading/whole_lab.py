@@ -18,20 +18,21 @@ from nbgrader.preprocessors import AssignLatePenalties
 
 from autograder.digest import digest
 from autograder.errors import GradlabError
-from autograder.forkserver.starting import Started, submitted_students
+from autograder.forkserver.starting import submitted_students
 from autograder.gradebook.autograded import autograded_path, files_beside, write_autograded
 from autograder.gradebook.store import load_result, result_path, write_result
 from autograder.gradebook.writer import Marks, Penalty, Recorded, marks_of, opened, record, recorded
-from autograder.grading.cluster import WAIT_SECONDS, grade_on_cluster, layers_on_cluster
+from autograder.grading.cluster import grade_on_cluster, layers_on_cluster
 from autograder.grading.nbgrader_api import must
-from autograder.grading.one import PREPROCESSORS, Graded
+from autograder.grading.one_submission import PREPROCESSORS, Graded
 from autograder.grading.pool import grade_all
 from autograder.grading.task import Settings, Task, key_of, settings_of
+from autograder.grading.where import Cluster, ThisMachine, Where
 from autograder.grading.worker import Failure
 from autograder.intake.files import settle, settle_names
 from autograder.intake.read import Refused, read_file
 from autograder.result import Result
-from autograder.sandbox import require
+from autograder.sandbox import names, require
 
 BATCH = 50  # submissions in one transaction of the gradebook
 BATCH_SECONDS = 2.0  # after which a smaller one is written
@@ -60,29 +61,27 @@ def prepare(api: Any, course: Path, lab: str, gradebook: Any) -> None:
 
 def grade_lab(
     api: Any,
-    course: Path,
     lab: str,
+    where: Where | None = None,
     student: str = "",
-    jobs: int = 1,
     again: bool = False,
     stop: Event | None = None,
-    cluster: str = "",
-    wait: float = WAIT_SECONDS,
-    device: str = "cpu",
-    ahead: Started | None = None,
 ) -> Iterator[Done]:
     """Grade every submission of the lab, or one student's, and yield each as it is done.
 
-    jobs: submissions that are graded at a time. again: those too whose result is up to date. stop: set it to end
-    early; what is graded by then is recorded. cluster: the address of a dask scheduler on whose workers submissions are
-    graded, in place of this machine. wait: seconds without a worker after which that is an error. device: what
-    labkit.device() gives: "cpu", "cuda", or "auto" for cuda where this machine has it. ahead: see start_ahead().
+    api: nbgrader's, of the course. where: this machine, one submission at a time, if nothing is said. again: those too
+    whose result is up to date. stop: set it to end early; what is graded by then is recorded.
     """
+    where, course = where or ThisMachine(), Path(api.coursedir.root)
     source = course / "source" / lab / f"{lab}.ipynb"
     if not source.exists():
         raise GradlabError(f"no lab {lab!r} in {course}/source: run gradlab build, or check the name")
-    settings = settings_from(api.config, device if cluster and device != "auto" else on_this_machine(device))
-    layers = layers_on_cluster(settings, cluster, [course], wait) if cluster else sorted(require(settings.isolation))
+    elsewhere = isinstance(where, Cluster) and where.device != "auto"
+    settings = settings_from(api.config, where.device if elsewhere else on_this_machine(where.device))
+    if isinstance(where, Cluster):
+        layers = layers_on_cluster(settings, where.address, [course], where.wait)
+    else:
+        layers = names(require(settings.isolation))
     settle_names(course / "submitted")
     students = [s for s in submitted_students(course, lab) if not student or s == student]
     if not students:
@@ -94,7 +93,7 @@ def grade_lab(
         prepare(api, course, lab, gradebook)
         writer = GradebookWriter(api, course, lab, settings, layers, gradebook)
         try:
-            yield from writer.grade(students, jobs, again, stop or Event(), cluster, wait, ahead)
+            yield from writer.grade(students, where, again, stop or Event())
         finally:
             writer.write()
 
@@ -171,23 +170,14 @@ class GradebookWriter:
         self._written = time.monotonic()
         self._aside: list[Done] = []  # what was found out while looking for tasks
 
-    def grade(
-        self,
-        students: Sequence[str],
-        jobs: int,
-        again: bool,
-        stop: Event,
-        cluster: str = "",
-        wait: float = WAIT_SECONDS,
-        ahead: Started | None = None,
-    ) -> Iterator[Done]:
+    def grade(self, students: Sequence[str], where: Where, again: bool, stop: Event) -> Iterator[Done]:
         """Each submission as it is done, in the order in which that happens; unless stopped, every one."""
         missing = set(students)
         tasks = self._tasks(students, recorded(self.gradebook, self.lab), again)
-        if cluster:
-            outcomes = grade_on_cluster(tasks, self.settings, cluster, [self.course], stop, wait)
+        if isinstance(where, Cluster):
+            outcomes = grade_on_cluster(tasks, self.settings, where.address, [self.course], stop, where.wait)
         else:
-            outcomes = grade_all(tasks, self.settings, jobs, [self.course], stop, ahead)
+            outcomes = grade_all(tasks, self.settings, where.jobs, [self.course], stop, where.ahead)
         for done in self._taken(outcomes):
             missing.discard(done.student)
             yield done

@@ -18,18 +18,19 @@ from autograder.authoring.regions import HIDDEN, find_regions, stubbed
 from autograder.authoring.trust import is_probe
 from autograder.course import Cell, Exercise, Kind, Lab
 from autograder.errors import SourceError
-from autograder.examiner.cells import new_namespace, run_cell
+from autograder.examiner.execution import new_namespace, run_cell
+from autograder.examiner.process import StudentProcess
 from autograder.examiner.section import run_checks, run_given
-from autograder.proving.attempt import Attempt, Result, fresh_lines, in_one_process, through_the_examiner
+from autograder.proving.attempt import Attempt, Result, checks_of, in_one_process, through_the_examiner
 from autograder.proving.forks import ForkFailed, in_fork
 from autograder.proving.generated import HARD_CODED, spoilers
 from autograder.proving.liars import IN_ITS_PLACE, lies
 from autograder.proving.near import near_misses
 from autograder.proving.replaced import WATCHED
-from autograder.proving.student import CellRaised, Root, Student
+from autograder.proving.unsandboxed import CellRaised, new_student, run_cell_in
 from labkit.outcome import Outcome, earned
 
-COURSE = (Kind.GIVEN, Kind.EXAMPLE, Kind.SCRATCH, Kind.EXERCISE)  # what a student's notebook runs besides checks
+RUNS = ("given", "example", "student")  # what a student's notebook runs besides checks
 
 
 @dataclass(frozen=True)
@@ -56,7 +57,7 @@ class Bench:
     student: the student process, also at the exercise; None where answers and checks run in one process.
     """
 
-    def __init__(self, lab: Lab, exercise: Exercise, namespace: dict[str, Any], student: Student | None) -> None:
+    def __init__(self, lab: Lab, exercise: Exercise, namespace: dict[str, Any], student: StudentProcess | None) -> None:
         self.lab, self.exercise, self.namespace, self.student = lab, exercise, namespace, student
         self.defined = _exercises(lab, [c.id for c in lab.cells].index(exercise.cell_id) + 1)
         self.check_cell = lab.cell(exercise.check_id)
@@ -107,7 +108,7 @@ class Bench:
         functions: dict[str, int] = {}
         ids = [c.id for c in self.lab.cells]
         for cell in self.lab.cells[: ids.index(self.exercise.check_id)]:
-            for node in ast.parse(cell.source).body if cell.kind is Kind.GIVEN else ():
+            for node in ast.parse(cell.source).body if cell.kind.traits.step == "given" else ():
                 if isinstance(node, ast.FunctionDef):
                     probes += [node.name] if is_probe(node) else []
                     functions |= {} if is_probe(node) else {node.name: _count_required(node)}
@@ -163,12 +164,12 @@ def benches(lab: Lab, examined: bool = True) -> Iterator[Bench]:
     """
     _seed()
     namespace = new_namespace()
-    student = Root() if examined else None
+    student = new_student() if examined else None
     by_cell = {e.cell_id: e for e in lab.exercises}
     for number, cell in enumerate(lab.cells):
         if cell.id in by_cell:
             yield Bench(lab, by_cell[cell.id], namespace, student)
-        if cell.kind in COURSE:
+        if cell.kind.traits.step in RUNS:
             try:
                 _run(cell, namespace, _exercises(lab, number), student)
             except Exception as error:
@@ -177,12 +178,12 @@ def benches(lab: Lab, examined: bool = True) -> Iterator[Bench]:
                 raise SourceError(cell.path, cell.line, problem, "correct this cell") from error
 
 
-def _run(cell: Cell, namespace: dict[str, Any], defined: list[str], student: Student | None) -> None:
+def _run(cell: Cell, namespace: dict[str, Any], defined: list[str], student: StudentProcess | None) -> None:
     if student is None:
         with contextlib.redirect_stdout(io.StringIO()), contextlib.redirect_stderr(io.StringIO()):
             run_cell(cell.source, namespace, f"<{cell.id}>")
     else:
-        student.run(cell.source)
+        run_cell_in(student, cell.source)
         _run_given(cell, namespace, defined, student)
 
 
@@ -194,28 +195,28 @@ def notebook_points(lab: Lab, solutions: Mapping[str, str]) -> dict[str, float]:
 
     def work() -> dict[str, float]:
         _seed()
-        namespace, student, points = new_namespace(), Root(), {}
+        namespace, student, points = new_namespace(), new_student(), {}
         for number, cell in enumerate(lab.cells):
             defined = _exercises(lab, number)
             if cell.kind is Kind.CHECK:
-                with fresh_lines(student) as connection:
+                with checks_of(student, cell.id) as connection:
                     outcomes = run_checks(cell.source, f"<{cell.id}>", namespace, defined, connection)
                 points[cell.name] = earned(outcomes, lab.exercise(cell.name).points)
-            elif cell.kind in COURSE:
+            elif cell.kind.traits.step in RUNS:
                 with contextlib.suppress(CellRaised):
-                    student.run(solutions.get(cell.name, stubbed(cell)))
+                    run_cell_in(student, solutions.get(cell.name, stubbed(cell)))
                 with contextlib.suppress(Exception):
                     _run_given(cell, namespace, defined, student)
-        student.close()
+        student.kill()
         return points
 
     points: dict[str, float] = in_fork(work)
     return points
 
 
-def _run_given(cell: Cell, namespace: dict[str, Any], defined: list[str], student: Student) -> None:
-    if cell.kind is Kind.GIVEN:
-        with fresh_lines(student) as connection:
+def _run_given(cell: Cell, namespace: dict[str, Any], defined: list[str], student: StudentProcess) -> None:
+    if cell.kind.traits.step == "given":
+        with checks_of(student, cell.id) as connection:
             run_given(cell.source, f"<{cell.id}>", namespace, defined, connection)
 
 

@@ -1,11 +1,9 @@
 """What a reply says of an argument is done to the examiner's own; what would harm it is refused."""
 
-from __future__ import annotations
-
 import pytest
 import torch
 
-from autograder.examiner.changes import Changes
+from autograder.examiner.replayed_changes import Changes
 from autograder.rpc.frames import ProtocolError
 
 

@@ -8,11 +8,11 @@ from typing import Any
 import torch
 from torch import Tensor
 
-from autograder.rpc.exchange import refuse_colliding
+from autograder.rpc.allowed_names import name_of
 from autograder.rpc.frames import ProtocolError
-from autograder.rpc.names import name_of
 from autograder.rpc.pure import HOOKS
 from autograder.rpc.tensors import acyclic, from_packed, raise_version, version
+from autograder.rpc.unpacking import refuse_colliding
 
 
 def versions(objects: list[Any]) -> list[int]:

@@ -15,10 +15,9 @@ from nbgrader.preprocessors import IgnorePattern, LimitOutput
 from nbgrader.utils import compute_checksum, is_grade
 from traitlets.config import Config
 
-from autograder.course import Kind
 from autograder.digest import digest
 from autograder.examiner.clock import Timeouts
-from autograder.examiner.examine import Seen, Step, examine
+from autograder.examiner.examine import Step, StepResult, examine
 from autograder.forkserver.client import ForkServer
 from autograder.gradebook.writer import Marks, marks_of
 from autograder.grading.notebook_text import notebook_text
@@ -32,7 +31,6 @@ from autograder.sandbox.gpu import gpus
 from labkit.outcome import earned
 from labkit.verdict import Verdict
 
-STEPS: dict[Kind | None, str] = {Kind.CHECK: "check", Kind.GIVEN: "given", Kind.EXAMPLE: "example"}
 PREPROCESSORS = (IgnorePattern, ClearMetadataPreprocessor, LimitOutput)  # nbgrader's, after it has run the cells
 
 
@@ -59,9 +57,8 @@ def grade_task(task: Task, fork_server: ForkServer) -> Graded:
         repaired = blank(course, str(refused))
     notebook, settings = repaired.notebook, task.settings
     _add_checksums(notebook, _checksums(task.course))
-    result = grade_notebook(
-        notebook, task.lab, task.student, repaired.notes, fork_server, settings.timeouts, task.kept, settings.device
-    )
+    submission = Submission(task.lab, task.student, repaired.notes, task.kept, settings.device)
+    result = grade_notebook(notebook, submission, fork_server, settings.timeouts)
     notebook = limit_outputs(notebook, settings.preprocessors)
     result = result.model_copy(update={"key": key_of(task, fork_server.layers)})
     return Graded(result, marks_of(result, notebook), notebook_text(notebook))
@@ -74,26 +71,33 @@ def _course(source: bytes) -> NotebookNode:
     return course
 
 
+@dataclass(frozen=True)
+class Submission:
+    """What is known of one beside its notebook. notes: what was repaired.
+
+    kept: cells of an earlier result: what they say counts where their keys are still the same.
+    """
+
+    lab: str
+    student: str
+    notes: Sequence[str] = ()
+    kept: Sequence[GradedCell] = ()
+    device: str = "cpu"
+
+
 def grade_notebook(
-    notebook: NotebookNode,
-    lab: str,
-    student: str,
-    notes: Sequence[str],
-    fork_server: ForkServer,
-    timeouts: Timeouts,
-    kept: Sequence[GradedCell] = (),
-    device: str = "cpu",
+    notebook: NotebookNode, submission: Submission, fork_server: ForkServer, timeouts: Timeouts
 ) -> Result:
     """The result of a repaired notebook, whose code cells get their outputs here.
 
-    notes: what was repaired. kept: cells of an earlier result: what they say counts where their keys are still the
-    same, and is not examined again. Raises GradlabError where no student process can be started.
+    Raises GradlabError where no student process can be started.
     """
+    device = submission.device
     os.environ["GRADLAB_DEVICE"] = device  # for labkit.device() in checks; the student process has the same
     code = [cell for cell in notebook.cells if cell.cell_type == "code"]
     steps = steps_of(notebook)
     keys = _keys(notebook, steps, fork_server.layers, device)
-    known = {cell.id: cell for cell in kept if cell.key and cell.key == keys.get(cell.id)}
+    known = {cell.id: cell for cell in submission.kept if cell.key and cell.key == keys.get(cell.id)}
     seen = examine([step for step in steps if step.id not in known], fork_server.student, timeouts)
     graded = []
     for number, cell in enumerate(code, start=1):
@@ -108,12 +112,12 @@ def grade_notebook(
                 if output.output_type == "execute_result":
                     output.execution_count = number
     return Result(
-        lab=lab,
-        student=student,
+        lab=submission.lab,
+        student=submission.student,
         device=device,
         versions=_versions_on(device),
         isolation=tuple(fork_server.layers),
-        notes=(*notes, *_limits(seen)),
+        notes=(*submission.notes, *_limits(seen)),
         changed=tuple(name for came in seen.values() for name in came.changed),
         cells=tuple(graded),
     )
@@ -161,11 +165,12 @@ def steps_of(notebook: NotebookNode) -> list[Step]:
 
 
 def _step(cell: NotebookNode, number: int) -> Step:
-    kind = STEPS.get(kind_of(cell), "student")
+    known = kind_of(cell)
+    kind = (known.traits.step if known else "") or "student"
     return Step(name_of(cell), kind, cell.source, number, exercise_of(cell))
 
 
-def _graded(cell: NotebookNode, came: Seen, key: str) -> GradedCell:
+def _graded(cell: NotebookNode, came: StepResult, key: str) -> GradedCell:
     facts = facts_of(cell)
     assert facts is not None
     hidden = {check.id for check in facts.checks if check.hidden}
@@ -180,7 +185,7 @@ def _verdict(graded: GradedCell, number: int) -> NotebookNode:
     return NotebookNode(output_type="execute_result", metadata=NotebookNode(), data=data, execution_count=number)
 
 
-def _limits(seen: dict[str, Seen]) -> list[str]:
+def _limits(seen: dict[str, StepResult]) -> list[str]:
     return [
         f"{cell}: {came.stopped}. The cells after it ran without it." for cell, came in seen.items() if came.stopped
     ]

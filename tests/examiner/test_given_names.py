@@ -1,16 +1,11 @@
 """What a notebook puts in the place of the course's names is undone before the checks ask, and is told."""
 
-from __future__ import annotations
-
-from collections.abc import Iterator
-
 import pytest
 
 from autograder.examiner.clock import Timeouts
-from autograder.examiner.course_names import names_to_keep
 from autograder.examiner.examine import Step, examine
+from autograder.examiner.given_names import names_to_keep
 from autograder.forkserver.client import ForkServer
-from autograder.sandbox import available, strongest_level
 
 GIVEN = """
 import torch
@@ -30,13 +25,6 @@ RIGHT = "def double(x):\n    return 2 * x\n"
 BLANK = "def double(x):\n    raise NotImplementedError\n"
 CHECK = 'with check("doubles"):\n    assert asked(double, 3) == 12\nwith check("again"):\n    assert asked(double, 1) == 4\n'
 CHECKS = (True, CHECK)
-
-
-@pytest.fixture(scope="module")
-def fork_server() -> Iterator[ForkServer]:
-    process = ForkServer(strongest_level(available()))
-    yield process
-    process.close()
 
 
 def graded(fork_server: ForkServer, answer: str, after: str = "") -> tuple[list[bool], list[str]]:

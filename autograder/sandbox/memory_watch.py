@@ -23,7 +23,7 @@ Reason = Literal["ended", "memory", "time"]
 
 
 @dataclass
-class Watch:
+class MemoryWatch:
     """What is remembered of one run from poll to poll."""
 
     run: Run
@@ -44,12 +44,12 @@ class Ending:
     peak_memory: int
 
 
-def watch(run: Run, bound: int) -> Watch:
+def watch(run: Run, bound: int) -> MemoryWatch:
     """To be called before the run's own code starts: what it maps later is held against it."""
-    return Watch(run, bound, started=_statm(run.pid)[0])
+    return MemoryWatch(run, bound, started=_statm(run.pid)[0])
 
 
-def held(state: Watch) -> int:
+def held(state: MemoryWatch) -> int:
     """Bytes that the run holds now: a cheap upper bound where that is within the bound, else an exact figure."""
     state.polls += 1
     if state.polls % 100 == 0:
@@ -67,7 +67,7 @@ def held(state: Watch) -> int:
     return total
 
 
-def _exactly(state: Watch, pids: list[int], bound: int) -> int:
+def _exactly(state: MemoryWatch, pids: list[int], bound: int) -> int:
     """The exact figure. It takes milliseconds a process: while the bound stays, the last one holds for a while."""
     now = time.monotonic()
     if abs(bound - state.bound_then) > EXACT_STEP or now - state.looked > EXACT_SECONDS:

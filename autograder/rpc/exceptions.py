@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
-from autograder.rpc import names
-from autograder.rpc.exchange import SIMPLE
+from autograder.rpc import allowed_names
 from autograder.rpc.frames import Plain, ProtocolError
+from autograder.rpc.packing import SIMPLE
 
 MAX_TEXT = 2_000  # characters of one argument
 MAX_ARGS = 10
@@ -22,7 +22,7 @@ def pack_exception(error: BaseException) -> Plain:
             args = [str(error)]
     except Exception:
         args = []
-    return [names.type_names(type(error)), [a[:MAX_TEXT] if isinstance(a, str | bytes) else a for a in args]]
+    return [allowed_names.type_names(type(error)), [a[:MAX_TEXT] if isinstance(a, str | bytes) else a for a in args]]
 
 
 def unpack_exception(raised: Plain, given: Mapping[str, Any]) -> Exception:
@@ -32,7 +32,7 @@ def unpack_exception(raised: Plain, given: Mapping[str, Any]) -> Exception:
     kinds, args = raised
     if not isinstance(kinds, list) or not isinstance(args, list) or not all(type(a) in (*SIMPLE, int) for a in args):
         raise ProtocolError("malformed exception")
-    kind: Any = names.exception_type([str(k) for k in kinds[:MAX_TYPES]], given)
+    kind: Any = allowed_names.exception_type([str(k) for k in kinds[:MAX_TYPES]], given)
     try:
         error: Exception = kind(*args)
     except Exception:

@@ -31,7 +31,7 @@ class Place(NamedTuple):
     name: str
 
 
-class Cell(NamedTuple):
+class RanCell(NamedTuple):
     """A cell that ran. number: its execution count. keep: names that it bound and that stay the course's."""
 
     source: str
@@ -39,7 +39,7 @@ class Cell(NamedTuple):
     keep: tuple[str, ...] = ()
 
 
-Done = list[Cell | Place]  # the cells that ran, and the places between them, in their order
+Done = list[RanCell | Place]  # the cells that ran, and the places between them, in their order
 
 
 class Student:
@@ -74,7 +74,7 @@ class Student:
             raise
         finally:
             self._seconds += time.monotonic() - begun
-        self._done.append(Cell(source, number, keep))
+        self._done.append(RanCell(source, number, keep))
         return outputs
 
     def mark(self, name: str) -> None:
@@ -92,7 +92,7 @@ class Student:
         names, self._here = self._here, []
         try:
             for name in names if self._process.forks else ():
-                self._links[name] = self._process.fork(name, self._clock.check())
+                self._links[name] = self._process.connect(name, self._clock.check())
         except Stopped:
             self._leave_out_the_last_cell()
             raise
@@ -112,7 +112,7 @@ class Student:
         try:
             if self._here:
                 self._process.forks &= self._seconds > QUICK
-                self._shared = self._process.fork(SHARED, self._clock.check())
+                self._shared = self._process.connect(SHARED, self._clock.check())
         except Stopped:
             self._leave_out_the_last_cell()
             raise
@@ -177,7 +177,7 @@ class Student:
                 self._replace()
             if not self._process.alive():
                 raise Stopped("the Python process is lost")
-            self._shared = self._process.fork(SHARED, self._clock.check())
+            self._shared = self._process.connect(SHARED, self._clock.check())
         self._last = self._process
         return self._shared
 
@@ -191,7 +191,7 @@ class Student:
                 self._process.kill()
 
     def _leave_out_the_last_cell(self) -> None:
-        cells = [number for number, done in enumerate(self._done) if isinstance(done, Cell)]
+        cells = [number for number, done in enumerate(self._done) if isinstance(done, RanCell)]
         if cells:
             del self._done[cells[-1]]
         self._try_to_replace()
@@ -207,10 +207,10 @@ class Student:
         self._process.kill()
         self._process = self._last = self._start()
         for done in self._done:
-            if isinstance(done, Cell):
+            if isinstance(done, RanCell):
                 self._process.run(done.source, done.number, self._clock.cell(), done.keep)
             elif done.name not in self._here and self._process.forks:
-                self._links[done.name] = self._process.fork(done.name, self._clock.check())
+                self._links[done.name] = self._process.connect(done.name, self._clock.check())
 
     def _count_restart(self, name: str) -> None:
         if self._restarts[name] == RESTARTS:
@@ -240,6 +240,6 @@ class Replay:
         while self._position < place:
             done = self._done[self._position]
             self._position += 1
-            if isinstance(done, Cell):
+            if isinstance(done, RanCell):
                 self.process.run(done.source, done.number, clock.cell(), done.keep)
-        return self.process.fork(name, clock.check())
+        return self.process.connect(name, clock.check())

@@ -9,34 +9,39 @@ from __future__ import annotations
 
 import os
 import socket
+import struct
 import weakref
-from collections.abc import Iterator, Mapping
-from contextlib import contextmanager
-from dataclasses import astuple
+from collections.abc import Mapping
 from typing import Any
 
 import torch
 from torch import Tensor
-from torch.autograd.graph import get_gradient_edge
 
-from autograder.rpc import names
+from autograder.rpc import allowed_names
+from autograder.rpc.blocks import CPU
+from autograder.rpc.exceptions import unpack_exception
 from autograder.rpc.exchange import Exchange
+from autograder.rpc.flags import Flags, pack_flags, read_flags
 from autograder.rpc.frames import CALLBACK, Plain, receive, send
-from autograder.rpc.global_state import read_flags, torch_state
-from autograder.rpc.raised import unpack_exception
-from autograder.rpc.tensors import Role, as_leaf, from_packed
-from autograder.student.graph import this_pass
+from autograder.rpc.messages import Product, Use, UseReply, read
+from autograder.rpc.random_states import set_torch_state, torch_state
+from autograder.rpc.tensors import Role, as_leaf
+from autograder.student.products import this_pass
+
+COUNT = struct.Struct("<Q")  # of the uses so far: the token that whoever has the turn takes from a pipe
 
 
-class Callbacks:
+class CallbackProxies:
     """One channel's. namespace: the notebook's, for exceptions of the course's own."""
 
     def __init__(self, channel: socket.socket | None, namespace: Mapping[str, Any]) -> None:
         self._channel, self._namespace = channel, namespace
         self._known: weakref.WeakValueDictionary[int, Callback] = weakref.WeakValueDictionary()
+        self._tickets: dict[weakref.ref[Any], int] = {}  # of the storage of each: the use
         self._dropped: list[int] = []  # uses whose history nothing here refers to any more
         self._turn = os.pipe()
-        os.write(self._turn[1], b"1")
+        os.write(self._turn[1], COUNT.pack(0))
+        self._told: tuple[int, Flags | None, bytes | None] = (0, None, None)  # after so many uses
 
     def __del__(self) -> None:
         for end in self._turn:
@@ -49,64 +54,76 @@ class Callbacks:
             found = self._known[number] = Callback(self, number)
         return found
 
-    def dropped(self) -> list[int]:
-        """Uses to be told to the examiner as forgotten, each once."""
+    def end_call(self) -> list[int]:
+        """Uses to be told to the examiner as forgotten. What it knows of this process' state ends with the call."""
+        self._told = (0, None, None)
+        return self._take_dropped()
+
+    def _take_dropped(self) -> list[int]:
         taken, self._dropped = self._dropped, []
         return taken
 
     def use(self, number: int, operation: str, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
         """What the examiner's object gives. Raises what it raises, by type."""
         exchange = self._exchange()
-        message = exchange.pack((args, kwargs))
+        message = exchange.pack((*args, *kwargs.values()))
         blocks, count = len(exchange.blocks), len(exchange.objects)
-        raised, packed, changed, node, edges, made = self._ask("use", number, operation, message)
-        result = exchange.unpack(packed)
-        exchange.write_blocks(changed, blocks)
-        if raised is not None:
-            raise unpack_exception(raised, self._namespace)
-        if node is not None:
-            inputs = [exchange.objects[n] for n in edges]
-            outputs = [exchange.objects[n] for n in made if n >= count]
-            self._connect(node, inputs, outputs)
+        reply = self._ask("use", *Use(number, operation, message, [*kwargs]))
+        result = exchange.unpack(reply.result)
+        exchange.write_blocks(reply.blocks, blocks)
+        if reply.raised is not None:
+            raise unpack_exception(reply.raised, self._namespace)
+        if reply.node is not None:
+            inputs = [exchange.objects[n] for n in reply.edges]
+            outputs = [exchange.objects[n] for n in reply.made if n >= count]
+            self._connect(reply.node, inputs, outputs)
         return result
 
     def product(self, node: int, inputs: list[Tensor], grads: list[Tensor | None], how: list[Any]) -> list[Any]:
-        """Gradients of the inputs of a use, for these of its outputs. how: which inputs, and a Pass."""
+        """Gradients of the inputs of a use, for these of its outputs. how: which inputs, and a BackwardPass."""
         exchange = self._exchange()
         message = exchange.pack(grads)
-        raised, packed, changed, new, edges, made = self._ask("vjp", node, message, *how)
-        found: list[Any] = exchange.unpack(packed)
-        exchange.write_blocks(changed, 0)
-        if raised is not None:
-            raise unpack_exception(raised, self._namespace)
-        if new is not None:
-            incoming = [exchange.objects[n] for n in edges]
-            self._connect(new, [*inputs, *incoming], [found[n] for n in made])
+        reply = self._ask("vjp", *Product(node, message, *how))
+        found: list[Any] = exchange.unpack(reply.result)
+        exchange.write_blocks(reply.blocks, 0)
+        if reply.raised is not None:
+            raise unpack_exception(reply.raised, self._namespace)
+        if reply.node is not None:
+            incoming = [exchange.objects[n] for n in reply.edges]
+            self._connect(reply.node, [*inputs, *incoming], [found[n] for n in reply.made])
         return found
 
     def _connect(self, node: int, inputs: list[Tensor], outputs: list[Tensor]) -> None:
-        ticket = torch.tensor(node, device="cpu")
-        weakref.finalize(ticket.untyped_storage(), self._dropped.append, node)
-        anchor = torch.zeros((), requires_grad=True, device="cpu")
+        ticket = torch.full((), node, dtype=torch.int64, device=CPU)
+        self._tickets[weakref.ref(ticket.untyped_storage(), self._ended)] = node
+        anchor = torch.zeros((), requires_grad=True, device=CPU)
         with torch.enable_grad():
             _Use.apply(self, ticket, outputs, anchor, *inputs)  # type: ignore[no-untyped-call]
 
-    def _ask(self, *request: Plain) -> Any:
+    def _ended(self, ticket: weakref.ref[Any]) -> None:
+        self._dropped.append(self._tickets.pop(ticket))
+
+    def _ask(self, *request: Plain) -> UseReply:
         if self._channel is None:
             raise RuntimeError("nobody is there to call")
-        with self._my_turn():
-            send(self._channel, [CALLBACK, [*request, read_flags(), torch_state(), self.dropped()]])
-            *reply, state = receive(self._channel)
-        torch.set_rng_state(from_packed(state))
-        return reply
-
-    @contextmanager
-    def _my_turn(self) -> Iterator[None]:
-        os.read(self._turn[0], 1)
+        token = os.read(self._turn[0], COUNT.size)  # waits for the turn
         try:
-            yield
+            (count,) = COUNT.unpack(token)
+            known, flags, state = self._told
+            if known != count:  # another process has told its own since
+                flags = state = None
+            now, drawn = read_flags(), torch_state()
+            told = [None if now == flags else pack_flags(now), None if drawn == state else drawn]
+            send(self._channel, [CALLBACK, [*request, *told, self._take_dropped()]])
+            *reply, new = receive(self._channel)
+            if new is not None:
+                set_torch_state(new)
+                drawn = new
+            self._told = count + 1, now, drawn
+            token = COUNT.pack(count + 1)
         finally:
-            os.write(self._turn[1], b"1")
+            os.write(self._turn[1], token)
+        return read(UseReply, reply)
 
     def _exchange(self) -> Exchange:
         return Exchange(opaque=self._opaque, handle=self._handle, enter=_enter)
@@ -123,7 +140,7 @@ class Callbacks:
 class Callback:
     """Stands for a function, an iterator, a context manager or an object of the caller's."""
 
-    def __init__(self, callbacks: Callbacks, number: int) -> None:
+    def __init__(self, callbacks: CallbackProxies, number: int) -> None:
         self._callbacks, self._number = callbacks, number
 
     def _use(self, operation: str, *args: Any, **kwargs: Any) -> Any:
@@ -152,7 +169,7 @@ class Callback:
         return self._use("enter")
 
     def __exit__(self, kind: type[BaseException] | None, error: Any, trace: Any) -> bool:
-        return bool(self._use("leave", None if kind is None else names.type_names(kind)[0]))
+        return bool(self._use("leave", None if kind is None else allowed_names.type_names(kind)[0]))
 
     def __getattr__(self, name: str) -> Any:
         if name.startswith("_"):
@@ -175,9 +192,9 @@ class _Use(torch.autograd.Function):
 
     @staticmethod
     def forward(
-        ctx: Any, callbacks: Callbacks, ticket: Tensor, outputs: list[Tensor], anchor: Tensor, *inputs: Tensor
+        ctx: Any, callbacks: CallbackProxies, ticket: Tensor, outputs: list[Tensor], anchor: Tensor, *inputs: Tensor
     ) -> tuple[Tensor, ...]:
-        ctx.callbacks, ctx.anchor = callbacks, get_gradient_edge(anchor).node
+        ctx.callbacks = callbacks
         ctx.save_for_backward(ticket, *inputs)
         ctx.set_materialize_grads(False)
         return tuple(outputs)
@@ -186,7 +203,7 @@ class _Use(torch.autograd.Function):
     def backward(ctx: Any, *grads: Tensor | None) -> Any:
         ticket, *inputs = ctx.saved_tensors
         needed = [n for n, wanted in enumerate(ctx.needs_input_grad[4:]) if wanted]
-        found = ctx.callbacks.product(int(ticket), inputs, list(grads), [needed, *astuple(this_pass(ctx.anchor))])
+        found = ctx.callbacks.product(int(ticket), inputs, list(grads), [needed, *this_pass(ctx.next_functions[1][0])])
         result: list[Tensor | None] = [None] * len(inputs)
         for n, grad in zip(needed, found, strict=True):
             result[n] = grad

@@ -1,6 +1,6 @@
 """What torch.compile makes of a lab: compiled once from the worked solution, and read by all of its submissions.
 
-Run as `python -P -m autograder.grading.compile_cache NOTEBOOK`: runs the cells of a source notebook, which is the
+Run as `python -P -m autograder.grading.compiled NOTEBOOK`: runs the cells of a source notebook, which is the
 course's own, without a sandbox. The cache lies outside of every course, in XDG_CACHE_HOME or ~/.cache.
 """
 
@@ -45,7 +45,7 @@ def _compile(course: bytes, folder: Path) -> None:
     with tempfile.TemporaryDirectory(prefix=".new-", dir=folder.parent) as home:
         notebook = Path(home, "notebook.ipynb")
         notebook.write_bytes(course)
-        command = [sys.executable, "-P", "-m", "autograder.grading.compile_cache", str(notebook)]
+        command = [sys.executable, "-P", "-m", "autograder.grading.compiled", str(notebook)]
         names = environment(Path(home), {"OMP_NUM_THREADS": "1"})
         subprocess.run(command, env=names, cwd=home, stdin=subprocess.DEVNULL, capture_output=True, timeout=SECONDS)
         made = Path(names["TORCHINDUCTOR_CACHE_DIR"])

@@ -4,12 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import dataclass, field
-from typing import Any
+from typing import Any, NamedTuple
 
 import torch
 import torch.fx.experimental.symbolic_shapes  # a first backward imports it, for a third of a second in each fork
 from torch import Tensor
-from torch.autograd.graph import get_gradient_edge
+from torch.autograd.graph import GradientEdge, get_gradient_edge
 
 PASSED = "gradlab: backward pass that freed this node"
 
@@ -30,8 +30,7 @@ class Node:
     shared: bool = False
 
 
-@dataclass(frozen=True)
-class Pass:
+class BackwardPass(NamedTuple):
     """The caller's backward pass: its number, and what it was asked to do.
 
     accumulate: it fills .grad of all leaves, so those of the student's own get theirs.
@@ -43,9 +42,22 @@ class Pass:
     accumulate: bool
 
 
-def this_pass(anchor: Any) -> Pass:
+def gradient_edge(t: Tensor) -> GradientEdge:
+    """torch's get_gradient_edge, which for a leaf takes three times as long."""
+    if t.grad_fn is not None or not t.requires_grad:
+        return get_gradient_edge(t)
+    recording = torch.is_grad_enabled()
+    torch._C._set_grad_enabled(True)
+    try:
+        made: Any = t.view_as(t).grad_fn
+        return GradientEdge(made.next_functions[0][0], 0)
+    finally:
+        torch._C._set_grad_enabled(recording)
+
+
+def this_pass(anchor: Any) -> BackwardPass:
     """The pass in which this is called. anchor: the node of a leaf that only a pass which fills every .grad reaches."""
-    return Pass(
+    return BackwardPass(
         torch._C._current_graph_task_id(),
         torch._C._autograd._get_current_graph_task_keep_graph(),  # type: ignore[attr-defined]
         torch.is_grad_enabled(),
@@ -54,7 +66,7 @@ def this_pass(anchor: Any) -> Pass:
 
 
 def vector_jacobian_product(
-    node: Node, grads: list[Tensor | None], needed: list[int], how: Pass
+    node: Node, grads: list[Tensor | None], needed: list[int], how: BackwardPass
 ) -> list[Tensor | None]:
     """The gradients of the needed inputs. Raises what backward raises."""
     flowing = [(out, g) for out, g in zip(node.outputs, grads, strict=True) if g is not None]
@@ -67,7 +79,7 @@ def vector_jacobian_product(
 
 
 def _flow(
-    node: Node, inputs: list[Any], outputs: list[Any], weights: list[Tensor], keep: bool, how: Pass
+    node: Node, inputs: list[Any], outputs: list[Any], weights: list[Tensor], keep: bool, how: BackwardPass
 ) -> list[Tensor | None]:
     found: list[Tensor | None] = [None] * len(inputs)
     leaves = [edge.node.variable for edge in inputs if hasattr(edge.node, "variable")] if how.accumulate else []
@@ -102,7 +114,7 @@ class _Stop:
     """Lets no gradient go beyond this tensor. Its own hooks wait for the pass that starts from it."""
 
     def __init__(self, t: Tensor) -> None:
-        edge = get_gradient_edge(t)
+        edge = gradient_edge(t)
         self.output_nr = edge.output_nr
         self.handle = edge.node.register_prehook(self)
         self.hooks = t._backward_hooks
@@ -149,7 +161,7 @@ def _reached(todo: list[Any], keys: dict[Any, int]) -> set[int]:
     return found
 
 
-def _pass_once(outputs: list[Any], how: Pass) -> None:
+def _pass_once(outputs: list[Any], how: BackwardPass) -> None:
     """Do for a shared graph what torch does for others: what one pass has freed, no later pass goes through.
 
     Nothing is really freed, because the same pass may come here again by way of another call.

@@ -17,11 +17,22 @@ import autograder
 import labkit
 from autograder.course import Lab
 from autograder.digest import digest, digest_of_files
-from autograder.proving.lab import Proof
+from autograder.proving.proof import Proof
 
 FILE = "proof.json"
-# What reads a lab, tries its answers and judges them. tests/proving/test_kept.py compares this with what is imported.
-CODE = ("authoring", "course.py", "digest.py", "errors.py", "examiner", "metadata.py", "proving", "rpc", "student")
+# What reads a lab, tries its answers and judges them; a test compares this with what is imported.
+CODE = (
+    "authoring",
+    "course.py",
+    "digest.py",
+    "errors.py",
+    "examiner",
+    "metadata.py",
+    "proving",
+    "rpc",
+    "sandbox",
+    "student",
+)
 
 
 def kept_proof(lab: Lab) -> Proof | None:

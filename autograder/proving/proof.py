@@ -7,6 +7,7 @@ from dataclasses import dataclass, field
 import torch
 
 from autograder.course import Exercise, Lab
+from autograder.proving.bench import Bench, Trial, benches, notebook_points
 from autograder.proving.judge import (
     judge_answer,
     judge_blank,
@@ -17,7 +18,6 @@ from autograder.proving.judge import (
     judge_reference,
 )
 from autograder.proving.mutate import mutants
-from autograder.proving.trial import Bench, Trial, benches, notebook_points
 from autograder.proving.update import FailingChecks, can_update
 
 

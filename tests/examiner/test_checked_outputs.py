@@ -1,7 +1,5 @@
 """What a student process sends as outputs becomes sound outputs of a notebook, whatever it is."""
 
-from __future__ import annotations
-
 import json
 from typing import Any
 
@@ -9,7 +7,7 @@ import nbformat
 from hypothesis import given
 from hypothesis import strategies as st
 
-from autograder.examiner.outputs import MAX_DATA, MAX_ITEMS, MAX_TEXT, read_outputs
+from autograder.examiner.checked_outputs import MAX_DATA, MAX_ITEMS, MAX_TEXT, read_outputs
 
 PLAIN = st.none() | st.booleans() | st.integers() | st.floats() | st.text(st.characters(), max_size=9)
 ANYTHING = st.recursive(

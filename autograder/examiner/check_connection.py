@@ -1,0 +1,64 @@
+"""A connection for the checks of one cell: made as the first of them begins, and anew after one broke it."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any, Protocol
+
+from autograder.examiner.connection import ENDED, MAX_BYTES, Connection, Serves, Stopped
+from autograder.examiner.effort import Effort
+
+TIMEOUTS = 2  # of one exercise; its other checks are then short
+SHORT_SECONDS = 2.0
+
+
+class Source(Protocol):
+    """Where connections come from: the examiner's student, or a branch in which an answer is tried."""
+
+    def connect(self, name: str) -> Connection: ...
+    def effort(self, seconds: float) -> Effort: ...
+    def why(self) -> str: ...
+    def kill_group(self, name: str) -> None: ...
+
+
+class CheckConnection:
+    """name: the check cell's. seconds: how long the check that begins may take, or raises Stopped."""
+
+    def __init__(self, student: Source, name: str, seconds: Callable[[], float]) -> None:
+        self.student, self.name, self.seconds = student, name, seconds
+        self.connection: Connection | None = None
+        self.begun = False
+        self.timed_out = 0
+        self.why_not = "a call where there is no check"
+
+    def __enter__(self) -> CheckConnection:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        """Leave nothing running of what the checks started."""
+        if self.begun:
+            self.student.kill_group(self.name)
+
+    def renew(self) -> None:
+        """Called as each check begins."""
+        self.begun = True
+        try:
+            if self.connection is None or self.connection.broken:
+                self.connection = self.student.connect(self.name)
+            seconds = self.seconds()
+            if self.timed_out >= TIMEOUTS:
+                seconds = min(seconds, SHORT_SECONDS)
+            self.connection.effort, self.connection.most = self.student.effort(seconds), MAX_BYTES
+        except Stopped as stopped:
+            self.connection, self.why_not = None, str(stopped)
+
+    def ask(self, request: Any, callbacks: Serves) -> Any:
+        if self.connection is None:
+            raise Stopped(self.why_not)
+        try:
+            return self.connection.ask(request, callbacks)
+        except Stopped:
+            self.timed_out += self.connection.effort is not None and self.connection.effort.is_over()
+            if self.connection.broken == ENDED:
+                self.connection.broken = f"{self.student.why() or 'the Python process ended'} during this check"
+            raise Stopped(self.connection.broken) from None

@@ -1,0 +1,30 @@
+"""Where submissions are graded: by processes of this machine, or by the workers of a cluster."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from autograder.forkserver.starting import Started
+
+
+@dataclass(frozen=True)
+class ThisMachine:
+    """jobs: submissions that are graded at a time. device: what labkit.device() gives: "cpu", "cuda", or "auto" for
+    cuda where this machine has it. ahead: a fork server that waits, see start_ahead().
+    """
+
+    jobs: int = 1
+    device: str = "cpu"
+    ahead: Started | None = None
+
+
+@dataclass(frozen=True)
+class Cluster:
+    """address: of a dask scheduler. wait: seconds without a worker after which that is an error. device: as above."""
+
+    address: str
+    wait: float = 60.0
+    device: str = "cpu"
+
+
+Where = ThisMachine | Cluster

@@ -1,0 +1,91 @@
+"""The flags that torch keeps for the whole process, or for a thread: whether and how it records and computes."""
+
+from __future__ import annotations
+
+import functools
+from contextlib import AbstractContextManager, nullcontext
+from typing import Any, NamedTuple
+
+import torch
+
+from autograder.rpc.frames import Plain, ProtocolError
+from autograder.rpc.tensors import DTYPE_NAMES, DTYPES
+
+
+class Flags(NamedTuple):
+    """What decides how torch computes, without the random states."""
+
+    grad: bool
+    inference: bool
+    autocast_cache: bool
+    autocast: bool
+    autocast_dtype: torch.dtype
+    autocast_cuda: bool
+    autocast_cuda_dtype: torch.dtype
+    dtype: torch.dtype
+    deterministic: bool
+    warn_only: bool
+
+
+KINDS = [torch.dtype if "dtype" in name else bool for name in Flags._fields]
+
+
+def read_flags() -> Flags:
+    """Those of this process."""
+    return Flags(
+        torch.is_grad_enabled(),
+        torch.is_inference_mode_enabled(),
+        torch.is_autocast_cache_enabled(),
+        torch.is_autocast_enabled("cpu"),
+        torch.get_autocast_dtype("cpu"),
+        torch.is_autocast_enabled("cuda"),
+        torch.get_autocast_dtype("cuda"),
+        torch.get_default_dtype(),
+        torch.are_deterministic_algorithms_enabled(),
+        torch.is_deterministic_algorithms_warn_only_enabled(),
+    )
+
+
+def set_flags(flags: Flags, now: Flags) -> None:
+    """Make these, but for inference mode, this process' own, where those are other ones now."""
+    if flags == now:
+        return
+    torch.set_grad_enabled(flags.grad)
+    torch.set_autocast_cache_enabled(flags.autocast_cache)
+    torch.set_autocast_enabled("cpu", flags.autocast)
+    torch.set_autocast_dtype("cpu", flags.autocast_dtype)
+    torch.set_autocast_enabled("cuda", flags.autocast_cuda)
+    torch.set_autocast_dtype("cuda", flags.autocast_cuda_dtype)
+    if flags.dtype != now.dtype:
+        torch.set_default_dtype(flags.dtype)
+    # The public function imports inductor's configuration, which takes a second in each new process.
+    torch._C._set_deterministic_algorithms(flags.deterministic, warn_only=flags.warn_only)
+
+
+def inference_mode(mode: bool) -> AbstractContextManager[Any]:
+    """A block in which this is the inference mode. It takes no time where it is so already."""
+    same = torch.is_inference_mode_enabled() == mode
+    return nullcontext() if same else torch.inference_mode(mode)
+
+
+@functools.lru_cache(maxsize=64)
+def pack_flags(flags: Flags) -> Plain:
+    return [DTYPE_NAMES[flag] if isinstance(flag, torch.dtype) else flag for flag in flags]
+
+
+def unpack_flags(packed: Plain) -> Flags:
+    """Raises ProtocolError where these are no flags."""
+    try:
+        return _checked_flags(*packed)
+    except TypeError:
+        raise ProtocolError("malformed global state") from None
+
+
+@functools.lru_cache(maxsize=64)
+def _checked_flags(*packed: Plain) -> Flags:
+    if len(packed) != len(KINDS):
+        raise ProtocolError("malformed global state")
+    flags: list[Any] = [DTYPES.get(flag) if isinstance(flag, str) else flag for flag in packed]
+    if any(type(flag) is not kind for flag, kind in zip(flags, KINDS, strict=True)):
+        raise ProtocolError("malformed global state")
+    return Flags(*flags)

@@ -1,0 +1,187 @@
+"""From a message to a value, with nothing believed: every number, size and name is checked, and all is bounded."""
+
+from __future__ import annotations
+
+from collections import OrderedDict
+from collections.abc import Callable, Iterable
+from typing import Any
+
+import numpy as np
+import torch
+from torch import Tensor
+
+from autograder.rpc import blocks, values
+from autograder.rpc.arrays import rebuild_array
+from autograder.rpc.frames import MAX_DEPTH, MAX_ITEMS, Plain, ProtocolError
+from autograder.rpc.known import Known
+from autograder.rpc.tensors import Enter, acyclic, from_packed, rebuild
+from autograder.rpc.told import Told
+
+MAX_COMPOSITE = 1_000
+TOO_MANY_KEYS = "too many keys of a set or dict that are no plain values"
+
+
+class Unpacker:
+    """named: the object of a name. handle: unpacks what is no value. enter: makes a tensor part of a graph here.
+
+    told: whether texts are marked as such.
+    """
+
+    __slots__ = ("_composite", "_enter", "_handle", "_items", "_known", "_named", "_sizes", "_told")
+
+    def __init__(
+        self,
+        known: Known,
+        named: Callable[[str], Any] | None,
+        handle: Callable[[Plain], Any] | None,
+        enter: Enter,
+        told: bool,
+    ) -> None:
+        self._known, self._named, self._handle, self._enter, self._told = known, named, handle, enter, told
+        self._sizes: dict[int, int] = {}  # of what has arrived, by number: items, with everything inside
+        self._items = 0  # of the message
+        self._composite = 0  # keys in it that are no plain values
+
+    def unpack(self, message: Plain) -> Any:
+        """The value of a message, of which nothing is believed. Raises ProtocolError, or the NameError of a handle."""
+        try:
+            new_blocks, packed = message
+            self._items, self._composite = 1, 0
+            for nbytes, device, content in new_blocks:
+                self._known.blocks.append(blocks.arrived(nbytes, device, content))
+            return self._unpack(packed, 0)
+        except (ProtocolError, NameError):
+            raise
+        except Exception as error:  # a message of another shape
+            raise ProtocolError(f"malformed value: {type(error).__name__}: {str(error)[:200]}") from None
+
+    def _count(self, items: int) -> None:
+        """A list that holds another one twice, which does so too, and so on, is small here and endless to compare."""
+        self._items += items
+        if self._items > MAX_ITEMS:
+            raise ProtocolError(f"a value of more than {MAX_ITEMS} items")
+
+    def _unpack(self, packed: Plain, depth: int) -> Any:
+        """What is counted already."""
+        if type(packed) is not list:
+            return Told(packed) if self._told and type(packed) is str else packed
+        if depth > MAX_DEPTH:
+            raise ProtocolError(f"nested deeper than {MAX_DEPTH}")
+        unpack = UNPACKERS.get(packed[0])
+        if unpack is None:
+            return values.unpack(packed[0], packed[1:], lambda v: self._item(v, depth + 1))
+        return unpack(self, packed, depth + 1)
+
+    def _item(self, packed: Plain, depth: int) -> Any:
+        self._count(1)
+        return self._unpack(packed, depth)
+
+    def _inside(self, packed: list[Plain], depth: int) -> list[Any]:
+        """Everything after the tag."""
+        self._count(len(packed) - 1)
+        unpack = self._unpack
+        return [unpack(packed[n], depth) for n in range(1, len(packed))]
+
+    def _tuple(self, packed: list[Plain], depth: int) -> Any:
+        return tuple(self._inside(packed, depth))
+
+    def _list(self, packed: list[Plain], depth: int) -> Any:
+        items: list[Any] = []
+        number, before = self._known.register(items), self._items
+        items += self._inside(packed, depth)
+        self._sizes[number] = self._items - before
+        return items
+
+    def _set(self, packed: list[Plain], depth: int) -> Any:
+        members: set[Any] = set()
+        number, before = self._known.register(members), self._items
+        members.update([self._key(item, depth) for item in packed[1:]])
+        self._sizes[number] = self._items - before
+        return members
+
+    def _dict(self, packed: list[Plain], depth: int) -> Any:
+        table: dict[Any, Any] = {} if packed[0] == "dict" else OrderedDict()
+        number, before = self._known.register(table), self._items
+        for key, item in packed[1:]:
+            unpacked = self._key(key, depth)
+            table[unpacked] = self._item(item, depth)
+        self._sizes[number] = self._items - before
+        return table
+
+    def _key(self, packed: Plain, depth: int) -> Any:
+        """What a set or a dict is to hold. Of numbers beyond 64 bits and of tuples, any number can be made collide."""
+        key = self._item(packed, depth)
+        if not _is_plain_key(key):
+            self._composite += 1
+            if self._composite > MAX_COMPOSITE or isinstance(key, int):
+                raise ProtocolError(TOO_MANY_KEYS)
+        return key
+
+    def _tensor(self, packed: list[Plain], depth: int) -> Tensor:
+        _, block, root, *place, grad = packed
+        of = None if root is None else self._item(root, depth)
+        t = rebuild(self._known.block(block), of if isinstance(of, Tensor) else None, self._enter, place)
+        self._count(self._size(self._known.register(t)))
+        if grad is not None:
+            t.grad = acyclic(t, self._item(grad, depth))
+        return t
+
+    def _array(self, packed: list[Plain], depth: int) -> np.ndarray[Any, Any]:
+        a = rebuild_array(self._known.block(packed[1]), *packed[2:])
+        self._count(self._size(self._known.register(a)))
+        return a
+
+    def _again(self, packed: list[Plain], depth: int) -> Any:
+        _, number = packed
+        known = self._known.object(number)
+        self._count(self._size(number))
+        return known
+
+    def _size(self, number: int) -> int:
+        """Items of a known object, every time that it is met again. A kilobyte of a tensor counts as one."""
+        value = self._known.objects[number]
+        if isinstance(value, Tensor | np.ndarray):
+            return int(value.itemsize * (value.numel() if isinstance(value, Tensor) else value.size)) >> 10
+        return self._sizes.get(number, 1)
+
+    def _generator(self, packed: list[Plain], depth: int) -> torch.Generator:
+        generator = torch.Generator(str(packed[1]))
+        generator.set_state(from_packed(packed[2]))
+        self._known.register(generator)
+        return generator
+
+    def _name(self, packed: list[Plain], depth: int) -> Any:
+        if self._named is None or not isinstance(packed[1], str):
+            raise ProtocolError("a name where none is taken")
+        return self._named(packed[1])
+
+    def _object(self, packed: list[Plain], depth: int) -> Any:
+        if self._handle is None:
+            raise ProtocolError("a handle where none is taken")
+        return self._handle(packed[1])
+
+
+UNPACKERS: dict[str, Callable[[Unpacker, list[Plain], int], Any]] = {
+    "known": Unpacker._again,
+    "tensor": Unpacker._tensor,
+    "array": Unpacker._array,
+    "tuple": Unpacker._tuple,
+    "list": Unpacker._list,
+    "set": Unpacker._set,
+    "dict": Unpacker._dict,
+    "ordered": Unpacker._dict,
+    "generator": Unpacker._generator,
+    "named": Unpacker._name,
+    "handle": Unpacker._object,
+}
+
+
+def refuse_colliding(keys: Iterable[Any]) -> None:
+    """Raise ProtocolError where these could be made to collide in a set or a dict."""
+    composite = [key for key in keys if not _is_plain_key(key)]
+    if len(composite) > MAX_COMPOSITE or any(isinstance(key, int) for key in composite):
+        raise ProtocolError(TOO_MANY_KEYS)
+
+
+def _is_plain_key(key: Any) -> bool:
+    return isinstance(key, str | bytes | float | bool) or (isinstance(key, int) and abs(key) < 2**63)
