@@ -1,4 +1,4 @@
-# Two images of the course. `student`: JupyterLab, labkit and the released notebooks. `grader`: all of Gradlab, and the
+# Two images of the course. `student`: JupyterLab with the course, and the released notebooks. `grader`: all of Gradlab, and the
 # whole course at /course. The base is any Debian or Ubuntu with Python 3.11 to 3.13: debian:bookworm-slim for CPU.
 ARG BASE=nvidia/cuda:13.0.2-runtime-ubuntu24.04
 
@@ -8,7 +8,7 @@ FROM ${BASE} AS python
 # hadolint ignore=DL3008
 RUN apt-get update \
     && DEBIAN_FRONTEND=noninteractive apt-get install -y --no-install-recommends \
-        ca-certificates g++ graphviz libseccomp2 python3-dev python3-venv \
+        ca-certificates g++ libseccomp2 python3-dev python3-venv \
     && rm -rf /var/lib/apt/lists/* \
     && python3 -m venv /opt/venv \
     && if id -u ubuntu >/dev/null 2>&1; then userdel --remove ubuntu; fi
@@ -32,6 +32,7 @@ RUN --mount=type=secret,id=pip,target=/etc/pip.conf \
 FROM packages AS student
 RUN useradd --create-home --uid 1000 --shell /bin/bash student \
     && install -d -o student -g student /home/student/work
+COPY labext /opt/gradlab/labext
 COPY labkit /opt/gradlab/labkit
 COPY release /opt/gradlab/release
 ENV PYTHONPATH=/opt/gradlab
@@ -41,7 +42,7 @@ EXPOSE 8888
 HEALTHCHECK --start-period=60s --timeout=10s \
     CMD ["python", "-c", "from urllib.request import urlopen; urlopen('http://127.0.0.1:8888/api', timeout=5)"]
 # Notebooks that are in the folder already stay as the student left them.
-CMD ["sh", "-c", "cp -rn /opt/gradlab/release/. . ; exec jupyter lab --ip=0.0.0.0 --no-browser"]
+CMD ["python", "-m", "labkit.start", ".", "--release", "/opt/gradlab/release", "--ip=0.0.0.0", "--no-browser"]
 
 FROM packages AS grader
 COPY --from=requirements /requirements/grader.txt /opt/requirements/
@@ -51,6 +52,7 @@ RUN --mount=type=secret,id=pip,target=/etc/pip.conf \
     pip install --no-cache-dir --disable-pip-version-check ${PIP_ARGS} -r /opt/requirements/grader.txt
 COPY pyproject.toml README.md LICENSE /opt/gradlab/
 COPY autograder /opt/gradlab/autograder
+COPY labext /opt/gradlab/labext
 COPY labkit /opt/gradlab/labkit
 # The home is for whoever grades with the --user of a folder mounted at /course.
 # hadolint ignore=DL3013,SC2086

@@ -59,6 +59,19 @@ def build(
 
 
 @app.command()
+def release(
+    student: Annotated[Path, typer.Option("--student", help="The new folder; FOLDER.zip is written beside it.")],
+    course: CoursePath = Path("."),
+) -> None:
+    """Write what a student needs to work at home: labs and labkit, without solutions and without the grader."""
+    from autograder.authoring.course_folder import read_course
+    from autograder.authoring.student_release import write_student_release
+
+    path = write_student_release(read_course(course), student.resolve())
+    out.print(f"wrote {student} and {path.name}. Next: hand out the zip; its README says how to begin")
+
+
+@app.command()
 def prove(
     labs: LabNames = None,
     course: CoursePath = Path("."),
@@ -166,6 +179,29 @@ def grade(
     )
     if failed:
         raise GradlabError(f"{_count(failed, 'submission')} could not be graded; the reasons stand above")
+
+
+@app.command()
+def mark(
+    lab: Annotated[str, typer.Argument(help="The lab's name, or the notebook's path.")] = "",
+    course: CoursePath = Path("."),
+    serve: Annotated[bool, typer.Option("--serve", hidden=True, help="Mark what JupyterLab asks for.")] = False,
+) -> None:
+    """Mark your own copy of a lab, in work/, with every hidden check, and write its feedback page."""
+    from autograder.forkserver.starting import start
+
+    course = course.resolve()
+    path = Path(lab) if lab.endswith(".ipynb") else course / "work" / lab / f"{lab}.ipynb"
+    if not serve and not (lab and path.exists()):
+        raise GradlabError(f"there is no {path}: name a lab that make lab put into work/, or a notebook's path")
+    with contextlib.closing(start()) as ahead:
+        from autograder.grading import marking  # while the fork server imports, too
+
+        if serve:
+            marking.serve(course, sys.stdin, sys.stdout, ahead)
+            return
+        marked = marking.mark(course, path.resolve(), marking.course_settings(course), {}, ahead)
+    out.print(f"{marked.words}. Next: open {marked.page}")
 
 
 @app.command()

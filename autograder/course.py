@@ -61,10 +61,28 @@ TRAITS = {
 }
 
 
+class QuizStatement(Model):
+    """One statement of a quiz. question: its name, such as q1. text, reason: Markdown."""
+
+    question: str
+    letter: str
+    text: str
+    true: bool
+    reason: str
+
+
+class AnotherWay(Model):
+    """A right answer in another form than the reference. label: what is different in it."""
+
+    label: str
+    source: str
+
+
 class Cell(Model):
     """One cell. `source` is without its header, which is line `line` of the file at `path`.
 
-    lines: for each line of source its number in that file. answer: what a prediction should be.
+    lines: for each line of source its number in that file. answer: what a prediction should be. folded: the notebook
+    hides its code until somebody opens it. quiz: what the letters of this exercise speak of.
     """
 
     kind: Kind
@@ -73,9 +91,11 @@ class Cell(Model):
     path: Path
     line: int
     lines: tuple[int, ...]
-    name: str = ""  # of the exercise, question or prediction
+    name: str = ""  # of the exercise, question or prediction, or of the quiz whose questions this prose asks
     points: float = 0.0
     answer: tuple[str, ...] = ()
+    folded: bool = False
+    quiz: tuple[QuizStatement, ...] = ()
 
     def line_of(self, number: int) -> int:
         """The line in the file of a line of the source, counted from 1."""
@@ -95,7 +115,7 @@ class Check(Model):
     guard: bool = False
     required: bool = False
     observed: bool = False
-    hint: str = ""
+    hint: str | tuple[str, ...] = ""
     hidden: bool = False
     misconceptions: tuple[str, ...] = ()
 
@@ -136,12 +156,6 @@ class Exercise(Model):
     equivalent: dict[str, str] = {}
 
     @property
-    def visible_points(self) -> float:
-        """Points that the visible checks can show: their share of the cell's weight."""
-        total = sum(c.weight for c in self.checks)
-        return round(self.points * sum(c.weight for c in self.checks if not c.hidden) / total, 4)
-
-    @property
     def observed_points(self) -> float:
         """Points that rest on observed checks: their share of the cell's weight."""
         total = sum(c.weight for c in self.checks)
@@ -149,11 +163,15 @@ class Exercise(Model):
 
 
 class Lab(Model):
-    """One assignment. `name` is its folder in labs/, which is at `path`, and its name in nbgrader."""
+    """One assignment. `name` is its folder in labs/, which is at `path`, and its name in nbgrader.
+
+    needs: the labs to do before it.
+    """
 
     name: str
     title: str
     minutes: int
+    needs: tuple[str, ...] = ()
     path: Path
     cells: tuple[Cell, ...]
     exercises: tuple[Exercise, ...]

@@ -11,7 +11,7 @@ from typing import Any
 
 from nbformat import NotebookNode
 
-from autograder.course import Cell, Check, Kind, Lab, Model
+from autograder.course import AnotherWay, Cell, Check, Kind, Lab, Model, QuizStatement
 from autograder.errors import GradlabError
 
 KEY = "gradlab"
@@ -23,7 +23,8 @@ class Facts(Model):
     """Of one cell. exercise: the name of the exercise, question or prediction that it belongs to.
 
     points: that it is worth. checks: of a check cell, in their order, without hints and misconceptions. answer: the
-    right choices of a prediction, or its number.
+    right choices of a prediction, or its number. stub: the text of an exercise or a question as it is handed out.
+    quiz: its statements with what is true of them. another: another right answer, for who has earned all points.
     """
 
     kind: Kind
@@ -31,20 +32,46 @@ class Facts(Model):
     points: float = 0.0
     checks: tuple[Check, ...] = ()
     answer: tuple[str, ...] = ()
+    stub: str = ""
+    quiz: tuple[QuizStatement, ...] = ()
+    another: AnotherWay | None = None
 
 
-def written(cell: Cell, lab: Lab) -> dict[str, Any]:
-    """The metadata of a cell of the source notebook."""
+def of_lab(lab: Lab) -> dict[str, Any]:
+    """The notebook's own metadata: what a student's front end tells of the lab, without its sources."""
+    return {"lab": lab.name, "title": lab.title, "minutes": lab.minutes, "needs": list(lab.needs)}
+
+
+def written(cell: Cell, lab: Lab, stub: str = "") -> dict[str, Any]:
+    """The metadata of a cell of the source notebook. stub: of one that a student writes."""
     checks = lab.exercise(cell.name).checks if cell.kind is Kind.CHECK else ()
-    facts = Facts(kind=cell.kind, exercise=cell.name, points=cell.points, checks=checks, answer=cell.answer)
+    facts = Facts(
+        kind=cell.kind,
+        exercise=cell.name,
+        points=cell.points,
+        checks=checks,
+        answer=cell.answer,
+        stub=stub,
+        quiz=cell.quiz,
+        another=_another(cell, lab),
+    )
     return facts.model_dump(mode="json", exclude_defaults=True, exclude={"checks": {"__all__": SECRET}})
+
+
+def _another(cell: Cell, lab: Lab) -> AnotherWay | None:
+    """The first right answer of an exercise; a quiz has no other way."""
+    if cell.kind is not Kind.EXERCISE or cell.quiz:
+        return None
+    right = next((answer for answer in lab.exercise(cell.name).answers if answer.right), None)
+    return AnotherWay(label=right.label, source=right.source) if right else None
 
 
 def clear_hidden(metadata: dict[str, Any]) -> None:
     """Take out what the student's notebook does not hold."""
     if "checks" in metadata.get(KEY, {}):
         metadata[KEY]["checks"] = [check for check in metadata[KEY]["checks"] if not check.get("hidden")]
-    metadata.get(KEY, {}).pop("answer", None)
+    for secret in ("quiz", "another"):
+        metadata.get(KEY, {}).pop(secret, None)
 
 
 def facts_of(cell: NotebookNode) -> Facts | None:
@@ -61,8 +88,16 @@ def kind_of(cell: NotebookNode) -> Kind | None:
 
 def refuse_unbuilt(course: NotebookNode) -> None:
     """Raise GradlabError where this source notebook does not say what its cells are for."""
-    if not any(KEY in cell.metadata for cell in course.cells):
+    written = [
+        facts for cell in course.cells if (facts := cell.metadata.get(KEY)) and Kind(facts["kind"]).traits.written
+    ]
+    if KEY not in course.metadata or not all("stub" in facts for facts in written):
         raise GradlabError("this source notebook was not made by this version of Gradlab\n    fix: run gradlab build")
+
+
+def stub_of(cell: NotebookNode) -> str:
+    """The text with which a student receives this cell of an exercise or a question."""
+    return str(cell.metadata[KEY]["stub"])
 
 
 def exercise_of(cell: NotebookNode) -> str:

@@ -8,6 +8,7 @@ from typing import Any
 
 import nbformat
 from nbconvert.exporters import HTMLExporter, NotebookExporter
+from nbconvert.utils.base import NbConvertBase
 from nbformat import NotebookNode
 from nbgrader.converters import GenerateAssignment
 from nbgrader.preprocessors import NbGraderPreprocessor, SaveAutoGrades
@@ -15,7 +16,7 @@ from traitlets import Float, Unicode
 
 from autograder.examiner.clock import Timeouts
 from autograder.forkserver.client import ForkServer, Purpose
-from autograder.gradebook.reader import read_result
+from autograder.gradebook.reader import read_notebook, read_result
 from autograder.gradebook.store import write_result
 from autograder.grading.one_submission import Submission, grade_notebook
 from autograder.grading.task import settings_of
@@ -113,7 +114,7 @@ class FeedbackExporter(HTMLExporter):  # type: ignore[misc]
         generate_feedback: Any = self.parent
         coursedir, ids = generate_feedback.coursedir, resources["nbgrader"]
         result = read_result(coursedir.db_url, Path(coursedir.root), ids["assignment"], ids["student"])
-        return feedback_page(result, Path(filename)), {**resources, "output_extension": ".html"}
+        return feedback_page(result, read_notebook(Path(filename))), {**resources, "output_extension": ".html"}
 
 
 def _fork_server(isolation: str, limits: Limits, course: Path) -> ForkServer:
@@ -158,6 +159,8 @@ def configure(c: Any) -> None:
     c.GenerateFeedback.preprocessors = []
     # What a student's cell displays must not run in the browser of whoever reads it in the formgrader.
     c.HTMLExporter.sanitize_html = True
+    # As images, since a sanitised page shows their HTML as text.
+    c.WidgetsDataTypeFilter.display_data_priority = ["image/svg+xml", *NbConvertBase().display_data_priority]
     c.ClearSolutions.code_stub = {"python": "# YOUR CODE HERE\nraise NotImplementedError()"}
 
 

@@ -10,10 +10,11 @@ import sys
 from collections.abc import Sequence
 from pathlib import Path
 
-from benchmarks import build, classes, cluster, examiner, scale, uses
+from benchmarks import build, classes, cluster, examiner, scale, student, uses
 
 ALL = {
     "build": build.run,
+    "student": student.run,
     "uses": uses.run,
     "examiner": examiner.run,
     "classes": classes.run,

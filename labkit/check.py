@@ -11,12 +11,14 @@ import io
 import os
 import sys
 import warnings
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from types import FrameType, TracebackType
 from typing import NamedTuple
 
 from labkit.blame import describe_exception, shorten
 from labkit.compare import Mismatch
+from labkit.difference import difference_of
+from labkit.history import digest_of_cell
 from labkit.outcome import Outcome, earned
 from labkit.verdict import Verdict
 
@@ -39,7 +41,7 @@ class check:  # noqa: N801 - reads as a statement in a lab: with check("...", ".
     """One labelled test.
 
     id: a short name for it. label: what holds where the test passes, as the student reads it; the id where left out.
-    hint: a question that leads on, shown where the test fails.
+    hint: a question that leads on, shown where the test fails; a tuple of them opens one by one.
     weight: its part of the cell's points, relative to the other checks of the cell.
     guard: pays only where the exercise's other checks do not all fail.
     required: where it fails, nothing else in the cell pays.
@@ -52,7 +54,7 @@ class check:  # noqa: N801 - reads as a statement in a lab: with check("...", ".
         id: str,
         label: str = "",
         *,
-        hint: str = "",
+        hint: str | tuple[str, ...] = "",
         weight: float = 1.0,
         guard: bool = False,
         required: bool = False,
@@ -62,7 +64,10 @@ class check:  # noqa: N801 - reads as a statement in a lab: with check("...", ".
             raise ValueError(f"check {id!r}: weight must be above 0, got {weight}")
         if observed and (guard or required):
             raise ValueError(f"check {id!r}: an observed check can be neither a guard nor required")
-        self.outcome = Outcome(id, label, float(weight), guard, required, hint, observed=observed)
+        first, *further = (hint,) if isinstance(hint, str) else hint
+        self.outcome = Outcome(
+            id, label, float(weight), guard, required, first, observed=observed, further_hints=tuple(further)
+        )
         self._cell = _caller(sys._getframe(1))
         self._stack = contextlib.ExitStack()
 
@@ -86,7 +91,7 @@ class check:  # noqa: N801 - reads as a statement in a lab: with check("...", ".
         outcome.passed = error is None
         if isinstance(error, Mismatch):
             outcome.seen, outcome.expected = shorten(error.seen), shorten(error.expected)
-            outcome.misconception = error.misconception
+            outcome.misconception, outcome.difference = error.misconception, difference_of(error.pair)
         elif error is not None:
             outcome.seen, outcome.error, outcome.blame = describe_exception(error, trace, self._cell)
         outcome.notes = [shorten(f"{w.category.__name__}: {w.message}") for w in self._warned[:MAX_NOTES]]
@@ -96,19 +101,22 @@ class check:  # noqa: N801 - reads as a statement in a lab: with check("...", ".
         return True
 
     @staticmethod
-    def score(*, points: float, visible: float, checks: int) -> Verdict:
-        """The verdict on the checks of the calling cell: a table, and as plain text the points.
+    def score(exercise: str, *, points: float, hidden: Sequence[str] = ()) -> Verdict:
+        """The verdict on the checks of the calling cell: a card, and as plain text the points.
 
-        points: what the cell is worth. visible: the points that its visible checks can show.
-        checks: how many checks the cell has with the hidden ones. The builder writes this call.
+        points: what the exercise is worth. hidden: labels of the checks that a student's notebook does not have. The
+        builder writes this call.
         """
         outcomes = list(_by_cell.pop(_caller(sys._getframe(1)), {}).values())
+        came = {outcome.label for outcome in outcomes}
         verdict = Verdict(
+            exercise=exercise,
             outcomes=outcomes,
             points=points,
-            visible=visible,
-            hidden_present=len(outcomes) >= checks,
             earned=earned(outcomes, points),
+            later=tuple(label for label in hidden if label not in came),
+            hidden_present=came >= set(hidden),
+            source=digest_of_cell(exercise),
         )
         if os.environ.get("NBGRADER_EXECUTION") == "validate" and verdict.earned < points:
             print(verdict, file=sys.stderr)  # nbgrader's Validate button shows stderr, not the table

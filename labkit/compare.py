@@ -14,6 +14,8 @@ import numpy as np
 import torch
 from torch import Tensor
 
+from labkit.difference import Pair
+
 # (rtol, atol): wide enough for another order of summation, narrow enough that a wrong formula fails.
 TOLERANCES: dict[torch.dtype, tuple[float, float]] = {
     torch.float64: (1e-9, 1e-10),
@@ -27,11 +29,14 @@ CUDA_FACTOR = 5.0  # other kernels, other orders of summation
 
 
 class Mismatch(AssertionError):
-    """A result that differs from the wanted one. `seen` speaks of the student's value, `expected` of the wanted one."""
+    """A result that differs from the wanted one. `seen` speaks of the student's value, `expected` of the wanted one.
 
-    def __init__(self, seen: str, expected: str = "", misconception: str = "") -> None:
+    pair: the two tensors, where they are tensors.
+    """
+
+    def __init__(self, seen: str, expected: str = "", misconception: str = "", pair: Pair | None = None) -> None:
         super().__init__(misconception or seen)
-        self.seen, self.expected, self.misconception = seen, expected, misconception
+        self.seen, self.expected, self.misconception, self.pair = seen, expected, misconception, pair
 
 
 def assert_close(
@@ -88,7 +93,7 @@ def explain(got: Any, want: Any, misconceptions: Mapping[str, Any], **options: A
     except Mismatch as mismatch:
         for message, wrong in misconceptions.items():
             if wrong is not None and _is_close(got, wrong, options):
-                raise Mismatch(mismatch.seen, mismatch.expected, message) from None
+                raise Mismatch(mismatch.seen, mismatch.expected, message, mismatch.pair) from None
         raise
 
 
@@ -111,12 +116,13 @@ def _tensors_close(
     wanted = describe(want)
     if not isinstance(got, Tensor):
         raise Mismatch(f"{name} is {describe(got)}", wanted)
+    pair = Pair(got, want)
     if got.shape != want.shape:
-        raise Mismatch(f"{name} has shape {tuple(got.shape)}", f"shape {tuple(want.shape)}")
+        raise Mismatch(f"{name} has shape {tuple(got.shape)}", f"shape {tuple(want.shape)}", pair=pair)
     if check_dtype and got.dtype != want.dtype:
-        raise Mismatch(f"{name} has dtype {_dtype(got)}", f"dtype {_dtype(want)}")
+        raise Mismatch(f"{name} has dtype {_dtype(got)}", f"dtype {_dtype(want)}", pair=pair)
     if got.device.type != want.device.type:
-        raise Mismatch(f"{name} is on {got.device.type}", f"on {want.device.type}")
+        raise Mismatch(f"{name} is on {got.device.type}", f"on {want.device.type}", pair=pair)
     got, want = got.detach().resolve_conj().resolve_neg(), want.detach()
     if not check_dtype:
         got = got.to(want.dtype)
@@ -135,7 +141,8 @@ def _tensors_close(
     place = f" at index {index}" if index else ""
     many = int((~same).sum())
     count = f"; {many} of {same.numel()} values differ" if same.numel() > 1 else ""
-    raise Mismatch(f"{name} is {_number(got[index])}{place}{count}", f"{_number(want[index])}{place}")
+    pair = pair._replace(differs=~same)
+    raise Mismatch(f"{name} is {_number(got[index])}{place}{count}", f"{_number(want[index])}{place}", pair=pair)
 
 
 def _numbers_close(got: Any, want: float, rtol: float | None, atol: float | None, name: str) -> None:

@@ -2,9 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from dataclasses import dataclass, field
+import re
+from collections.abc import Mapping, Sequence
+from dataclasses import asdict, dataclass, field
 from typing import Any
+
+from labkit.difference import Difference
+
+NOTHING = re.compile(r"your \w+ is None")  # what is seen of a function without a return, and of no part of a result
 
 
 @dataclass
@@ -14,6 +19,7 @@ class Outcome:
     `id` and `label` are the check's. `seen` and `error` speak of the student's own result. `expected` is shown only
     beside a check that the student can read. `blame` says whose exception it was: "student", "check" (an error of the
     test itself), "process" (the student process was gone) or "". `hidden`: the student never sees the check's code.
+    `further_hints` come after `hint`, one by one. `difference`: of two tensors, never kept of a hidden check.
     """
 
     id: str
@@ -31,12 +37,28 @@ class Outcome:
     notes: list[str] = field(default_factory=list)
     observed: bool = False
     hidden: bool = False
+    further_hints: tuple[str, ...] = ()
+    difference: Difference | None = None
 
     def __post_init__(self) -> None:
         self.label = self.label or self.id
 
     def as_dict(self) -> dict[str, Any]:
-        return vars(self) | {"notes": list(self.notes)}
+        difference = asdict(self.difference) if self.difference else None
+        return vars(self) | {"notes": list(self.notes), "difference": difference}
+
+
+def outcome_from(data: Mapping[str, Any]) -> Outcome:
+    """What as_dict made a dictionary of."""
+    difference = data.get("difference")
+    return Outcome(**{**data, "difference": Difference(**difference) if difference else None})
+
+
+def fitting_hints(outcome: Outcome) -> tuple[str, ...]:
+    """The check's hints, where they fit what failed: not beside an exception, and not where nothing came back."""
+    if outcome.passed or outcome.error or NOTHING.fullmatch(outcome.seen) or not outcome.hint:
+        return ()
+    return (outcome.hint, *outcome.further_hints)
 
 
 def paying(outcomes: Sequence[Outcome]) -> list[Outcome]:

@@ -1,4 +1,4 @@
-"""The verdict on one check cell, as a table in a notebook and as text without one.
+"""The verdict on one exercise, as a card in a notebook and as text without one.
 
 Its plain-text form inside a notebook is the bare number of points: nbgrader reads a partial score from there.
 """
@@ -9,23 +9,30 @@ from dataclasses import dataclass
 from html import escape
 from typing import Any
 
-from labkit.outcome import Outcome, paying
+from labkit.blame import NOT_WRITTEN
+from labkit.difference import Difference
+from labkit.hint import folded
+from labkit.outcome import NOTHING, Outcome, fitting_hints, paying
 
 MIME = "application/vnd.gradlab.verdict+json"
+NO_RETURN = "Your function gave nothing back. Does each way through it end in a return?"
 
 
 @dataclass
 class Verdict:
-    """outcomes: of the cell's checks. points: the cell's worth. visible: points that the visible checks can show.
+    """outcomes: of the checks that ran. points: what the exercise is worth. later: labels of those that did not run.
 
-    hidden_present: whether the hidden checks ran too, as they do when an instructor grades.
+    hidden_present: whether the hidden checks ran too, as they do when an instructor grades. source: digest of the cell
+    with the exercise as it was then, empty where that is not known.
     """
 
+    exercise: str
     outcomes: list[Outcome]
     points: float
-    visible: float
-    hidden_present: bool
     earned: float
+    later: tuple[str, ...] = ()
+    hidden_present: bool = True
+    source: str = ""
 
     def __repr__(self) -> str:
         return as_text(self)
@@ -39,23 +46,30 @@ class Verdict:
 
 def as_json(verdict: Verdict) -> dict[str, Any]:
     return {
+        "exercise": verdict.exercise,
         "points": verdict.points,
         "earned": verdict.earned,
         "hidden_present": verdict.hidden_present,
-        "checks": [o.as_dict() for o in verdict.outcomes],
+        "source": verdict.source,
+        "checks": [o.as_dict() | ({"difference": None} if verdict.hidden_present else {}) for o in verdict.outcomes],
+        "later": list(verdict.later),
     }
 
 
 def summary(verdict: Verdict) -> str:
-    """One line: how many checks passed, what that is worth, and what the hidden checks still decide."""
-    passed = sum(o.passed for o in verdict.outcomes)
-    counted = f"{passed} of {len(verdict.outcomes)} checks passed"
+    """One line: how many checks passed, and what is still to be decided."""
+    if not_written(verdict):
+        return f"not written yet; {_points(verdict.points)} to earn"
+    passed, ran = sum(o.passed for o in verdict.outcomes), len(verdict.outcomes)
+    counted = f"{passed} of {_count(ran, 'check')} passed"
     if verdict.hidden_present:
-        return f"{counted}: {verdict.earned:g} of {verdict.points:g} points."
-    hidden = round(verdict.points - verdict.visible, 4)
-    shown = round(verdict.earned / verdict.points * verdict.visible, 4) if verdict.points else 0.0
-    line = f"{counted}: {shown:g} of the {verdict.visible:g} points that can be seen here."
-    return f"{line} Hidden checks decide the other {hidden:g}." if hidden else line
+        return f"{counted}, {_readable(verdict.earned)} of {_points(verdict.points)}"
+    return f"{counted} here; {len(verdict.later)} more run when it is marked, for {_points(verdict.points)} in all"
+
+
+def not_written(verdict: Verdict) -> bool:
+    """Whether the exercise is as it was handed out."""
+    return bool(verdict.outcomes) and all(o.seen == NOT_WRITTEN for o in verdict.outcomes)
 
 
 def details(outcome: Outcome, verdict: Verdict) -> list[str]:
@@ -65,41 +79,84 @@ def details(outcome: Outcome, verdict: Verdict) -> list[str]:
         if verdict.outcomes and outcome not in paying(verdict.outcomes):
             lines.append("pays nothing yet: see the checks that failed")
         return lines
-    if outcome.misconception:
-        lines.insert(0, outcome.misconception)
-    elif outcome.seen:
+    told = [outcome.misconception] if outcome.misconception else []
+    if outcome.seen and not (outcome.misconception and verdict.hidden_present):
         expected = f" (expected: {outcome.expected})" if outcome.expected and not verdict.hidden_present else ""
-        lines.insert(0, outcome.seen + expected)
-    if outcome.hint:
-        lines.append(f"hint: {outcome.hint}")
-    return lines
+        told.append(outcome.seen + expected)
+    if difference := shown_difference(outcome, verdict):
+        told += _forms(difference)
+    if NOTHING.fullmatch(outcome.seen):
+        lines.append(NO_RETURN)
+    return told + lines
+
+
+def shown_difference(outcome: Outcome, verdict: Verdict) -> Difference | None:
+    """None where hidden checks ran too: which of the outcomes are theirs is not known here."""
+    return None if outcome.passed or verdict.hidden_present else outcome.difference
+
+
+def _forms(difference: Difference) -> list[str]:
+    same = difference.yours == difference.expected
+    forms = f"both: {difference.yours}" if same else f"yours: {difference.yours}; expected: {difference.expected}"
+    return [forms, difference.note] if difference.note else [forms]
 
 
 def as_text(verdict: Verdict) -> str:
-    lines = []
-    for outcome in verdict.outcomes:
+    lines = [f"{verdict.exercise}: {summary(verdict)}"]
+    for outcome in [] if not_written(verdict) else verdict.outcomes:
         lines.append(f"{'pass' if outcome.passed else 'FAIL'}  {outcome.label}")
         lines += [f"      {line}" for line in details(outcome, verdict)]
-    return "\n".join([*lines, summary(verdict)])
+        if hints := fitting_hints(outcome):
+            more = f" ({len(hints) - 1} more in a notebook)" if hints[1:] else ""
+            lines.append(f"      hint: {hints[0]}{more}")
+    return "\n".join([*lines, *(f"later {label}" for label in verdict.later)])
 
 
 # JupyterLab's own colours, light or dark. The second ones stand where there is no JupyterLab, as in feedback.
-COLOURS = {True: "var(--jp-success-color1, #1a7f37)", False: "var(--jp-error-color1, #b42318)"}
+COLOURS = {
+    "pass": "var(--jp-success-color1, #1a7f37)",
+    "fail": "var(--jp-error-color1, #b42318)",
+    "later": "var(--jp-content-font-color2, #5c6670)",
+}
+CARD = "border:1px solid var(--jp-border-color1, #c3cad1);border-radius:4px;padding:.5em .8em;max-width:60em"
 
 
 def as_html(verdict: Verdict) -> str:
-    rows = []
-    for outcome in verdict.outcomes:
-        under = "".join(
-            f'<div style="opacity:.8;white-space:pre-wrap">{escape(line)}</div>' for line in details(outcome, verdict)
-        )
-        word = f'<b style="color:{COLOURS[outcome.passed]}">{"pass" if outcome.passed else "fail"}</b>'
-        rows.append(_row(word, escape(outcome.label) + under))
-    rows.append(_row("", f"<b>{escape(summary(verdict))}</b>"))
-    return f'<table class="gradlab-verdict"><tbody>{"".join(rows)}</tbody></table>'
+    """The card: no script, no table, so that JupyterLab, nbgrader's pages and nbviewer show the same."""
+    shown = [] if not_written(verdict) else verdict.outcomes
+    rows = [_row("pass" if o.passed else "fail", o.label, details(o, verdict), _opened(o, verdict)) for o in shown]
+    waiting = [_row("later", o.label, []) for o in verdict.outcomes if not shown]
+    waiting += [_row("later", label, []) for label in verdict.later]
+    head = f"<b>{escape(verdict.exercise)}</b>: {escape(summary(verdict))}"
+    label = escape(f"Checks of {verdict.exercise}", quote=True)
+    listed = "".join(rows + waiting)
+    return f'<div class="gradlab-card" role="group" aria-label="{label}" style="{CARD}"><div>{head}</div>{listed}</div>'
 
 
-def _row(word: str, text: str) -> str:
-    """No stripes: JupyterLab gives every second row of a table another ground."""
-    cell = '<td style="text-align:left;vertical-align:top">'
-    return f'<tr style="background:none">{cell}{word}</td>{cell}{text}</td></tr>'
+def _opened(outcome: Outcome, verdict: Verdict) -> str:
+    """What stands below the lines, as HTML: the two matrices, and hints that open one by one."""
+    difference, matrices = shown_difference(outcome, verdict), ""
+    if difference and difference.your_shades:
+        from labkit.pictures.shades import side_by_side  # here, since most checks need none
+
+        matrices = side_by_side(difference)
+    return matrices + folded(fitting_hints(outcome))
+
+
+def _row(state: str, label: str, lines: list[str], opened: str = "") -> str:
+    under = "".join(f'<div style="opacity:.85;white-space:pre-wrap">{escape(line)}</div>' for line in lines) + opened
+    word = f'<b style="color:{COLOURS[state]};min-width:3em">{state}</b>'
+    return f'<div style="display:flex;gap:.8em;margin-top:.35em">{word}<div>{escape(label)}{under}</div></div>'
+
+
+def _points(points: float) -> str:
+    return _count(points, "point")
+
+
+def _count(number: float, noun: str) -> str:
+    return f"{_readable(number)} {noun}" if number == 1 else f"{_readable(number)} {noun}s"
+
+
+def _readable(number: float) -> str:
+    """A number of points as a person says it: at most one decimal."""
+    return f"{round(number, 1):g}"

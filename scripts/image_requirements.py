@@ -6,7 +6,7 @@ import tomllib
 from pathlib import Path
 
 # What labkit and the released notebooks import, and the tools that a student is told to use.
-STUDENT = set("torch numpy matplotlib networkx torchviz setuptools ipywidgets scikit-learn jupyterlab nbgrader".split())
+STUDENT = set("torch numpy matplotlib ipywidgets scikit-learn jupyterlab nbgrader".split())
 
 
 def requirements(pyproject: Path, only: set[str] | None = None) -> list[str]:

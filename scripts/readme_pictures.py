@@ -36,7 +36,8 @@ def main() -> None:
     hidden = {check.id for check in exercise.checks if check.hidden}
     outcomes = [replace(outcome, hidden=outcome.id in hidden) for outcome in bench.try_source(answer.source).outcomes]
     visible = [outcome for outcome in outcomes if not outcome.hidden]
-    verdict = Verdict(visible, exercise.points, exercise.visible_points, False, earned(visible, exercise.points))
+    later = tuple(check.label for check in exercise.checks if check.hidden)
+    verdict = Verdict(exercise.name, visible, exercise.points, earned(visible, exercise.points), later, not later)
     with sync_playwright() as playwright, tempfile.TemporaryDirectory() as folder:
         browser = playwright.chromium.launch(executable_path=CHROMIUM, args=ARGUMENTS)
         page = browser.new_page(viewport={"width": 820, "height": 600}, device_scale_factor=1.5)

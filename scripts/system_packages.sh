@@ -1,11 +1,10 @@
 #!/usr/bin/env bash
-# Installs Debian's graphviz, libseccomp2, chromium and postgresql where this is allowed, and says what their absence
+# Installs Debian's libseccomp2, chromium and postgresql where this is allowed, and says what their absence
 # costs elsewhere.
 # Under CI=true a package that cannot be installed is an error.
 set -u
 
 missing=()
-command -v dot >/dev/null || missing+=(graphviz)
 ldconfig -p 2>/dev/null | grep -q libseccomp.so.2 || missing+=(libseccomp2)
 command -v chromium >/dev/null || missing+=(chromium)
 compgen -G '/usr/lib/postgresql/*/bin/initdb' >/dev/null || command -v initdb >/dev/null || missing+=(postgresql)
@@ -19,7 +18,6 @@ fi
 echo "Not installed: ${missing[*]}. On Debian: sudo apt-get install ${missing[*]}"
 for package in "${missing[@]}"; do
     case $package in
-    graphviz) echo "  without graphviz: show_graph draws with networkx, less legibly" ;;
     libseccomp2) echo "  without libseccomp2: gradlab grades only with --isolation=none" ;;
     chromium) echo "  without chromium: the browser tests do not run" ;;
     postgresql) echo "  without postgresql: the tests of a gradebook on PostgreSQL do not run" ;;

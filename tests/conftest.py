@@ -1,27 +1,32 @@
-"""What tests of every package share: small courses, and the project's own."""
+"""What tests of every package share: small courses, and the project's own.
+
+Imports stand in the fixtures: pytest's first process reads this file and runs no test, and its workers wait for it, 6 s.
+"""
+
+from __future__ import annotations
 
 import os
 import shutil
 from collections.abc import Iterator
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 import pytest
 from hypothesis import settings
 
-from autograder.authoring.course_folder import build, read_course, read_labs
-from autograder.authoring.new import new_lab
-from autograder.course import Course, Lab
-from autograder.forkserver.client import ForkServer, Purpose
-from autograder.grading.nbgrader_api import open_course
-from autograder.sandbox import available, strongest_level
+if TYPE_CHECKING:
+    from autograder.course import Course, Lab
+    from autograder.forkserver.client import ForkServer
 
 ROOT = Path(__file__).parent.parent
 
+settings.register_profile("quick", max_examples=20, deadline=None)
 settings.register_profile("default", max_examples=100, deadline=None)
 settings.register_profile("nightly", max_examples=5000, deadline=None)
 settings.load_profile(os.environ.get("HYPOTHESIS_PROFILE", "default"))
 # Files of more than half a minute.
-LONGEST = "attacks cluster judgement command_line resume limits conformance student damaged nbgrader_cycle".split()
+LONGEST = """attacks resume cluster conformance limits judgement damaged compiled pictures student nbgrader_cycle
+    like_nbgrader command_line outputs_like_a_kernel attempts course liars labs""".split()
 NIGHTLY = os.environ.get("HYPOTHESIS_PROFILE") == "nightly"
 
 
@@ -50,33 +55,51 @@ def need(program: str) -> None:
 @pytest.fixture(scope="session")
 def course() -> Course:
     """The project's own course."""
+    from autograder.authoring.course_folder import read_course
+
     return read_course(ROOT)
 
 
 @pytest.fixture(scope="session")
 def labs(course: Course) -> list[Lab]:
+    from autograder.authoring.course_folder import read_labs
+
     return list(read_labs(course))
 
 
 @pytest.fixture(scope="session")
 def fork_server() -> Iterator[ForkServer]:
     """One for all tests that only ask it for student processes: each imports torch."""
+    from autograder.forkserver.client import ForkServer, Purpose
+    from autograder.sandbox import available, strongest_level
+
     process = ForkServer(Purpose(strongest_level(available())))
     yield process
     process.close()
 
 
 @pytest.fixture(scope="session")
-def built_course(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """Built once: nbgrader starts a program for each new gradebook, 2 s."""
+def course_without_gradebook(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """Built once."""
+    from autograder.authoring.course_folder import build, read_course
+    from autograder.authoring.new import new_lab
+
     root = tmp_path_factory.mktemp("built")
     (root / "labs").mkdir()
     (root / "labs" / "course.toml").write_text('title = "A small course"\n')
     shutil.copy(ROOT / "nbgrader_config.py", root)
     new_lab(root, "01_squares")
     build(read_course(root))
-    with open_course(root).gradebook:
-        return root
+    return root
+
+
+@pytest.fixture(scope="session")
+def built_course(course_without_gradebook: Path) -> Path:
+    """The same, with a gradebook: nbgrader starts a program for each new one, 2 s."""
+    from autograder.grading.nbgrader_api import open_course
+
+    with open_course(course_without_gradebook).gradebook:
+        return course_without_gradebook
 
 
 @pytest.fixture

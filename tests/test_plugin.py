@@ -5,14 +5,19 @@ import re
 from pathlib import Path
 from typing import Any
 
+import nbformat
 import pytest
+import torch
 from nbconvert.exporters import HTMLExporter
+from traitlets.config import Config
 
 from autograder.authoring.course_folder import read_course, read_labs
 from autograder.demo.students import filled
 from autograder.gradebook.store import load_result
 from autograder.grading.nbgrader_api import open_course
 from autograder.grading.whole_lab import grade_lab
+from autograder.plugin import configure
+from labkit import show_strides
 
 LAB = "01_squares"
 SCRIPT = """
@@ -23,6 +28,8 @@ display(HTML("<b>bold</b><script>alert('html')</script><img src=x onerror=alert(
 display(Javascript("alert('javascript')"))
 display(Markdown("<script>alert('markdown')</script>"))
 display(SVG("<svg xmlns='http://www.w3.org/2000/svg'><script>alert('svg')</script></svg>"))
+from labkit import explore_formats
+display(explore_formats(0.1))
 """
 
 
@@ -50,6 +57,18 @@ def test_what_a_submission_displays_does_not_run_in_the_instructors_browser(smal
     for kind in ("html", "javascript", "markdown", "svg", "cell"):
         assert f"<script>alert('{kind}')" not in page
     assert not re.search(r"<img[^>]*onerror", page)
+    assert len(re.findall(r"<img[^>]*data:image/svg.xml;base64,", page)) == 2  # an image runs nothing
+
+
+def test_a_picture_of_labkit_is_an_image_in_the_formgrader() -> None:
+    config = Config()
+    configure(config)
+    picture = show_strides(torch.arange(4))
+    cell = nbformat.v4.new_code_cell("picture")
+    cell.outputs.append(nbformat.v4.new_output("display_data", picture._repr_mimebundle_()))
+    page, _ = HTMLExporter(config=config).from_notebook_node(nbformat.v4.new_notebook(cells=[cell]))
+    assert re.search(r"<img[^>]*data:image/svg.xml;base64,", page)
+    assert "gradlab-picture" not in page
 
 
 @pytest.mark.slow

@@ -13,7 +13,7 @@ from autograder.errors import SourceError
 
 ID = re.compile(r"[a-z][a-z0-9_]{0,39}$")
 OPTIONS: dict[str, tuple[type, ...]] = {
-    "hint": (str,),
+    "hint": (str, tuple),
     "weight": (int, float),
     "guard": (bool,),
     "required": (bool,),
@@ -104,6 +104,10 @@ def _read(node: ast.With, cell: Cell, hidden: bool) -> Check:
         value = _literal(keyword.value)
         if types is None:
             raise SourceError(cell.path, line, f"check has no option {keyword.arg!r}", f"it has {', '.join(OPTIONS)}")
+        if isinstance(value, tuple) and not (value and all(isinstance(one, str) for one in value)):
+            raise SourceError(
+                cell.path, line, "hints of a check must be texts, written out", 'hint=("first", "second")'
+            )
         if not isinstance(value, types) or (isinstance(value, int | float) and keyword.arg == "weight" and value <= 0):
             raise SourceError(cell.path, line, f"{keyword.arg} of a check must be written out as it is", EXAMPLE)
         options[str(keyword.arg)] = value

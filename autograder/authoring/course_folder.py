@@ -8,6 +8,7 @@ from pathlib import Path
 
 from pydantic import ValidationError
 
+from autograder.authoring import glossary, start_page
 from autograder.authoring.lab import read_lab
 from autograder.authoring.notebooks import release_notebook, solution_notebook, source_notebook, to_text
 from autograder.course import Course, Lab, LabEntry
@@ -80,8 +81,11 @@ def stale(course: Course) -> list[Path]:
 
 
 def _all_files(course: Course) -> dict[Path, str]:
-    files: dict[Path, str] = {}
-    for lab in read_labs(course):
+    labs = list(read_labs(course))
+    release = course.root / "release"
+    files = {release / start_page.NAME: to_text(start_page.start_page(course))}
+    files[release / glossary.NAME] = to_text(glossary.glossary(labs))
+    for lab in labs:
         files |= generated_files(lab, course.root)
     return files
 

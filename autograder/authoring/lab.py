@@ -18,17 +18,19 @@ from autograder.authoring.predict import read_prediction
 from autograder.authoring.raw_cells import RawCell, read_cells
 from autograder.authoring.regions import with_hidden
 from autograder.authoring.rules import refuse_bad_cells, refuse_bad_lab, refuse_unparsable
-from autograder.course import Answer, Cell, Exercise, Kind, Lab, LabEntry
+from autograder.course import Answer, Cell, Exercise, Kind, Lab, LabEntry, QuizStatement
 from autograder.errors import SourceError
 from autograder.metadata import NAMED, cell_name
-from labkit.hint import folded
+from labkit.hint import folded as folded_hints
 
 NAME = re.compile(r"[A-Za-z_]\w{0,59}$")
 QUIZ = "quiz"
+FOLDED = "folded"
 POINTS = ("exercise", "question", QUIZ)  # kinds that have points
 HEADERS = (
-    "'# %% [markdown]', '# %% given', '# %% example', '# %% scratch', '# %% exercise: NAME points=N', "
-    "'# %% quiz: NAME points=N', '# %% predict: NAME' or '# %% question: NAME [markdown] points=N'"
+    "'# %% [markdown]', '# %% given', '# %% given folded', '# %% example', '# %% scratch', "
+    "'# %% exercise: NAME points=N', '# %% quiz: NAME points=N', '# %% predict: NAME' or "
+    "'# %% question: NAME [markdown] points=N'"
 )
 LESSON = "lab.py"
 Sources = Mapping[str, str]  # a file's path in the lab's folder, with /, -> its text
@@ -64,6 +66,7 @@ def read_lab_sources(sources: Sources, folder: Path, entry: LabEntry) -> Lab:
         name=entry.name,
         title=entry.title,
         minutes=entry.minutes,
+        needs=entry.needs,
         path=folder,
         cells=tuple(lab.cells),
         exercises=tuple(exercises),
@@ -120,7 +123,7 @@ class _Reading:
         self.used.add(file)
         parts = read_exercise_file(self.sources[file], self.folder / file)
         for given in parts.given:
-            self.add_given(given, Kind.GIVEN)
+            self.add_given(given, Kind.GIVEN, folded=True)
         cell = self.add(parts.exercise, Kind.EXERCISE, parts.exercise.source, parts.exercise.lines, name)
         source, lines = parts.checks.source, parts.checks.lines
         if hidden := parts.hidden:
@@ -131,24 +134,25 @@ class _Reading:
 
     def read_quiz(self, raw: RawCell, name: str, points: float) -> None:
         read = quiz.read_quiz(raw, name)
-        self.add(raw, Kind.PROSE, text := quiz.prose(read), _all_at(raw.line, text))
+        self.add(raw, Kind.PROSE, text := quiz.prose(read), _all_at(raw.line, text), name)
         self.add(raw, Kind.SCRATCH, "# A place to try statements.", (raw.line,))
         source = quiz.stub_and_solution(read)
-        cell = self.add(raw, Kind.EXERCISE, source, _all_at(raw.line, source), name)
+        cell = self.add(raw, Kind.EXERCISE, source, _all_at(raw.line, source), name, quiz=quiz.statements(read))
         source = with_hidden(quiz.visible_checks(read), quiz.hidden_checks(read))
         check = self.add(raw, Kind.CHECK, source, _all_at(raw.line, source), name, points)
         self.written.append(_Written(cell, check, made=quiz.answers(read, raw)))
 
-    def add_given(self, raw: RawCell, kind: Kind, name: str = "", points: float = 0.0) -> None:
+    def add_given(self, raw: RawCell, kind: Kind, name: str = "", points: float = 0.0, folded: bool = False) -> None:
         if kind is Kind.GIVEN and (hints := read_hints(raw.source)):
             # As code, the hints could be read before they are wanted, and would need a run.
-            self.add(raw, Kind.PROSE, text := folded(hints), _all_at(raw.line, text))
+            self.add(raw, Kind.PROSE, text := folded_hints(hints), _all_at(raw.line, text))
             return
         if line := line_of_lost_hint(raw.source) if kind is not Kind.PROSE else 0:
             raise SourceError(
                 raw.path, raw.line + line, "this hint would not be folded", "give it a given cell of its own"
             )
-        self.add(raw, kind, raw.source, raw.lines, name, points)
+        folded = folded or FOLDED in raw.words or (kind is Kind.GIVEN and _only_imports(raw.source))
+        self.add(raw, kind, raw.source, raw.lines, name, points, folded=folded)
 
     def add(
         self,
@@ -159,6 +163,8 @@ class _Reading:
         name: str = "",
         points: float = 0.0,
         answer: tuple[str, ...] = (),
+        folded: bool = False,
+        quiz: tuple[QuizStatement, ...] = (),
     ) -> Cell:
         cell_id = cell_name(kind, name) if kind in NAMED else _next_id(source, kind, self.cells)
         if earlier := next((c for c in self.cells if c.id == cell_id), None):
@@ -175,10 +181,20 @@ class _Reading:
             name=name,
             points=points,
             answer=answer,
+            folded=folded or kind is Kind.CHECK,
+            quiz=quiz,
         )
         refuse_bad_cells(cell)
         self.cells.append(cell)
         return cell
+
+
+def _only_imports(source: str) -> bool:
+    """Whether nothing but imports stands here; text that is no whole Python is refused elsewhere."""
+    try:
+        return all(isinstance(node, ast.Import | ast.ImportFrom) for node in ast.parse(source).body)
+    except SyntaxError:
+        return False
 
 
 def _all_at(line: int, source: str) -> tuple[int, ...]:
@@ -194,7 +210,8 @@ def _kind(raw: RawCell) -> tuple[str, str]:
     kind = word.removesuffix(":")
     named = kind in (*NAMED, QUIZ)
     known = kind in {k.value for k in Kind} - {Kind.PROSE, Kind.CHECK} | {QUIZ}
-    if not known or raw.label or named != word.endswith(":") or len(raw.words) != 1 + named:
+    folded = kind == Kind.GIVEN and raw.words[1:] == [FOLDED]
+    if not known or raw.label or named != word.endswith(":") or len(raw.words) != 1 + (named or folded):
         raise SourceError(raw.path, raw.line, "this header says no kind of cell", f"write one of {HEADERS}")
     if raw.markdown != (kind == Kind.QUESTION):
         raise SourceError(raw.path, raw.line, f"wrong type of cell for a {kind}", f"write one of {HEADERS}")

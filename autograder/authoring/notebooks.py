@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import functools
+import json
 from typing import Any
 
 import nbformat
@@ -10,7 +11,7 @@ from nbformat import NotebookNode
 
 from autograder.authoring.regions import without_hidden, without_markers
 from autograder.course import Cell, Exercise, Kind, Lab
-from autograder.metadata import KEY, clear_hidden, written
+from autograder.metadata import KEY, clear_hidden, of_lab, written
 
 METADATA = {
     "kernelspec": {"display_name": "Python 3 (ipykernel)", "language": "python", "name": "python3"},
@@ -20,7 +21,7 @@ METADATA = {
 
 def source_notebook(lab: Lab) -> NotebookNode:
     """The notebook that the instructor grades from: solutions and hidden tests included."""
-    return _notebook([_source_cell(cell, lab, cell.source) for cell in lab.cells])
+    return notebook_of([_source_cell(cell, lab, cell.source) for cell in lab.cells], of_lab(lab))
 
 
 def release_notebook(lab: Lab) -> NotebookNode:
@@ -38,9 +39,9 @@ def solution_notebook(lab: Lab) -> NotebookNode:
     cells = []
     for cell in lab.cells:
         node = _source_cell(cell, lab, without_markers(without_hidden(cell)))
-        node.metadata = NotebookNode()
+        node.metadata = NotebookNode(_folded(cell))
         cells.append(node)
-    return _notebook(cells)
+    return notebook_of(cells)
 
 
 def to_text(notebook: NotebookNode) -> str:
@@ -49,28 +50,19 @@ def to_text(notebook: NotebookNode) -> str:
 
 
 def score_line(exercise: Exercise) -> str:
-    """The last line of a check cell: it shows the table, and gives nbgrader a partial score."""
-    return (
-        f"check.score(points={exercise.points:g}, visible={exercise.visible_points:g}, checks={len(exercise.checks)})"
-    )
-
-
-def worth_line(exercise: Exercise) -> str:
-    """The first line of a check cell: what can be seen here, and what only the hidden checks decide."""
-    hidden = round(exercise.points - exercise.visible_points, 4)
-    rest = f", the hidden ones decide the other {hidden:g}" if hidden else ""
-    return f"# {exercise.name}, {_points(exercise.points)}: the checks below show {exercise.visible_points:g}{rest}."
-
-
-def _points(points: float) -> str:
-    return f"{points:g} point" if points == 1 else f"{points:g} points"
+    """The last line of a check cell: it shows the card, and gives nbgrader a partial score."""
+    hidden = [json.dumps(check.label, ensure_ascii=False) for check in exercise.checks if check.hidden]
+    listed = "".join(f"\n    {label}," for label in hidden)
+    after = f", hidden=[{listed}\n]" if hidden else ""
+    return f"check.score({json.dumps(exercise.name)}, points={exercise.points:g}{after})"
 
 
 def _source_cell(cell: Cell, lab: Lab, text: str) -> NotebookNode:
     if cell.kind is Kind.CHECK:
-        exercise = lab.exercise(cell.name)
-        text = "\n".join([worth_line(exercise), text, score_line(exercise)])
-    fields: dict[str, Any] = {"id": _short(cell.id), "metadata": {KEY: written(cell, lab)}, "source": text}
+        text = f"{text}\n{score_line(lab.exercise(cell.name))}"
+    stub = _as_handed_out(cell.source, cell.kind.traits.markdown) if cell.kind.traits.written else ""
+    metadata = {KEY: written(cell, lab, stub), **_folded(cell)}
+    fields: dict[str, Any] = {"id": _short(cell.id), "metadata": metadata, "source": text}
     if flags := nbgrader_flags(cell):
         fields["metadata"]["nbgrader"] = flags
     if cell.kind.traits.markdown:
@@ -79,6 +71,21 @@ def _source_cell(cell: Cell, lab: Lab, text: str) -> NotebookNode:
         fields |= {"cell_type": "code", "execution_count": None, "outputs": []}
     node: NotebookNode = nbformat.from_dict(fields)
     return node
+
+
+def _folded(cell: Cell) -> dict[str, Any]:
+    """JupyterLab's way of hiding a cell's code until somebody opens it; other front ends show it."""
+    return {"jupyter": {"source_hidden": True}} if cell.folded else {}
+
+
+def _as_handed_out(source: str, markdown: bool) -> str:
+    """What nbgrader leaves of a solution."""
+    from nbgrader.preprocessors import ClearSolutions
+
+    flags = {"grade": False, "grade_id": "", "locked": False, "schema_version": 3, "solution": True, "task": False}
+    kind = "markdown" if markdown else "code"
+    cell = nbformat.from_dict({"cell_type": kind, "source": source, "metadata": {"nbgrader": flags}})
+    return str(ClearSolutions().preprocess_cell(cell, {"language": "python"}, 0)[0].source)
 
 
 def nbgrader_flags(cell: Cell) -> dict[str, Any]:
@@ -104,8 +111,10 @@ def _short(cell_id: str) -> str:
     return cell_id if len(cell_id) <= 64 else cell_id[:64]
 
 
-def _notebook(cells: list[NotebookNode]) -> NotebookNode:
-    notebook: NotebookNode = nbformat.v4.new_notebook(cells=cells, metadata=NotebookNode(METADATA))
+def notebook_of(cells: list[NotebookNode], facts: dict[str, Any] | None = None) -> NotebookNode:
+    """facts: what the notebook says of itself; a worked solution says nothing."""
+    metadata = NotebookNode(METADATA | ({KEY: facts} if facts else {}))
+    notebook: NotebookNode = nbformat.v4.new_notebook(cells=cells, metadata=metadata)
     notebook.nbformat_minor = 5
     return notebook
 

@@ -13,7 +13,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 
 from autograder.authoring.raw_cells import RawCell
-from autograder.course import Answer
+from autograder.course import Answer, QuizStatement
 from autograder.errors import SourceError
 
 TITLE = re.compile(r"\*\*(?P<title>[^*]+)\*\*(?P<rest>.*)$")
@@ -123,6 +123,21 @@ def prose(quiz: Quiz) -> str:
     return "\n\n".join(parts)
 
 
+def statements(quiz: Quiz) -> tuple[QuizStatement, ...]:
+    """All statements of all questions, each with its reason in one paragraph."""
+    return tuple(
+        QuizStatement(
+            question=f"q{number}",
+            letter=letter,
+            text=" ".join(statement.text),
+            true=statement.true,
+            reason=" ".join(statement.reason),
+        )
+        for number, question in enumerate(quiz.questions, start=1)
+        for letter, statement in question.lettered()
+    )
+
+
 def stub_and_solution(quiz: Quiz) -> str:
     """The cell for the letters. Its solution says of each statement why it is true or false."""
     reasons = []
@@ -178,7 +193,8 @@ def hidden_checks(quiz: Quiz) -> str:
 
 def _lower(title: str) -> str:
     plain = title.replace("`", "")
-    return plain if plain[1:2].isupper() else plain[:1].lower() + plain[1:]
+    first = plain.split(maxsplit=1)[0] if plain else ""
+    return plain if first[1:] != first[1:].lower() else plain[:1].lower() + plain[1:]
 
 
 def answers(quiz: Quiz, raw: RawCell) -> tuple[Answer, ...]:

@@ -47,7 +47,10 @@ def read_cells(text: str, path: Path) -> list[RawCell]:
     if not headers:
         raise SourceError(path, 1, "no cells", "start each cell with a line such as '# %% given'")
     try:
-        notebook = jupytext.reads("\n".join(lines[headers[0] :]) + "\n", fmt="py:percent")
+        notebook = jupytext.reads(
+            "\n".join(lines[headers[0] :]) + "\n",
+            fmt={"extension": ".py", "format_name": "percent", "comment_magics": False},
+        )
     except Exception as error:
         raise SourceError(path, 1, f"jupytext cannot read this file: {error}", "check the '# %%' lines") from None
     if len(notebook.cells) != len(headers):

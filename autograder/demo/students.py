@@ -106,7 +106,8 @@ def _warning(lab: Lab, right: Mapping[str, str]) -> dict[str, str]:
 def _deleted(lab: Lab, right: Mapping[str, str]) -> NotebookNode:
     """All right, but the first exercise's cell, the last check and a given cell are gone."""
     notebook = filled(lab, right)
-    gone = {lab.exercises[0].cell_id, lab.exercises[-1].check_id, lab.cells[0].id}
+    given = next(cell for cell in lab.cells if cell.kind is Kind.GIVEN)
+    gone = {lab.exercises[0].cell_id, lab.exercises[-1].check_id, given.id}
     notebook.cells = [c for c in notebook.cells if c.id not in gone]
     return notebook
 

@@ -3,13 +3,9 @@
 from __future__ import annotations
 
 import contextlib
-import random
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field
 from typing import Any
-
-import numpy as np
-import torch
 
 from autograder.examiner.check_connection import CheckConnection
 from autograder.examiner.checked_outputs import MAX_OF_SUBMISSION, within
@@ -21,6 +17,7 @@ from autograder.examiner.given_names import names_to_keep
 from autograder.examiner.section import run_checks, run_given, uses
 from autograder.examiner.submission_code import Start, Student
 from autograder.rpc.global_state import GlobalState
+from autograder.rpc.random_states import seed_all
 from labkit.outcome import Outcome
 
 
@@ -110,8 +107,7 @@ def _blame(last: StepResult, keep: Callable[[], None]) -> None:
 
 def _run_checks(steps: Sequence[Step], student: Student, clock: Clock, seen: dict[str, StepResult]) -> None:
     """The course's check cells in this process, and its given cells."""
-    for seed in (torch.manual_seed, random.seed, np.random.seed):
-        seed(0)
+    seed_all()
     namespace = new_namespace()
     for step, defined in _with_names(steps):
         if step.kind == "given":

@@ -33,7 +33,6 @@ FIRST_USED = (
     "labkit",
     "matplotlib.pyplot",
     "sklearn.datasets",
-    "torchviz",
     "torch._dynamo.backends.debugging",
     "torch.distributed",
     "torch.distributed.tensor.experimental",
@@ -118,6 +117,9 @@ def _import_what_labs_import() -> Callable[[int, str], None]:
     torch.set_num_threads(1)
     for name in FIRST_USED:
         importlib.import_module(name)
+    labkit = sys.modules["labkit"]
+    for name in labkit.__all__:
+        getattr(labkit, name)  # pictures are imported when they are first named
     kernel = Kernel()
     draw_once()
     return lambda control, compiled: start(control, kernel, compiled)

@@ -156,8 +156,8 @@ class Runs:
         if running.status is not None:
             _kill_the_rest(running.run)
         elif held(running.watch) > self.limits.memory:
-            running.strike, running.struck = time.monotonic(), "memory"
             self._make_it_hold_less(running)
+            _strike(running, "memory")
 
     def _look_on_gpu(self) -> None:
         """End every run whose processes hold too much there. None of them is a fork for a check, to go alone."""
@@ -166,9 +166,9 @@ class Runs:
             if running.status is None and held:
                 total = sum(held.get(pid, 0) for pid in of_run(running.run))
                 if total > self.limits.gpu_memory:
-                    running.strike, running.struck = time.monotonic(), "GPU memory"
                     kill_run(running.run)
                     self._wait_for(running)
+                    _strike(running, "GPU memory")
         self.looked_on_gpu = time.monotonic()
 
     def _make_it_hold_less(self, running: Running) -> None:
@@ -207,6 +207,11 @@ class Runs:
     def _note(self, pid: int, status: int) -> None:
         if pid in self.running:
             self.running[pid].status = status
+
+
+def _strike(running: Running, limit: str) -> None:
+    """Note the limit once what held too much is gone: freeing gigabytes may take longer than STRIKE_SECONDS."""
+    running.strike, running.struck = time.monotonic(), limit
 
 
 def nodes_of(device: str) -> tuple[Path, ...]:

@@ -25,7 +25,7 @@ from autograder.grading.task import Task, code_digest, key_of, versions
 from autograder.intake.read import Refused, read_notebook
 from autograder.intake.repair import blank, repair
 from autograder.intake.submitted_cells import as_released, is_answer
-from autograder.metadata import exercise_of, facts_of, kind_of, name_of
+from autograder.metadata import exercise_of, facts_of, kind_of, name_of, parts_of
 from autograder.result import GradedCell, Result, Versions
 from autograder.sandbox.gpu import gpus
 from labkit.outcome import earned
@@ -174,13 +174,16 @@ def _graded(cell: NotebookNode, came: StepResult, key: str) -> GradedCell:
     facts = facts_of(cell)
     assert facts is not None
     hidden = {check.id for check in facts.checks if check.hidden}
-    outcomes = [replace(outcome, hidden=outcome.id in hidden) for outcome in came.outcomes]
+    visible = {check.id for check in facts.checks if not check.hidden}
+    outcomes = [
+        replace(o, hidden=o.id in hidden, difference=o.difference if o.id in visible else None) for o in came.outcomes
+    ]
     points = earned(came.outcomes, facts.points)
     return GradedCell(id=name_of(cell), key=key, points=points, worth=facts.points, checks=tuple(outcomes))
 
 
 def _verdict(graded: GradedCell, number: int) -> NotebookNode:
-    verdict = Verdict(list(graded.checks), graded.worth, graded.worth, True, graded.points)
+    verdict = Verdict(parts_of(graded.id)[1], list(graded.checks), graded.worth, graded.points)
     data = NotebookNode(verdict._repr_mimebundle_())
     return NotebookNode(output_type="execute_result", metadata=NotebookNode(), data=data, execution_count=number)
 

@@ -37,7 +37,7 @@ def answer_tasks(connection: Connection, secret: Sequence[Path], fork_servers: F
     """
     with contextlib.suppress(EOFError, OSError):
         while True:
-            connection.send(_outcome(connection.recv(), secret, fork_servers))
+            connection.send(outcome_of(connection.recv(), secret, fork_servers))
     for fork_server in fork_servers.values():
         fork_server.hang_up()
     os._exit(0)  # an interpreter with torch takes most of a second to end in order
@@ -68,7 +68,8 @@ def kind(layers: Sequence[str]) -> dict[str, str]:
     }
 
 
-def _outcome(task: Task, secret: Sequence[Path], fork_servers: ForkServers) -> Graded | Failure:
+def outcome_of(task: Task, secret: Sequence[Path], fork_servers: ForkServers) -> Graded | Failure:
+    """The task graded, by a fork server of these or a new one that joins them."""
     try:
         fork_server = _fork_server(task, secret, fork_servers)
         try:

@@ -9,10 +9,9 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from nbformat import NotebookNode
-from nbgrader.preprocessors import ClearHiddenTests, ClearSolutions
-from nbgrader.utils import is_solution
+from nbgrader.preprocessors import ClearHiddenTests
 
-from autograder.metadata import kind_of
+from autograder.metadata import kind_of, stub_of
 
 MAX_PARSED = 50_000  # characters of a cell; the parser needs some hundred times that in bytes
 
@@ -105,7 +104,8 @@ def as_released(cell: NotebookNode) -> NotebookNode:
 
 
 def released_source(cell: NotebookNode) -> str:
-    return str(cell.source) if is_prose(cell) else _stub(cell.source, cell.cell_type, is_solution(cell))
+    kind = kind_of(cell)
+    return stub_of(cell) if kind and kind.traits.written else str(cell.source)
 
 
 def new_cell(kind: str, text: str) -> NotebookNode:
@@ -127,13 +127,6 @@ def copied(value: Any) -> Any:
         dict.update(node, {name: copied(each) for name, each in value.items()})
         return node
     return [copied(each) for each in value] if isinstance(value, list) else value
-
-
-@functools.lru_cache(maxsize=1024)
-def _stub(source: str, kind: str, solution: bool) -> str:
-    flags = NotebookNode(grade=False, grade_id="", locked=False, schema_version=3, solution=solution, task=False)
-    cell = NotebookNode(cell_type=kind, source=source, metadata=NotebookNode(nbgrader=flags))
-    return str(ClearSolutions().preprocess_cell(cell, {"language": "python"}, 0)[0].source)
 
 
 @functools.lru_cache(maxsize=1024)

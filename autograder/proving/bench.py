@@ -5,13 +5,9 @@ from __future__ import annotations
 import ast
 import contextlib
 import io
-import random
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
-
-import numpy as np
-import torch
 
 from autograder.authoring.checks import is_check
 from autograder.authoring.regions import HIDDEN, find_regions, stubbed
@@ -28,7 +24,8 @@ from autograder.proving.liars import IN_ITS_PLACE, lies
 from autograder.proving.near import near_misses
 from autograder.proving.replaced import WATCHED
 from autograder.proving.unsandboxed import CellRaised, new_student, run_cell_in
-from labkit.outcome import Outcome, earned
+from autograder.rpc.random_states import seed_all
+from labkit.outcome import Outcome, earned, outcome_from
 
 RUNS = ("given", "example", "student")  # what a student's notebook runs besides checks
 
@@ -139,7 +136,7 @@ class Bench:
             result = self._run(attempt)
         except ForkFailed as failure:
             return Trial(failure=str(failure))
-        outcomes = tuple(Outcome(**o) for o in result["outcomes"])
+        outcomes = tuple(outcome_from(o) for o in result["outcomes"])
         return Trial(outcomes, earned(outcomes, self.exercise.points), applied=result["note"] is not False)
 
     def _run(self, attempt: Attempt) -> Result:
@@ -162,7 +159,7 @@ def benches(lab: Lab, examined: bool = True) -> Iterator[Bench]:
     The lab's own cells run with the reference solutions: given ones in this process, and all in a student process.
     With examined=False all run in this process, and answers and checks in one process too.
     """
-    _seed()
+    seed_all()
     namespace = new_namespace()
     student = new_student() if examined else None
     by_cell = {e.cell_id: e for e in lab.exercises}
@@ -194,7 +191,7 @@ def notebook_points(lab: Lab, solutions: Mapping[str, str]) -> dict[str, float]:
     """
 
     def work() -> dict[str, float]:
-        _seed()
+        seed_all()
         namespace, student, points = new_namespace(), new_student(), {}
         for number, cell in enumerate(lab.cells):
             defined = _exercises(lab, number)
@@ -224,12 +221,6 @@ def _exercises(lab: Lab, end: int) -> list[str]:
     """The exercises of the cells before this one."""
     before = {c.id for c in lab.cells[:end]}
     return [e.name for e in lab.exercises if e.cell_id in before]
-
-
-def _seed() -> None:
-    """As the examiner does before the first cell."""
-    for seed in (torch.manual_seed, random.seed, np.random.seed):
-        seed(0)
 
 
 def _part(cell: Cell, hidden: bool) -> str:

@@ -1,34 +1,43 @@
 """A page for each student: what passed, what failed and why, hints, and the student's own code, output and pictures.
 
-It holds no line of a hidden check, no input and no expected value.
+It holds no line of a hidden check, none of its inputs and none of its expected values.
 """
 
 from __future__ import annotations
 
 import base64
+import re
 import shutil
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-from autograder.course import Kind
+from markupsafe import Markup
+
+from autograder.course import AnotherWay, Kind, QuizStatement
 from autograder.gradebook.reader import read_notebook
 from autograder.gradebook.schema import ExerciseResult, SubmissionResult
-from autograder.metadata import cell_name, name_of
+from autograder.metadata import Facts, cell_name, facts_of, name_of
 from autograder.reports.pages import render
+from autograder.reports.safe_svg import is_safe
 from autograder.reports.student_view import student_view
+from labkit.difference import Difference
+from labkit.hint import folded
+from labkit.pictures.shades import side_by_side
 
+LETTERS = re.compile(r"""\b(q\d+)["']?\s*[:=]\s*["']([A-Ea-e, ]*)["']""")  # "q1": "abc", and q1="abc"
 MAX_TEXT = 20_000  # characters of one output
 MAX_PIXELS = 20_000_000  # of one picture: a few kilobytes of PNG can fill a browser's memory
 
 
 @dataclass
 class Shown:
-    """A cell of the student's with what it printed and drew. pictures: PNG as base64, SVG is left out."""
+    """A cell of the student's with what it printed and drew. pictures: data URLs of PNG, and of SVG that is
+    safe, each with its words."""
 
     source: str
     text: str = ""
-    pictures: list[str] = field(default_factory=list)
+    pictures: list[tuple[str, str]] = field(default_factory=list)
 
 
 def write_feedback(results: list[SubmissionResult], course: Path, lab: str) -> list[Path]:
@@ -44,16 +53,66 @@ def write_feedback(results: list[SubmissionResult], course: Path, lab: str) -> l
             if (autograded / name).exists():
                 shutil.copyfile(autograded / name, folder / name)
         page = folder / f"{lab}.html"
-        page.write_text(feedback_page(result, autograded / f"{lab}.ipynb"), encoding="utf-8")
+        notebook = read_notebook(autograded / f"{lab}.ipynb")
+        page.write_text(feedback_page(result, notebook), encoding="utf-8")
         pages.append(page)
     return pages
 
 
-def feedback_page(result: SubmissionResult, autograded: Path) -> str:
-    """The page as HTML. autograded: the notebook with the student's own cells and their outputs."""
-    notebook = read_notebook(autograded)
+def feedback_page(result: SubmissionResult, notebook: Any) -> str:
+    """The page as HTML. notebook: the autograded one, with the student's own cells and their outputs."""
     cells = {e.name: own_cells(notebook, e) for e in result.exercises}
-    return render("feedback.html.j2", result=result, checks=student_view(result.exercises), cells=cells)
+    quizzes = {e.name: quiz_of(notebook, e.name) for e in result.exercises}
+    letters = {e.name: ticked(notebook, e.name) for e in result.exercises}
+    others = {e.name: another_way(notebook, e) for e in result.exercises}
+    blank = {e.name for e in result.exercises if is_blank(notebook, e)}
+    checks = student_view(result.exercises)
+    shown = {"checks": checks, "cells": cells, "quizzes": quizzes, "letters": letters, "others": others, "blank": blank}
+    return render("feedback.html.j2", result=result, matrices=_matrices, hints=_hints, **shown)
+
+
+def _matrices(difference: Difference) -> Markup:
+    """Yours and the expected one as shades."""
+    return Markup(side_by_side(difference))
+
+
+def _hints(hints: tuple[str, ...]) -> Markup:
+    """They open one by one."""
+    return Markup(folded(hints))
+
+
+def is_blank(notebook: Any, result: ExerciseResult) -> bool:
+    """Whether the exercise is as it was handed out, and earned nothing."""
+    cell, facts = _written_cell(notebook, result.name)
+    return bool(facts and cell.source.strip() == facts.stub.strip() and not result.points)
+
+
+def quiz_of(notebook: Any, exercise: str) -> tuple[QuizStatement, ...]:
+    """The statements of the quiz that this exercise is, where somebody tried it; else none."""
+    cell, facts = _written_cell(notebook, exercise)
+    return facts.quiz if facts and cell.source.strip() != facts.stub.strip() else ()
+
+
+def ticked(notebook: Any, exercise: str) -> dict[str, str] | None:
+    """Question -> the letters that stand in the quiz's cell; None where none can be read there."""
+    cell, _ = _written_cell(notebook, exercise)
+    found = {question: letters.lower() for question, letters in LETTERS.findall(cell.source if cell else "")}
+    return found or None
+
+
+def another_way(notebook: Any, result: ExerciseResult) -> AnotherWay | None:
+    """Another right answer, where all points of the exercise are earned."""
+    _, facts = _written_cell(notebook, result.name)
+    return facts.another if facts and result.points is not None and result.points >= result.worth else None
+
+
+def _written_cell(notebook: Any, exercise: str) -> tuple[Any, Facts | None]:
+    """The cell in which the exercise is written, and what the course says of it."""
+    for cell in notebook.cells:
+        facts = facts_of(cell)
+        if facts and facts.kind is Kind.EXERCISE and facts.exercise == exercise:
+            return cell, facts
+    return None, None
 
 
 def own_cells(notebook: Any, exercise: ExerciseResult) -> list[Shown]:
@@ -78,9 +137,12 @@ def _shown(cell: Any) -> Shown:
         elif output.output_type == "error":
             shown.text += f"{output.ename}: {output.evalue}\n"
         else:
-            picture = output.data.get("image/png")
-            if isinstance(picture, str) and _pixels(picture) <= MAX_PIXELS:
-                shown.pictures.append("".join(picture.split()))
+            picture, drawing = output.data.get("image/png"), output.data.get("image/svg+xml")
+            if isinstance(drawing, str) and is_safe(drawing, MAX_PIXELS):
+                encoded = base64.b64encode(drawing.encode()).decode()
+                shown.pictures.append((f"data:image/svg+xml;base64,{encoded}", str(output.data.get("text/plain", ""))))
+            elif isinstance(picture, str) and _pixels(picture) <= MAX_PIXELS:
+                shown.pictures.append((f"data:image/png;base64,{''.join(picture.split())}", ""))
             elif isinstance(picture, str):
                 shown.text += f"(a picture of {_pixels(picture):,} pixels is left out)\n"
             else:

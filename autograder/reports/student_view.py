@@ -8,26 +8,36 @@ from __future__ import annotations
 
 import re
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from autograder.gradebook.schema import ExerciseResult
 from labkit.blame import NOT_WRITTEN
-from labkit.outcome import Outcome
+from labkit.difference import Difference
+from labkit.outcome import Outcome, fitting_hints, paying
 
 MAX_DIGITS = 40  # in one message: a shape, an index and a value
 WHY = ". Run this check in your notebook to read why"
+BESIDE = ". Run this check in your notebook to see it beside what was expected"
 DIGIT = re.compile(r"\d")
 
 
 @dataclass(frozen=True)
 class ShownCheck:
-    """A check as its student may see it. seen: a message about the student's own result, where it failed."""
+    """A check as its student may see it. seen: a message about the student's own result, where it failed.
+
+    difference: only of a visible check before the first hidden one. A later one's could carry a hidden input.
+    points: of the exercise's that it pays where it passes. unpaid: why one that passed pays nothing, or what one that
+    failed stops.
+    """
 
     label: str
     passed: bool
     hidden: bool = False
     seen: str = ""
-    hint: str = ""
+    hints: tuple[str, ...] = ()
+    difference: Difference | None = None
+    points: float = 0.0
+    unpaid: str = ""
 
 
 def student_view(exercises: Sequence[ExerciseResult]) -> dict[str, list[ShownCheck]]:
@@ -36,10 +46,22 @@ def student_view(exercises: Sequence[ExerciseResult]) -> dict[str, list[ShownChe
     after_hidden = False
     for exercise in exercises:
         view[exercise.name] = []
+        weights = sum(outcome.weight for outcome in exercise.checks) or 1.0
         for outcome in exercise.checks:
             after_hidden = after_hidden or outcome.hidden
-            view[exercise.name].append(shown(outcome, after_hidden))
+            points, why = exercise.worth * outcome.weight / weights, unpaid(outcome, exercise.checks)
+            view[exercise.name].append(replace(shown(outcome, after_hidden), points=points, unpaid=why))
     return view
+
+
+def unpaid(outcome: Outcome, outcomes: Sequence[Outcome]) -> str:
+    """Why a check that passed pays nothing, and what a required one that failed stops; see labkit.outcome.paying."""
+    if outcome.required and not outcome.passed:
+        return "The exercise pays nothing until this check passes."
+    if not outcome.passed or outcome in paying(outcomes):
+        return ""
+    stops = next((o for o in outcomes if o.required and not o.passed), None)
+    return f"Pays once this passes: {stops.label}." if stops else "Pays once a check of your result's values passes."
 
 
 def shown(outcome: Outcome, after_hidden: bool) -> ShownCheck:
@@ -48,8 +70,9 @@ def shown(outcome: Outcome, after_hidden: bool) -> ShownCheck:
     if after_hidden and outcome.error and outcome.blame != "process" and outcome.seen != NOT_WRITTEN:
         seen = f"your code raised {outcome.error}" + ("" if outcome.hidden else WHY)
     elif after_hidden and not outcome.misconception:
-        seen = _few_digits(seen)
-    return ShownCheck(outcome.label, outcome.passed, outcome.hidden, seen, outcome.hint)
+        seen = _few_digits(seen) + (BESIDE if outcome.difference and not outcome.hidden else "")
+    difference = None if after_hidden or outcome.hidden else outcome.difference
+    return ShownCheck(outcome.label, outcome.passed, outcome.hidden, seen, fitting_hints(outcome), difference)
 
 
 def _few_digits(text: str) -> str:

@@ -19,6 +19,12 @@ PYTHON_END = struct.Struct("<i?d")
 WORDS = 624  # of the Mersenne Twister
 
 
+def seed_all() -> None:
+    """Seed every source with 0: so begin a student process, the checks, and a proof of them."""
+    for seed in (torch.manual_seed, random.seed, np.random.seed):
+        seed(0)
+
+
 def set_torch_state(packed: Plain) -> None:
     """Raises an exception of any type."""
     torch.default_generator.set_state(from_packed(packed))

@@ -54,7 +54,6 @@ def held(state: MemoryWatch) -> int:
     state.polls += 1
     if state.polls % 100 == 0:
         state.ignored.clear()  # a pid may have been used again
-    state.ignored.discard(state.run.pid)  # it may have been seen before it took its uid
     pids = of_run(state.run, state.ignored)
     total = grown = 0
     for pid in pids:

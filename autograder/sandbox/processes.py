@@ -93,6 +93,9 @@ def of_uid(uid: int, ignored: set[int] | None = None) -> list[int]:
 
 
 def of_run(run: Run, ignored: set[int] | None = None) -> list[int]:
+    """Every living process of that run. `ignored` as for of_uid, but for the run's first process, which is never."""
     if run.uid is not None:
+        if ignored:
+            ignored.discard(run.pid)  # it may have been seen before it took its uid
         return of_uid(run.uid, ignored)
     return [run.pid, *descendants(run.pid)]

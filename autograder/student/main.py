@@ -8,16 +8,15 @@ from __future__ import annotations
 import contextlib
 import json
 import os
-import random
 import socket
 import sys
 from pathlib import Path
 from typing import Any
 
-import numpy as np
 import torch
 
 from autograder.rpc.frames import ConnectionClosed, ProtocolError, receive, send
+from autograder.rpc.random_states import seed_all
 from autograder.student.calls import Calls
 from autograder.student.compile_cache import link_compiled
 from autograder.student.course_names import CourseNames
@@ -30,8 +29,7 @@ def start(control: int, kernel: Kernel, compiled: str = "") -> None:
     compiled: a cache of torch.compile to start with.
     """
     torch.set_num_threads(1)  # again after the fork: a thread pool does not survive it
-    for seed in (torch.manual_seed, random.seed, np.random.seed):
-        seed(0)
+    seed_all()
     if os.environ.get("GRADLAB_DEVICE", "").startswith("cuda") and torch.cuda.is_available():
         bound_gpu_memory(int(os.environ["GRADLAB_GPU_MEMORY"]))
     sys.path.insert(0, "")  # as in every notebook: the directory where it runs

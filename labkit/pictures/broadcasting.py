@@ -4,81 +4,50 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import replace
-from typing import Any
 
-from labkit.pictures.picture import Picture, never_fails, new_figure, png_of
+from labkit.pictures.picture import Drawing, Picture, never_fails, script_of
+from labkit.pictures.svg import BLUE, GREEN, OCHRE, RED, cell, rect, text
 
 Shape = Sequence[int]
 MAX_DIMS = 6
 MAX_SHAPES = 4
-SAME, STRETCHED, CONFLICT, RESULT = "#dbe7f5", "#fbe3b5", "#f2b8b5", "#d5ead0"
+KINDS = {"same": (BLUE, 0.25), "stretched": (OCHRE, 0.4), "conflict": (RED, 0.5), "result": (GREEN, 0.3)}
+LEFT, TOP, WIDE, HIGH = 76, 8, 62, 32  # pixels
 
 
 @never_fails
 def show_broadcasting(*shapes: Shape) -> Picture:
     """Draw how these shapes (two to four, of at most six dimensions) are broadcast.
 
-    A dimension that is stretched from 1, or missing, is yellow; one that does not fit is red.
+    A dimension that is stretched from 1, or missing, is ochre; one that does not fit is red.
     """
     if not 2 <= len(shapes) <= MAX_SHAPES or any(len(s) > MAX_DIMS for s in shapes):
         return Picture(
             f"(no picture: show_broadcasting draws 2 to {MAX_SHAPES} shapes of at most {MAX_DIMS} dimensions)"
         )
     rows = aligned(shapes)
+    return Picture(_words(rows), lambda: _draw(rows, max(map(len, rows))))
+
+
+@never_fails
+def explore_broadcasting(a: Shape = (4, 1), b: Shape = (3,)) -> Picture:
+    """The picture of show_broadcasting with two fields for shapes, which it follows."""
+    still = show_broadcasting(a, b)
+    if still.draw is None:
+        return still
+    rows, shapes = aligned((a, b)), [[int(n) for n in shape] for shape in (a, b)]
+    data = {"shapes": shapes, "most": MAX_DIMS, "kinds": KINDS}
+    script = script_of("broadcasting.js")
+    return Picture(still.words, lambda: replace(_draw(rows, MAX_DIMS), script=script, data=data))
+
+
+def _words(rows: list[list[int | None]]) -> str:
     result = [_size(column) for column in zip(*rows, strict=True)]
     lines = [_line(name, row, "") for name, row in zip(_names(rows), rows, strict=True)]
     lines.append(_line("result", result, "X"))
     if None in result:
         lines.append("X: these sizes do not fit, so the operation raises an error")
-    return Picture("\n".join(lines), lambda: _draw(rows, result))
-
-
-@never_fails
-def explore_broadcasting(a: Shape = (4, 1), b: Shape = (3,)) -> Picture:
-    """Two fields for shapes, with the picture of show_broadcasting below, which follows them.
-
-    Without a kernel or without ipywidgets it is the picture of the shapes given here.
-    """
-    still = show_broadcasting(a, b)
-    return replace(still, widgets=lambda: _fields((a, b), still))
-
-
-def _fields(start: Sequence[Shape], still: Picture) -> Any:
-    """The two fields, and the picture that follows them."""
-    import ipywidgets  # type: ignore[import-untyped]
-
-    fields = [
-        ipywidgets.Text(value=", ".join(map(str, shape)), description=f"shape {name}:", continuous_update=False)
-        for name, shape in zip("ab", start, strict=True)
-    ]
-    drawing, words = ipywidgets.Image(format="png"), ipywidgets.HTML()
-
-    def show(picture: Picture) -> None:
-        made = picture.drawing
-        words.value = "" if isinstance(made, bytes) else "This cannot be drawn."
-        if isinstance(made, bytes):
-            drawing.value = made
-
-    def follow(*_: Any) -> None:
-        try:
-            shapes = [shape_of(field.value) for field in fields]
-        except ValueError as error:
-            words.value = str(error)
-        else:
-            show(show_broadcasting(*shapes))
-
-    for field in fields:
-        field.observe(follow, "value")
-    show(still)
-    return ipywidgets.VBox([ipywidgets.HBox(fields), words, drawing])
-
-
-def shape_of(text: str) -> tuple[int, ...]:
-    """The shape that somebody typed: "4, 1", "(4, 1)", "4 1" or nothing. Raises ValueError."""
-    parts = text.replace("(", " ").replace(")", " ").replace(",", " ").split()
-    if len(parts) > MAX_DIMS or not all(p.isascii() and p.isdigit() and len(p) <= 3 for p in parts):
-        raise ValueError(f"Write a shape as at most {MAX_DIMS} sizes below 1000, such as 4, 1")
-    return tuple(int(p) for p in parts)
+    return "\n".join(lines)
 
 
 def aligned(shapes: Sequence[Shape]) -> list[list[int | None]]:
@@ -105,33 +74,43 @@ def _text(size: int | None, missing: str = "") -> str:
     return missing if size is None else str(size)
 
 
-def _draw(rows: list[list[int | None]], result: list[int | None]) -> bytes:
-    from matplotlib.patches import Rectangle
-
-    width = max(len(result), 1)
-    figure = new_figure(0.8 * width + 2.6, 0.5 * (len(rows) + 1) + 1.1)
-    axes = figure.add_subplot()
-
-    def cell(column: float, row: float, text: str, colour: str, style: str = "-") -> None:
-        axes.add_patch(Rectangle((column, row), 1, 0.9, facecolor=colour, edgecolor="#7a93ad", linestyle=style))
-        axes.text(column + 0.5, row + 0.45, text, ha="center", va="center", fontsize=9)
-
+def _draw(rows: list[list[int | None]], columns: int) -> Drawing:
+    """columns: how many there is room for, at the right those of the result."""
+    result = [_size(column) for column in zip(*rows, strict=True)]
+    parts = []
     for number, (name, row) in enumerate(zip(_names(rows), rows, strict=True)):
-        axes.text(-0.2, -number + 0.45, f"shape {name}", ha="right", va="center", fontsize=9)
-        for column, (size, wanted) in enumerate(zip(row, result, strict=True)):
-            if wanted is None and size not in (None, 1):
-                cell(column, -number, str(size), CONFLICT)
-            elif size is None or (size == 1 and wanted != 1):
-                cell(column, -number, f"{_text(size)} → {_text(wanted, '?')}".strip(), STRETCHED, "--")
-            else:
-                cell(column, -number, str(size), SAME)
-    base = -len(rows) - 0.3
-    axes.text(-0.2, base + 0.45, "result", ha="right", va="center", fontsize=9)
-    for column, size in enumerate(result):
-        cell(column, base, _text(size, "error"), CONFLICT if size is None else RESULT)
-    words = "yellow: stretched, or added in front" + ("   red: does not fit" if None in result else "")
-    axes.text(0, base - 0.5, words, ha="left", va="center", fontsize=7, color="#666666")
-    axes.set_xlim(-1.6, max(width, 3) + 0.3)
-    axes.set_ylim(base - 0.8, 1.2)
-    axes.set_axis_off()
-    return png_of(figure)
+        parts.append(text(LEFT - 10, TOP + HIGH * number + 19, f"shape {name}", anchor="end"))
+        shown = [_cell(size, wanted) for size, wanted in zip(row, result, strict=True)]
+        parts += _row(str(number), TOP + HIGH * number, shown, columns)
+    below = TOP + HIGH * len(rows) + 10
+    parts.append(text(LEFT - 10, below + 19, "result", anchor="end"))
+    parts += _row(
+        "result", below, [(_text(n, "error"), "conflict" if n is None else "result") for n in result], columns
+    )
+    x, y = 14.0, below + HIGH + 16
+    for words, kind in (("stretched, or added in front", "stretched"), ("does not fit", "conflict")):
+        fill, tint = KINDS[kind]
+        parts += [rect(x, y - 10, 12, 12, fill, tint, "#888"), text(x + 18, y, words, size=11)]
+        x += 190
+    return Drawing("Shapes, aligned at their last dimension", max(LEFT + WIDE * columns + 8, 310), y + 8, parts)
+
+
+def _cell(size: int | None, wanted: int | None) -> tuple[str, str]:
+    """Words and kind of one size of a shape."""
+    if wanted is None and size not in (None, 1):
+        return str(size), "conflict"
+    if size is None or (size == 1 and wanted != 1):
+        return f"{_text(size)} → {_text(wanted, '?')}".strip(), "stretched"
+    return str(size), "same"
+
+
+def _row(name: str, y: float, cells: list[tuple[str, str]], columns: int) -> list[str]:
+    """Boxes for all columns; those that the shape does not have are hidden, for a script to show."""
+    parts = []
+    for column in range(columns):
+        at = column - columns + len(cells)
+        words, kind = cells[at] if at >= 0 else (" ", "same")
+        hidden = "" if at >= 0 else " display='none'"
+        inside = cell(LEFT + WIDE * column, y, WIDE - 3, HIGH - 3, words, *KINDS[kind])
+        parts.append(f"<g data-cell='{name} {column}'{hidden}>{inside}</g>")
+    return parts

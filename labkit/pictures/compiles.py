@@ -8,8 +8,8 @@ from typing import Any
 
 from torch import Tensor
 
-from labkit.pictures.choice import ALL, choice
-from labkit.pictures.picture import Picture, never_fails, new_figure, png_of
+from labkit.pictures.picture import ALL, Drawing, Group, Picture, never_fails
+from labkit.pictures.svg import BLUE, GREY, RED, circle, line, rect, strong, text
 
 MODES = {"dynamic=None": None, "dynamic=False": False, "dynamic=True": True}
 
@@ -37,8 +37,8 @@ def show_compiles(f: Callable[[Tensor], Any], inputs: Sequence[Tensor]) -> Pictu
     width = max(map(len, MODES))
     sizes = [shape_of(x.shape) for x in inputs]
     lines = [f"{mode:{width}}  {len(run.graphs)} graphs: {_told(run)}" for mode, run in runs.items()]
-    words = "\n".join([f"calls with {', '.join(sizes)}", *lines])
-    return choice(words, [ALL, *MODES], lambda chosen: draw(runs, sizes, chosen))
+    words = [f"calls with {', '.join(sizes)}", *lines]
+    return Picture("\n".join(words), lambda: draw(runs, sizes, words))
 
 
 def follow(f: Callable[[Tensor], Any], inputs: Sequence[Tensor], dynamic: bool | None) -> Followed:
@@ -85,25 +85,35 @@ def _told(run: Followed) -> str:
     return ", ".join(parts)
 
 
-def draw(runs: dict[str, Followed], sizes: Sequence[str], chosen: str = ALL) -> bytes:
-    """All settings below each other, or one of them."""
-    shown = [mode for mode in runs if chosen in (ALL, mode)]
-    rows = [max(1, len(runs[mode].graphs)) for mode in shown]
-    figure = new_figure(7.5, 0.7 * len(shown) + 0.27 * sum(rows))
-    panels = figure.subplots(len(shown), 1, squeeze=False, height_ratios=[n + 1 for n in rows])
-    for mode, axes in zip(shown, panels[:, 0], strict=True):
-        run = runs[mode]
-        for call, (number, new) in enumerate(zip(run.served, run.compiled, strict=True)):
-            if number < 0:
-                axes.plot([call], [-1], "x", color="#c44e28", markersize=7)
-            else:
-                axes.plot([call], [number], "s" if new else "o", color="#c44e28" if new else "#1f6fb2", markersize=7)
-        eager = [-1] if -1 in run.served else []
-        places = [*eager, *range(len(run.graphs))]
-        axes.set_yticks(places, [*["no graph"] * len(eager), *run.graphs], fontsize=7)
-        axes.set_ylim(max(places, default=0) + 0.6, min(places, default=0) - 0.6)
-        axes.set_xticks(range(len(sizes)), sizes, fontsize=7)
-        axes.set_title(f"{mode}: {len(run.graphs)} graphs", fontsize=8, loc="left")
-        axes.grid(axis="y", color="#e4e4e4", linewidth=0.6)
-    figure.supxlabel("calls; square: a graph is compiled, dot: one is there already, cross: none, eager", fontsize=7)
-    return png_of(figure)
+def draw(runs: dict[str, Followed], sizes: Sequence[str], words: Sequence[str]) -> Drawing:
+    """All settings below each other, or one of them strong and the others pale."""
+    left, step, row = 82.0, max(44.0, 7.5 * max(map(len, sizes))), 22.0
+    right = left + step * len(sizes)
+    parts, y = [], 18.0
+    for place, (mode, run) in enumerate(runs.items(), 1):
+        rows = [*["no graph"] * (-1 in run.served), *run.graphs]
+        first = -1 if -1 in run.served else 0
+        inside = [text(4, y, f"{mode}: {len(run.graphs)} graphs")]
+        for number, name in enumerate(rows):
+            at = y + row * (number + 1)
+            inside += [
+                line(left, at - 4, right, at - 4, GREY, 0.6, "stroke-opacity='.45'"),
+                text(left - 8, at, name, anchor="end", size=11),
+            ]
+        for call, (served, new) in enumerate(zip(run.served, run.compiled, strict=True)):
+            inside.append(_call(left + step * (call + 0.5), y + row * (served - first + 1) - 4, served, new))
+        y += row * (len(rows) + 1)
+        inside += [text(left + step * (n + 0.5), y, size, anchor="middle", size=11) for n, size in enumerate(sizes)]
+        parts.append(strong([0, place], *inside))
+        y += 30
+    parts.append(text(4, y - 2, "square: a graph is compiled, dot: one is there already, cross: none, eager", size=11))
+    told = ["\n".join(words), *words[1:]]
+    return Drawing(
+        "Which graph serves which call", max(right + 10, 470), y + 8, parts, [Group("dynamic", [ALL, *runs])], told
+    )
+
+
+def _call(x: float, y: float, served: int, new: bool) -> str:
+    if served < 0:
+        return line(x - 5, y - 5, x + 5, y + 5, RED, 2.2) + line(x - 5, y + 5, x + 5, y - 5, RED, 2.2)
+    return rect(x - 6, y - 6, 12, 12, RED) if new else circle(x, y, 6, BLUE)

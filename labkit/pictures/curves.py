@@ -1,43 +1,35 @@
-"""Losses of several runs, step by step; in a live notebook one of them can be chosen."""
+"""Losses of several runs over their steps, of which one can be brought forward."""
 
 from __future__ import annotations
 
-import math
 from collections.abc import Mapping, Sequence
 
-from labkit.pictures.choice import ALL, choice
-from labkit.pictures.picture import Picture, never_fails, new_figure, png_of
-
-COLOURS = ("#1f6fb2", "#c44e28", "#4a8f3c", "#7a5195", "#8a6d1d", "#3d3d3d")
+from labkit.pictures.chart import Line, chart, fitting
+from labkit.pictures.picture import ALL, Drawing, Group, Picture, never_fails
 
 
 @never_fails
-def show_curves(runs: Mapping[str, Sequence[float]]) -> Picture:
-    """Draw the losses of each run against its steps, on a logarithmic scale. A loss that is not finite is left out."""
+def show_curves(runs: Mapping[str, Sequence[float]], x: str = "step", y: str = "loss") -> Picture:
+    """Draw the losses of each run on a logarithmic scale, against x: "step" or "epoch". y: what the values are.
+
+    A value that is not finite, or not above zero, is a gap.
+    """
     curves = {name: [float(loss) for loss in losses] for name, losses in runs.items()}
     if not any(curves.values()):
         raise ValueError("there is no run with a loss")
     width = max(map(len, curves))
-    words = [f"{name:{width}}  first {c[0]:.4g}, last {c[-1]:.4g}" for name, c in curves.items() if c]
-    return choice("\n".join(words), [ALL, *curves], lambda chosen: draw(curves, chosen))
+    words = {name: f"{name:{width}}  first {c[0]:.4g}, last {c[-1]:.4g}" for name, c in curves.items() if c}
+    return Picture("\n".join(words.values()), lambda: draw(curves, words, x, y))
 
 
-def draw(curves: Mapping[str, Sequence[float]], chosen: str = ALL) -> bytes:
-    """All runs in colour, or one of them and the others in grey."""
-    figure = new_figure(7, 3.2)
-    axes = figure.add_subplot()
-    for number, (name, losses) in enumerate(curves.items()):
-        pale = chosen not in (ALL, name)
-        axes.plot(
-            [loss if math.isfinite(loss) and loss > 0 else math.nan for loss in losses],
-            color="#d0d0d0" if pale else COLOURS[number % len(COLOURS)],
-            linewidth=1 if pale else 1.8,
-            label=name,
-            zorder=1 if pale else 2,
-        )
-    axes.set_yscale("log")
-    axes.set_xlabel("step", fontsize=8)
-    axes.set_ylabel("loss", fontsize=8)
-    axes.tick_params(labelsize=8, which="both")
-    axes.legend(fontsize=8)
-    return png_of(figure)
+def draw(curves: Mapping[str, Sequence[float]], words: Mapping[str, str], x: str, y: str) -> Drawing:
+    """All runs, or one of them strong and the others pale."""
+    choose = len(curves) > 1
+    lines = [
+        Line(name, list(enumerate(losses)), [0, number] if choose else None)
+        for number, (name, losses) in enumerate(curves.items(), 1)
+    ]
+    parts, width, height = chart(lines, fitting(lines, x, y, log=True))
+    told = ["\n".join(words.values()), *(words.get(name, f"{name}: nothing") for name in curves)]
+    groups = [Group("run", [ALL, *curves])] if choose else []
+    return Drawing(f"{y} against {x}", width, height, parts, groups, told if choose else told[:1])

@@ -1,19 +1,20 @@
 """The bits of a number in the three floating-point formats of training, with its neighbours.
 
-In a live notebook the reader types a number, or walks from neighbour to neighbour in the format that is chosen.
+The reader types a number, or walks from neighbour to neighbour in the format that is chosen.
 """
 
 from __future__ import annotations
 
 import math
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import torch
 
-from labkit.pictures.picture import Picture, never_fails, new_figure, png_of
+from labkit.pictures.picture import Drawing, Picture, never_fails, script_of
+from labkit.pictures.svg import BLUE, OCHRE, RED, rect, tagged, text
 
 BITS = {"float32": (8, 23), "float16": (5, 10), "bfloat16": (8, 7)}  # exponent, fraction
-COLOURS = ("#d9534f", "#e8b04b", "#5b8fc7")  # sign, exponent, fraction
+COLOURS = (RED, OCHRE, BLUE)  # sign, exponent, fraction
 
 
 class Stored(NamedTuple):
@@ -64,36 +65,10 @@ def _neighbour(t: torch.Tensor, whole: torch.dtype, way: int) -> float:
 def explore_formats(number: float) -> Picture:
     """Draw how float32, float16 and bfloat16 store a number: sign, exponent and fraction, and its two neighbours.
 
-    In a live notebook the number can be changed: typed, or moved to the next number of one of the formats.
+    The number can be changed: typed, or moved to the next number of one of the formats.
     """
     number = float(number)
-    picture = Picture(words_on(number), lambda: draw(number))
-    picture.widgets = lambda: _explorer(number, picture)
-    return picture
-
-
-def _explorer(start: float, picture: Picture) -> Any:
-    """The means to change the number, and the drawing that follows it."""
-    import ipywidgets  # type: ignore[import-untyped]
-
-    number = ipywidgets.FloatText(value=start, description="number", step=None)
-    chosen = ipywidgets.ToggleButtons(options=list(BITS), value="float16")
-    below = ipywidgets.Button(description="next below")
-    above = ipywidgets.Button(description="next above")
-    image = ipywidgets.Image(value=picture.drawing, format="png")
-
-    def move(way: str) -> None:
-        target = getattr(stored(number.value, chosen.value), way)
-        if math.isfinite(target):
-            number.value = target
-
-    def show(change: dict[str, Any]) -> None:
-        image.value = draw(change["new"])
-
-    below.on_click(lambda _: move("below"))
-    above.on_click(lambda _: move("above"))
-    number.observe(show, names="value")
-    return ipywidgets.VBox([ipywidgets.HBox([number, below, above]), chosen, image])
+    return Picture(words_on(number), lambda: draw(number))
 
 
 def words_on(number: float) -> str:
@@ -105,27 +80,25 @@ def words_on(number: float) -> str:
     return "\n".join(lines)
 
 
-def draw(number: float) -> bytes:
+def draw(number: float) -> Drawing:
     """The bits as boxes, one row for each format; below them the value, and where it lies between its neighbours."""
-    from matplotlib.patches import Rectangle
-
-    figure = new_figure(9, 3.6)
-    axes = figure.add_subplot()
+    side, left = 19.0, 74.0
+    parts = [tagged("number", "", text(4, 16, f"{number!r}, stored"))]
     for row, name in enumerate(BITS):
-        s, y, x = stored(number, name), -2.4 * row, 0.0
-        axes.text(-0.5, y + 0.5, name, ha="right", va="center", fontsize=10)
+        s, y, x = stored(number, name), 30 + 56.0 * row, left
+        parts.append(text(left - 8, y + 14, name, anchor="end"))
+        boxes, bits = [], []
         for part, colour in zip(s.bits, COLOURS, strict=True):
             for bit in part:
-                face = colour if bit == "1" else "white"
-                axes.add_patch(Rectangle((x, y), 1, 1, facecolor=face, edgecolor=colour, linewidth=1.2))
-                axes.text(x + 0.5, y + 0.5, bit, ha="center", va="center", fontsize=8)
-                x += 1
-        text = f"{s.value:.9g} ({s.kind}), between {s.below:.9g} and {s.above:.9g}"
-        axes.text(0, y - 0.55, text, ha="left", va="center", fontsize=9, color="#333333")
-    for place, (text, colour) in enumerate(zip(("sign", "exponent", "fraction"), COLOURS, strict=True)):
-        axes.text(20 + 4.2 * place, -4.3, text, ha="left", va="center", fontsize=9, color=colour, weight="bold")
-    axes.set_title(f"{number!r}, stored", fontsize=10, loc="left")
-    axes.set_xlim(-4.5, 32.5)
-    axes.set_ylim(-6.0, 1.3)
-    axes.set_axis_off()
-    return png_of(figure)
+                boxes.append(rect(x, y, side - 1, side - 1, colour, 0.55 if bit == "1" else 0.06, colour))
+                bits.append(text(x + side / 2 - 0.5, y + 13, bit, anchor="middle", size=11))
+                x += side
+        parts.append(f"<g data-format='{name}'>{''.join(boxes + bits)}</g>")
+        told = f"{s.value:.9g} ({s.kind}), between {s.below:.9g} and {s.above:.9g}"
+        parts.append(tagged("value", name, text(left, y + 35, told)))
+    for place, (words, colour) in enumerate(zip(("sign", "exponent", "fraction"), COLOURS, strict=True)):
+        parts.append(text(left + 17.5 * side + 80 * place, 100, words, colour))
+    # JSON knows neither inf nor nan.
+    data = number if math.isfinite(number) else 0.0
+    script = script_of("formats.js") if math.isfinite(number) else ""
+    return Drawing("A number in three formats", left + 32 * side + 10, 190, parts, script=script, data=data)

@@ -2,20 +2,19 @@
 
 from __future__ import annotations
 
-import re
-import shutil
-import warnings
-from collections.abc import Callable, Mapping
+import itertools
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 from torch import Tensor
 
-from labkit.pictures.picture import Picture, never_fails, new_figure, png_of
+from labkit.pictures.layers import Placed, layout
+from labkit.pictures.picture import Drawing, Picture, never_fails
+from labkit.pictures.svg import BLUE, GREEN, GREY, cell, number, width_of
 
 # A graph deeper than this cannot be read as a picture.
 MAX_NODES = 200
-NODE = re.compile(r"(?<![^\s])\d{9,}(?![^\s])")  # as torchviz names it: by its memory address
-EDGE = re.compile(r"^(?P<indent>\s*)(?P<a>\S+) -> (?P<b>\S+)(?P<rest>.*)$", re.DOTALL)
+HIGH = 26  # pixels of a box
 
 
 @never_fails
@@ -23,7 +22,6 @@ def show_graph(output: Tensor, names: Mapping[str, Tensor] | None = None) -> Pic
     """Draw the graph that `output.backward()` would walk.
 
     output: a tensor with a grad_fn. names: name -> leaf tensor, to label the leaves.
-    Drawn by torchviz where Graphviz's `dot` is installed, by networkx and matplotlib where it is not.
     """
     if output.grad_fn is None:
         return Picture("no graph: this tensor has no grad_fn, so no operation is recorded behind it")
@@ -31,9 +29,10 @@ def show_graph(output: Tensor, names: Mapping[str, Tensor] | None = None) -> Pic
     words = "\n".join(f"{labels[a]} -> {labels[b]}" for a, b in edges) or labels[id(output.grad_fn)]
     if len(labels) > MAX_NODES:
         return Picture(f"(no picture: {len(labels)} nodes are too many to read)\n{words}")
-    if shutil.which("dot"):
-        return Picture(words, _with_torchviz(output, names or {}))
-    return Picture(words, lambda: _with_networkx(labels, edges))
+    # By number and not by address: the same graph gives the same picture.
+    place = {node: n for n, node in enumerate(labels)}
+    result = tuple(output.shape)
+    return Picture(words, lambda: _draw(list(labels.values()), [(place[a], place[b]) for a, b in edges], result))
 
 
 def walk(output: Tensor, names: Mapping[str, Tensor]) -> tuple[dict[int, str], list[tuple[int, int]]]:
@@ -64,44 +63,37 @@ def _label(node: Any, known: Mapping[int, str]) -> str:
     return f"{name} {tuple(leaf.shape)}"
 
 
-def _with_torchviz(output: Tensor, names: Mapping[str, Tensor]) -> Callable[[], str]:
-    """What draws the graph as it is now, later: a backward pass may take it apart meanwhile."""
-    with warnings.catch_warnings():
-        warnings.simplefilter("ignore", DeprecationWarning)  # torchviz imports distutils
-        from torchviz import make_dot
-
-        drawing = make_dot(output, params=dict(names))
-    # torchviz points from the leaves to the output; backward walks the other way.
-    turned = [EDGE.sub(r"\g<indent>\g<b> -> \g<a>\g<rest>", line) for line in drawing.body]
-    drawing.body = _numbered(turned)
-    return lambda: str(drawing.pipe(format="svg", encoding="utf-8"))
-
-
-def _numbered(lines: list[str]) -> list[str]:
-    """The lines with nodes named 0, 1, ... in place of memory addresses: the same graph gives the same picture."""
-    numbers: dict[str, str] = {}
-    for address in (match for line in lines for match in NODE.findall(line)):
-        numbers.setdefault(address, str(len(numbers)))
-    return [NODE.sub(lambda match: numbers[match.group()], line) for line in lines]
+def _draw(labels: list[str], edges: list[tuple[int, int]], result: tuple[int, ...]) -> Drawing:
+    """Grey: the nodes. Below each AccumulateGrad its leaf in blue, above the first node the result in green."""
+    leaves = {n for n, label in enumerate(labels) if label.endswith(")")}
+    boxes = {n: ("AccumulateGrad" if n in leaves else label, GREY) for n, label in enumerate(labels)}
+    boxes[len(labels)] = (f"result {result}", GREEN)
+    edges = [(len(labels), 0), *edges]
+    for n in sorted(leaves):
+        edges.append((n, len(boxes)))
+        boxes[len(boxes)] = (labels[n], BLUE)
+    placed = layout({n: width_of(label, 11) + 14 for n, (label, _) in boxes.items()}, edges)
+    parts = arrows(placed, edges, HIGH)
+    for n, (label, colour) in boxes.items():
+        x, y = placed.boxes[n]
+        width = width_of(label, 11) + 14
+        parts.append(cell(x - width / 2 + 4, y - HIGH / 2, width, HIGH, label, colour, 0.28))
+    return Drawing("An autograd graph", placed.width + 8, placed.height, parts)
 
 
-def _with_networkx(labels: Mapping[int, str], edges: list[tuple[int, int]]) -> bytes:
-    import networkx as nx
-
-    graph: Any = nx.MultiDiGraph()
-    graph.add_nodes_from(labels)
-    graph.add_edges_from(edges)
-    for layer, nodes in enumerate(nx.topological_generations(graph)):
-        for node in nodes:
-            graph.nodes[node]["layer"] = -layer
-    position = nx.multipartite_layout(graph, subset_key="layer", align="horizontal")
-    rows = 1 + max(-data["layer"] for _, data in graph.nodes(data=True))
-    figure = new_figure(6, 0.9 * rows + 0.6)
-    axes = figure.add_subplot()
-    box = {"boxstyle": "round", "facecolor": "#dbe7f5", "edgecolor": "#7a93ad"}
-    nx.draw_networkx_labels(graph, position, ax=axes, labels=dict(labels), font_size=8, bbox=box)
-    bends = ["arc3,rad=0.25", "arc3,rad=-0.25", "arc3,rad=0.5", "arc3,rad=-0.5"]
-    nx.draw_networkx_edges(graph, position, ax=axes, node_size=1400, connectionstyle=bends)
-    axes.set_axis_off()
-    axes.margins(0.2)
-    return png_of(figure)
+def arrows(placed: Placed, edges: Sequence[tuple[int, int]], high: float, shift: float = 4) -> list[str]:
+    """The edges as curves from box to box; those between the same two boxes beside each other."""
+    parts = []
+    for n, (edge, route) in enumerate(zip(edges, placed.routes, strict=True)):
+        same = [m for m, other in enumerate(edges) if other == edge]
+        aside = 16.0 * (same.index(n) - (len(same) - 1) / 2)
+        points = [(x + shift + aside, y) for x, y in route]
+        points[0], points[-1] = (points[0][0], points[0][1] + high / 2), (points[-1][0], points[-1][1] - high / 2 - 6)
+        d = f"M{number(points[0][0])} {number(points[0][1])}"
+        for (xa, ya), (xb, yb) in itertools.pairwise(points):
+            middle = number((ya + yb) / 2)
+            d += f"C{number(xa)} {middle} {number(xb)} {middle} {number(xb)} {number(yb)}"
+        x, y = points[-1]
+        head = f"M{number(x - 4)} {number(y - 2)}L{number(x)} {number(y + 6)}L{number(x + 4)} {number(y - 2)}z"
+        parts.append(f"<path d='{d}' fill='none' stroke='{GREY}' stroke-width='1.4'/><path d='{head}' fill='{GREY}'/>")
+    return parts

@@ -10,16 +10,11 @@ import torch
 from torch import Tensor, nn
 from torch.autograd.graph import saved_tensors_hooks
 
-from labkit.pictures.choice import ALL, choice
-from labkit.pictures.picture import Picture, never_fails, new_figure, png_of
+from labkit.pictures.chart import TOP, Line, chart, fitting
+from labkit.pictures.picture import ALL, Drawing, Group, Picture, never_fails
+from labkit.pictures.svg import GREY, line, text
 
 MODES = ("backward()", "backward(retain_graph=True)", "no_grad()", "detach() at the end")
-STYLES = {
-    "backward()": ("#1f6fb2", "-"),
-    "backward(retain_graph=True)": ("#c44e28", "--"),
-    "no_grad()": ("#4a8f3c", "-."),
-    "detach() at the end": ("#7a5195", ":"),
-}
 
 
 @never_fails
@@ -32,7 +27,7 @@ def show_kept(model: nn.Sequential, x: Tensor) -> Picture:
     curves, layers = {mode: measure(model, x, mode) for mode in MODES}, len(model)
     width = max(len(mode) for mode in MODES)
     lines = [f"{mode:{width}}  most {max(c):9,} bytes, at the end {c[-1]:9,} bytes" for mode, c in curves.items()]
-    return choice("\n".join(lines), [ALL, *MODES], lambda chosen: draw(curves, layers, chosen))
+    return Picture("\n".join(lines), lambda: draw(curves, layers, lines))
 
 
 @dataclass
@@ -87,28 +82,17 @@ def measure(model: nn.Sequential, x: Tensor, mode: str) -> list[int]:
     return seen + back
 
 
-def draw(curves: dict[str, list[int]], layers: int, chosen: str = ALL) -> bytes:
-    """One line for each mode, or one mode in colour and the others in grey."""
-    figure = new_figure(7, 3.4)
-    axes = figure.add_subplot()
-    for mode, curve in curves.items():
-        colour, line = STYLES[mode]
-        pale = chosen not in (ALL, mode)
-        axes.plot(
-            range(len(curve)),
-            [nbytes / 1024 for nbytes in curve],
-            line,
-            color="#d0d0d0" if pale else colour,
-            linewidth=1 if pale else 2.2,
-            label=mode,
-            zorder=1 if pale else 2,
-        )
-    axes.axvline(layers, color="#999999", linewidth=0.8)
-    top = axes.get_ylim()[1]
-    axes.text(layers / 2, top, "forward", ha="center", va="bottom", fontsize=8)
-    axes.text(layers * 1.5, top, "backward, or what comes instead", ha="center", va="bottom", fontsize=8)
-    axes.set_xlabel("layers done", fontsize=8)
-    axes.set_ylabel("KiB held for backward", fontsize=8)
-    axes.tick_params(labelsize=8)
-    axes.legend(fontsize=8, loc="upper left")
-    return png_of(figure)
+def draw(curves: dict[str, list[int]], layers: int, words: list[str]) -> Drawing:
+    """One line for each mode, or one of them strong and the others pale."""
+    lines = [
+        Line(mode, [(float(i), nbytes / 1024) for i, nbytes in enumerate(curve)], [0, place])
+        for place, (mode, curve) in enumerate(curves.items(), 1)
+    ]
+    axes = fitting(lines, "layers done", "KiB held for backward", from_zero=True)
+    parts, width, height = chart(lines, axes)
+    for x, told in ((layers / 2, "forward"), (layers * 1.5, "backward, or what comes instead")):
+        parts.append(text(axes.place(x, 0)[0], TOP - 8, told, anchor="middle", size=11))
+    middle, _ = axes.place(layers, 0)
+    parts.append(line(middle, TOP, middle, TOP + axes.height, GREY))
+    groups = [Group("way", [ALL, *curves])]
+    return Drawing("Bytes held for backward", width, height, parts, groups, ["\n".join(words), *words])

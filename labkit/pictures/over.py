@@ -1,17 +1,18 @@
-"""Several curves over the same x, in panels side by side; in a live notebook one panel can be chosen."""
+"""Several curves over the same x, in panels side by side, of which one can be chosen."""
 
 from __future__ import annotations
 
 import math
 from collections.abc import Mapping
+from dataclasses import replace
 
 from torch import Tensor
 
-from labkit.pictures.choice import ALL, choice
-from labkit.pictures.curves import COLOURS
-from labkit.pictures.picture import Picture, never_fails, new_figure, png_of
+from labkit.pictures.chart import BOTTOM, LEFT, TOP, Axes, Line, drawn, fitting, frame_of, legend
+from labkit.pictures.picture import ALL, Drawing, Group, Picture, never_fails
+from labkit.pictures.svg import only, text
 
-LINES = ("-", "--", "-.", ":")
+WIDTH, GAP = 620, 18  # pixels
 
 
 @never_fails
@@ -23,18 +24,21 @@ def show_over(x: Tensor, panels: Mapping[str, Mapping[str, Tensor]], log: bool =
     Whatever cannot be drawn becomes a picture that says so in words.
     """
     places = [float(value) for value in x.detach()]
-    drawn = {t: {label: [float(v) for v in c.detach()] for label, c in curves.items()} for t, curves in panels.items()}
-    for title, curves in drawn.items():
+    given = {t: {label: [float(v) for v in c.detach()] for label, c in curves.items()} for t, curves in panels.items()}
+    for title, curves in given.items():
         for label, values in curves.items():
             if len(values) != len(places):
                 raise ValueError(f"{title}, {label}: {len(values)} values for {len(places)} places")
-    if not any(drawn.values()):
+    if not any(given.values()):
         raise ValueError("there is no curve")
-    width = max(len(label) for curves in drawn.values() for label in curves)
-    words = [
-        f"{title}: {label:{width}}  {described(values)}" for title, c in drawn.items() for label, values in c.items()
-    ]
-    return choice("\n".join(words), [ALL, *drawn], lambda chosen: draw(places, drawn, log, chosen))
+    width = max(len(label) for curves in given.values() for label in curves)
+    words = {
+        title: [f"{title}: {label:{width}}  {described(values)}" for label, values in curves.items()]
+        for title, curves in given.items()
+    }
+    return Picture(
+        "\n".join(line for lines in words.values() for line in lines), lambda: draw(places, given, log, words)
+    )
 
 
 def described(values: list[float]) -> str:
@@ -45,24 +49,38 @@ def described(values: list[float]) -> str:
 
 
 def draw(
-    places: list[float], panels: Mapping[str, Mapping[str, list[float]]], log: bool = False, chosen: str = ALL
-) -> bytes:
-    """All panels side by side, or one of them alone."""
-    shown = [title for title in panels if chosen in (ALL, title)]
-    figure = new_figure(7.6, 3.1)
-    first = None
-    for number, title in enumerate(shown):
-        axes = figure.add_subplot(1, len(shown), number + 1, sharey=first)
-        first = first or axes
-        for place, (label, values) in enumerate(panels[title].items()):
-            kept = [v if math.isfinite(v) and (v > 0 or not log) else math.nan for v in values]
-            colour, line = COLOURS[place % len(COLOURS)], LINES[place % len(LINES)]
-            axes.plot(places, kept, line, color=colour, linewidth=1.8, label=label)
-        if log:
-            axes.set_yscale("log")
-        axes.set_title(title, fontsize=9)
-        axes.set_xlabel("x", fontsize=8)
-        axes.tick_params(labelsize=7, which="both", labelleft=number == 0)
-    handles, labels = figure.axes[0].get_legend_handles_labels()
-    figure.legend(handles, labels, fontsize=8, loc="outside lower center", ncols=len(labels))
-    return png_of(figure)
+    places: list[float], panels: Mapping[str, Mapping[str, list[float]]], log: bool, words: Mapping[str, list[str]]
+) -> Drawing:
+    """All panels side by side, or one of them alone and larger, all on one scale."""
+    lined = {
+        title: [Line(label, list(zip(places, values, strict=True))) for label, values in curves.items()]
+        for title, curves in panels.items()
+    }
+    whole = fitting([one for lines in lined.values() for one in lines], "x", "", log)
+    count = len(panels)
+    each = (WIDTH - GAP * (count - 1)) / count
+    small = []
+    for number, (title, lines) in enumerate(lined.items()):
+        axes = replace(whole, left=LEFT + (each + GAP) * number, width=each)
+        small += _panel(title, axes, lines, number == 0)
+    parts = [only([0], *small) if count > 1 else "".join(small)]
+    for number, (title, lines) in enumerate(lined.items(), 1):
+        if count > 1:
+            parts.append(only([number], *_panel(title, replace(whole, width=WIDTH), lines, True)))
+    below, bottom = [], TOP + whole.height + BOTTOM + 14
+    shared = len({tuple(curves) for curves in panels.values()}) == 1
+    for title, lines in list(lined.items())[: 1 if shared else count]:
+        entries = lines if shared else [replace(one, label=f"{title}: {one.label}") for one in lines]
+        drawn_entries, bottom = legend(entries, LEFT, bottom, WIDTH)
+        below += drawn_entries
+        bottom += 0 if shared else 10
+    told = ["\n".join(line for lines in words.values() for line in lines), *("\n".join(w) for w in words.values())]
+    groups = [Group("panel", [ALL, *panels])] if count > 1 else []
+    return Drawing(
+        "Curves over x", LEFT + WIDTH + 16, bottom, [*parts, *below], groups, told if count > 1 else told[:1]
+    )
+
+
+def _panel(title: str, axes: Axes, lines: list[Line], y_words: bool) -> list[str]:
+    heading = text(axes.left + axes.width / 2, TOP - 8, title, anchor="middle")
+    return [*frame_of(axes, y_words), *drawn(axes, lines), heading]

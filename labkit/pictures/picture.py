@@ -1,62 +1,119 @@
 """A picture as a value that a notebook displays, drawn when it is shown: a grader that shows nothing draws nothing.
 
-One that cannot be drawn says so in words, and raises nothing.
+It needs no kernel and no network. One that cannot be drawn says so in words, and raises nothing.
 """
 
 from __future__ import annotations
 
 import functools
-import io
-import sys
-from collections.abc import Callable
+import json
+import urllib.parse
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, ParamSpec
+from pathlib import Path
+from typing import Any, ParamSpec
 
-if TYPE_CHECKING:
-    from matplotlib.figure import Figure
+from labkit.pictures import svg
 
 P = ParamSpec("P")
-VIEW = "application/vnd.jupyter.widget-view+json"
+ALL = "all"
+RAW = " /:=;,'()!*~.-_+?@$[]{}|"  # what a data URL may hold as it is, inside an HTML attribute
+
+
+@dataclass(frozen=True)
+class Group:
+    """Among what a reader chooses. steps: a sequence, with a slider and a button that plays it."""
+
+    name: str
+    labels: Sequence[str]
+    steps: bool = False
+
+
+@dataclass(frozen=True)
+class Drawing:
+    """One SVG for all frames: `svg.only` and `svg.strong` say which parts stand in which.
+
+    A frame is one choice in each group, numbered with the last group fastest. words: of each frame, or nothing where
+    those of the whole picture say it. script: further JavaScript, which finds `data` as told.data, beside player.js.
+    """
+
+    title: str
+    width: float
+    height: float
+    parts: Sequence[str]
+    groups: Sequence[Group] = ()
+    words: Sequence[str] = ()
+    script: str = ""
+    data: Any = None
 
 
 @dataclass
 class Picture:
-    """words: what a reader without pictures gets. draw: gives the drawing, as SVG or PNG.
-
-    widgets: makes the ipywidgets by which a reader changes the drawing, where there is a kernel for them.
-    """
+    """words: what a reader without pictures gets. draw: makes the drawing."""
 
     words: str
-    draw: Callable[[], str | bytes] | None = None
-    widgets: Callable[[], Any] | None = None
+    draw: Callable[[], Drawing] | None = None
 
     @functools.cached_property
-    def drawing(self) -> str | bytes:
-        """SVG, or PNG, or an empty text where there is none or drawing failed, which `words` then say."""
+    def drawing(self) -> Drawing | None:
+        """None where there is none, or where drawing failed, which `words` then say."""
         try:
-            return self.draw() if self.draw else ""
+            return self.draw() if self.draw else None
         except Exception as error:
             self.words += f"\n(no picture: {type(error).__name__}: {error})"
+            return None
+
+    @property
+    def still(self) -> str:
+        """The first frame alone as SVG, or an empty text where there is none."""
+        return self._svg([part for part in self.drawing.parts if not svg.is_hidden(part)]) if self.drawing else ""
+
+    @property
+    def html(self) -> str:
+        """The still picture as an image with its words, which makes itself live where scripts run.
+
+        An image is what sanitisers leave, of a notebook that is not trusted. All that the live one needs is in its
+        attributes, so that nothing of it is ever shown as text.
+        """
+        if self.drawing is None:
             return ""
+        groups = [{"name": g.name, "labels": list(g.labels), "steps": g.steps} for g in self.drawing.groups]
+        told = {"title": self.drawing.title, "groups": groups, "words": list(self.drawing.words or [self.words])}
+        if self.drawing.data is not None:
+            told["data"] = self.drawing.data
+        attributes = {
+            "alt": self.words,
+            "style": "max-width:100%",
+            "src": f"data:image/svg+xml,{urllib.parse.quote(self._svg(self.drawing.parts), safe=RAW)}",
+            "data-picture": json.dumps(told, ensure_ascii=False, separators=(",", ":")),
+            "onload": f"{{{script_of('player.js')}{self.drawing.script}}}",
+        }
+        return (
+            f'<div class="gradlab-picture"><img {" ".join(f"{k}={_quoted(v)}" for k, v in attributes.items())}></div>'
+        )
+
+    def _svg(self, parts: Sequence[str]) -> str:
+        assert self.drawing is not None
+        words = self.drawing.words[0] if self.drawing.words else self.words
+        return svg.document(self.drawing.width, self.drawing.height, self.drawing.title, words, "".join(parts))
 
     def __repr__(self) -> str:
         return self.words
 
     def _repr_mimebundle_(self, **_: Any) -> dict[str, Any]:
-        drawing = self.drawing
-        kind = "image/png" if isinstance(drawing, bytes) else "image/svg+xml"
-        return {"text/plain": self.words, **({kind: drawing, **self._live()} if drawing else {})}
+        shown = self.drawing is not None  # drawing may add to the words
+        return {"text/plain": self.words, **({"image/svg+xml": self.still, "text/html": self.html} if shown else {})}
 
-    def _live(self) -> dict[str, Any]:
-        """The view of the widgets. Nothing where there is no kernel or no ipywidgets."""
-        ipython = sys.modules.get("IPython")
-        if self.widgets is None or ipython is None or ipython.get_ipython() is None:
-            return {}
-        try:
-            shown = self.widgets()._repr_mimebundle_()
-        except Exception:  # the still picture says the same
-            return {}
-        return {VIEW: shown[VIEW]} if shown and VIEW in shown else {}
+
+def _quoted(value: str) -> str:
+    return '"' + value.replace("&", "&amp;").replace('"', "&quot;").replace("<", "&lt;") + '"'
+
+
+@functools.cache
+def script_of(name: str) -> str:
+    """A script of this folder without comments and indentation."""
+    lines = (line.strip() for line in Path(__file__).with_name(name).read_text(encoding="utf-8").splitlines())
+    return "\n".join(line for line in lines if line and not line.startswith("//")) + "\n"
 
 
 def never_fails(draw: Callable[P, Picture]) -> Callable[P, Picture]:
@@ -70,16 +127,3 @@ def never_fails(draw: Callable[P, Picture]) -> Callable[P, Picture]:
             return Picture(f"(no picture: {type(error).__name__}: {error})")
 
     return drawn
-
-
-def new_figure(width: float, height: float) -> Figure:
-    """A figure that belongs to nobody: pyplot, and with it the student's own plots, are left alone. Inches."""
-    from matplotlib.figure import Figure
-
-    return Figure(figsize=(width, height), dpi=110, layout="constrained")
-
-
-def png_of(figure: Figure) -> bytes:
-    buffer = io.BytesIO()
-    figure.savefig(buffer, format="png", metadata={"Software": None})
-    return buffer.getvalue()

@@ -1,16 +1,18 @@
 """A network of 2 inputs, 3 hidden numbers and 1 result, drawn with its values, its loss and all derivatives.
 
-In a live notebook the reader moves inputs, target and parameters, and takes steps of gradient descent.
+The reader moves inputs, target and parameters, and takes steps of gradient descent, computed in the browser.
 """
 
 from __future__ import annotations
 
+import math
 from collections.abc import Mapping, Sequence
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import torch
 
-from labkit.pictures.picture import Picture, never_fails, new_figure, png_of
+from labkit.pictures.picture import Drawing, Picture, never_fails, script_of
+from labkit.pictures.svg import BLUE, GREY, OCHRE, RED, circle, line, tagged, text
 
 HIDDEN = 3
 # w{i}{j}: from input i to hidden number j; b{j}: its bias; v{j}: from hidden number j to the result; c: its bias.
@@ -30,7 +32,8 @@ START = {
     "c": 0.0,
 }
 RATE = 0.1
-GROW, SHRINK, FLAT = "#1f6fb2", "#c44e28", "#9a9a9a"
+RADIUS = 30  # pixels of a node
+GROW, SHRINK, FLAT = BLUE, RED, GREY
 
 
 class Pass(NamedTuple):
@@ -75,65 +78,14 @@ def play_network(inputs: tuple[float, float], target: float, parameters: Mapping
     """Draw the network's forward and backward pass for two inputs and a target.
 
     parameters: numbers for some or all names of START; the others start as there. Raises nothing: a wrong name gives a
-    picture that says so. In a live notebook everything can be moved, and a button takes a step of gradient descent.
+    picture that says so. Everything can be moved, and buttons take steps of gradient descent.
     """
     unknown = set(parameters or {}) - set(START)
     if unknown:
         raise ValueError(f"no such parameters: {', '.join(sorted(unknown))}")
     x1, x2 = (float(value) for value in inputs)
     values = {**START, **{name: float(value) for name, value in (parameters or {}).items()}}
-    picture = Picture(words_on((x1, x2), target, values), lambda: draw((x1, x2), target, values))
-    picture.widgets = lambda: _playground((x1, x2), float(target), values, picture)
-    return picture
-
-
-def _playground(inputs: tuple[float, float], target: float, start: Mapping[str, float], picture: Picture) -> Any:
-    """Sliders for inputs, target and the parameter that is chosen; buttons for a step and for the start."""
-    import ipywidgets  # type: ignore[import-untyped]
-
-    def slider(value: float, name: str) -> Any:
-        return ipywidgets.FloatSlider(value=value, min=-6, max=6, step=0.05, description=name, readout_format=".2f")
-
-    values = dict(start)
-    x1, x2, aim = slider(inputs[0], "x1"), slider(inputs[1], "x2"), slider(target, "target")
-    chosen = ipywidgets.Dropdown(options=list(START), value="w11", description="parameter")
-    moved = slider(values["w11"], "value")
-    step, back = ipywidgets.Button(description="step"), ipywidgets.Button(description="start again")
-    image = ipywidgets.Image(value=picture.drawing, format="png")
-    settling = [False]  # while a slider follows, it is not moved by the reader
-
-    def show() -> None:
-        image.value = draw((x1.value, x2.value), aim.value, values, chosen.value)
-
-    def follow() -> None:
-        settling[0] = True
-        moved.value = values[chosen.value]
-        settling[0] = False
-        show()
-
-    def move(change: dict[str, Any]) -> None:
-        if not settling[0]:
-            values[chosen.value] = change["new"]
-            show()
-
-    def descend(_: Any) -> None:
-        gradients = forward_and_backward((x1.value, x2.value), aim.value, values).gradients
-        values.update({name: values[name] - RATE * gradients[name] for name in START})
-        follow()
-
-    def restart(_: Any) -> None:
-        values.update(start)
-        follow()
-
-    for part in (x1, x2, aim):
-        part.observe(lambda _: show(), names="value")
-    moved.observe(move, names="value")
-    chosen.observe(lambda _: follow(), names="value")
-    step.on_click(descend)
-    back.on_click(restart)
-    return ipywidgets.VBox(
-        [ipywidgets.HBox([x1, x2, aim]), ipywidgets.HBox([chosen, moved, step, back]), image],
-    )
+    return Picture(words_on((x1, x2), target, values), lambda: draw((x1, x2), float(target), values))
 
 
 def words_on(inputs: Sequence[float], target: float, parameters: Mapping[str, float]) -> str:
@@ -147,43 +99,53 @@ def words_on(inputs: Sequence[float], target: float, parameters: Mapping[str, fl
     return "\n".join(lines + [f"  {name:3} {parameters[name]:6.2f}  {p.gradients[name]:7.3f}" for name in START])
 
 
-def draw(inputs: Sequence[float], target: float, parameters: Mapping[str, float], chosen: str = "") -> bytes:
+def draw(inputs: Sequence[float], target: float, parameters: Mapping[str, float]) -> Drawing:
     """Nodes with values, edges with weights. An edge is as wide as its weight is large; its colour is the gradient's
-    sign. chosen: the parameter whose number is in a frame."""
+    sign. At the right, the losses of the steps that the reader takes."""
     p = forward_and_backward(inputs, target, parameters)
-    figure = new_figure(8.5, 4.2)
-    axes = figure.add_subplot()
-    places = {"x1": (0.0, 2.4), "x2": (0.0, 0.6), "result": (6.0, 1.5)}
-    places |= {f"h{j}": (3.0, 3.0 - 1.5 * (j - 1)) for j in range(1, HIDDEN + 1)}
+    places = {"x1": (50.0, 110.0), "x2": (50.0, 270.0), "result": (510.0, 190.0)}
+    places |= {f"h{j}": (280.0, 70.0 + 120 * (j - 1)) for j in range(1, HIDDEN + 1)}
     edges = [(f"w{i}{j}", f"x{i}", f"h{j}") for i in (1, 2) for j in range(1, HIDDEN + 1)]
     edges += [(f"v{j}", f"h{j}", "result") for j in range(1, HIDDEN + 1)]
+    lines, labels = [], []
     for name, start, end in edges:
         (xa, ya), (xb, yb) = places[start], places[end]
-        colour = _colour(p.gradients[name])
-        axes.plot([xa, xb], [ya, yb], color=colour, linewidth=0.6 + 2 * min(abs(parameters[name]), 3), zorder=1)
-        at = 0.3 if start == "x1" else 0.22 if start == "x2" else 0.5
-        _label(axes, xa + at * (xb - xa), ya + at * (yb - ya), name, parameters, p, chosen)
+        width = 0.6 + 2 * min(abs(parameters[name]), 3)
+        length = math.hypot(xb - xa, yb - ya)
+        dx, dy = (xb - xa) * RADIUS / length, (yb - ya) * RADIUS / length
+        lines.append(tagged("edge", name, line(xa + dx, ya + dy, xb - dx, yb - dy, _colour(p.gradients[name]), width)))
+        at = 0.33 if start in ("x1", "x2") else 0.45
+        labels.append(_label(xa + at * (xb - xa), ya + at * (yb - ya) - 6, name, parameters, p))
+    nodes = []
     values = dict(zip(("x1", "x2", "h1", "h2", "h3", "result"), [*inputs, *p.hidden, p.result], strict=True))
     for name, (x, y) in places.items():
-        axes.scatter([x], [y], s=2300, color="white", edgecolors="#333333", linewidths=1.4, zorder=3)
-        axes.text(x, y + 0.02, f"{name}\n{values[name]:.2f}\n({p.gradients[name]:.2f})", ha="center", va="center")
-        axes.texts[-1].set(fontsize=8, zorder=4)
+        nodes.append(circle(x, y, RADIUS, "none", 1, "currentColor"))
+        nodes.append(text(x, y - 12, name, anchor="middle", size=11))
+        nodes.append(tagged("node", name, text(x, y + 4, f"{values[name]:.2f}", anchor="middle")))
+        nodes.append(tagged("grad", name, text(x, y + 18, f"({p.gradients[name]:.2f})", anchor="middle", size=11)))
     for name, node in (("b1", "h1"), ("b2", "h2"), ("b3", "h3"), ("c", "result")):
-        _label(axes, places[node][0], places[node][1] - 0.58, name, parameters, p, chosen)
-    axes.set_title(f"target {target:.2f}, loss {p.loss:.4f}", fontsize=10, loc="left")
-    axes.text(0, -0.9, "blue: would grow in a step. red: would shrink. grey: derivative 0.", fontsize=8)
-    axes.set_xlim(-0.8, 6.9)
-    axes.set_ylim(-1.1, 3.6)
-    axes.set_axis_off()
-    return png_of(figure)
+        labels.append(_label(places[node][0], places[node][1] + 46, name, parameters, p))
+    parts = [tagged("loss", "", text(4, 16, f"target {target:.2f}, loss {p.loss:.4f}")), *lines, *nodes, *labels]
+    parts.append(text(4, 384, "blue: would grow in a step. red: would shrink. grey: derivative 0."))
+    plot = {"x": 600, "y": 60, "width": 150, "height": 250}
+    parts += [text(600, 46, "loss of each step, log", size=11), "<path d='M600 60V310H750' fill='none' stroke='#888'/>"]
+    parts += [text(596, 60 + 250 * (2 - n) / 10 + 4, f"1e{n}", anchor="end", size=10) for n in (2, 0, -2, -4, -6, -8)]
+    parts.append(f"<polyline data-losses='' fill='none' stroke='{OCHRE}' stroke-width='2'/>")
+    data = {
+        "inputs": list(inputs),
+        "target": target,
+        "parameters": dict(parameters),
+        "rate": RATE,
+        "plot": plot,
+        "colours": {"grow": GROW, "shrink": SHRINK, "flat": FLAT},
+    }
+    return Drawing("A small network", 770, 396, parts, script=script_of("playground.js"), data=data)
 
 
 def _colour(gradient: float) -> str:
     return FLAT if abs(gradient) < 5e-4 else SHRINK if gradient > 0 else GROW
 
 
-def _label(axes: Any, x: float, y: float, name: str, parameters: Mapping[str, float], p: Pass, chosen: str) -> None:
-    frame = {"boxstyle": "round,pad=0.2", "facecolor": "white", "linewidth": 1.5 if name == chosen else 0.0}
-    frame["edgecolor"] = "black" if name == chosen else "white"
-    text = f"{name} {parameters[name]:.2f}"
-    axes.text(x, y, text, fontsize=8, color=_colour(p.gradients[name]), ha="center", va="center", bbox=frame, zorder=5)
+def _label(x: float, y: float, name: str, parameters: Mapping[str, float], p: Pass) -> str:
+    words = text(x, y, f"{name} {parameters[name]:.2f}", _colour(p.gradients[name]), "middle")
+    return tagged("label", name, words)

@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import replace
 
-from labkit.pictures.choice import ALL, choice
-from labkit.pictures.picture import Picture, never_fails, new_figure, png_of
+from labkit.pictures.chart import Line, chart, fitting
+from labkit.pictures.picture import Drawing, Group, Picture, never_fails
+from labkit.pictures.svg import BLUE, GREY, OCHRE, RED, cell, only, rect, text
 
 State = list[list[set[int]]]  # state[rank][chunk]: the ranks whose parts are in the sum
-DONE, PART, OWN, SENT = "#9ecae1", "#fdd49e", "#f2f2f2", "#c44e28"
+FRAME = "stroke-width='2.5'"
 
 
 def ring_states(world_size: int) -> list[tuple[State, list[int]]]:
@@ -40,43 +42,54 @@ def explore_ring(world_size: int) -> Picture:
         done = sum(len(parts) == world_size for row in state for parts in row)
         told = "" if sent[0] < 0 else "  rank 0 sends chunk " + str(sent[0])
         lines.append(f"{name:7} {done:2} of {world_size**2} chunks are complete{told}")
-    return choice("\n".join(lines), [ALL, *names], lambda chosen: draw_ring(states, names, chosen))
+    return Picture("\n".join(lines), lambda: draw_ring(states, names, lines))
 
 
-def draw_ring(states: list[tuple[State, list[int]]], names: list[str], chosen: str) -> bytes:
-    """All tables, small, or one of them."""
-    from matplotlib.patches import Rectangle
+def draw_ring(states: list[tuple[State, list[int]]], names: list[str], lines: list[str]) -> Drawing:
+    """A table of ranks and chunks, step by step. What came in with the step is framed."""
+    size = len(states[0][0])
+    left, top, side = 58, 56, 46 if size < 6 else 40
+    parts = [text(left + size * side / 2, 40, "chunk", anchor="middle", size=11)]
+    parts += [text(left + side * (n + 0.5), top - 3, str(n), anchor="middle", size=11) for n in range(size)]
+    parts += [text(left - 8, top + side * (n + 0.6), f"rank {n}", anchor="end", size=11) for n in range(size)]
+    for number, (name, line) in enumerate(zip(names, lines, strict=True)):
+        half = "" if number == 0 else ": add" if number < size else ": replace"
+        done = line.removeprefix(f"{name:7}").split("  rank")[0].strip()
+        parts.append(only([number], text(4, 16, f"{name}{half}, {done}")))
+    for rank in range(size):
+        for chunk in range(size):
+            x, y = left + side * chunk, top + side * rank
+            for ranks, held in _held([state[rank][chunk] for state, _ in states]):
+                colour, tint = (BLUE, 0.45) if len(ranks) == size else (OCHRE, 0.4) if len(ranks) > 1 else (GREY, 0.12)
+                sums = "".join(map(str, sorted(ranks)))
+                parts.append(only(held, cell(x, y, side - 3, side - 3, sums, colour, tint, 12 if size < 6 else 9)))
+    for number, (_, sent) in enumerate(states):
+        if number:
+            frames = [
+                rect(
+                    left + side * sent[(rank - 1) % size], top + side * rank, side - 3, side - 3, "none", 1, RED, FRAME
+                )
+                for rank in range(size)
+            ]
+            parts.append(only([number], *frames))
+    words = [" ".join(line.split()) for line in lines]
+    return Drawing(
+        "A ring all-reduce",
+        left + size * side + 60,
+        top + side * size + 8,
+        parts,
+        [Group("step", names, steps=True)],
+        words,
+    )
 
-    shown = list(range(len(states))) if chosen == ALL else [names.index(chosen)]
-    columns = min(4, len(shown))
-    rows = -(-len(shown) // columns)
-    figure = new_figure(2.1 * columns if len(shown) > 1 else 4, 2.1 * rows if len(shown) > 1 else 3.4)
-    for place, number in enumerate(shown):
-        axes = figure.add_subplot(rows, columns, place + 1)
-        state, sent = states[number]
-        size = len(state)
-        for rank, row in enumerate(state):
-            for chunk, parts in enumerate(row):
-                colour = DONE if len(parts) == size else PART if len(parts) > 1 else OWN
-                came = number > 0 and sent[(rank - 1) % size] == chunk
-                box = Rectangle((chunk - 0.46, rank - 0.46), 0.92, 0.92, facecolor=colour, zorder=3 if came else 2)
-                box.set_edgecolor(SENT if came else "white")
-                box.set_linewidth(2.0 if came else 1.0)
-                axes.add_patch(box)
-                text = "".join(map(str, sorted(parts)))
-                axes.text(chunk, rank, text, ha="center", va="center", fontsize=7 if len(shown) > 1 else 11, zorder=4)
-        half = "" if number == 0 else ", add" if number < size else ", replace"
-        axes.set_title(names[number] + half, fontsize=8)
-        axes.set_xlim(-0.6, size - 0.4)
-        axes.set_ylim(size - 0.4, -0.6)
-        axes.set_xticks(range(size))
-        axes.set_yticks(range(size))
-        axes.tick_params(labelsize=7, length=0)
-        axes.set_xlabel("chunk", fontsize=7)
-        axes.set_ylabel("rank", fontsize=7)
-        for spine in axes.spines.values():
-            spine.set_visible(False)
-    return png_of(figure)
+
+def _held(over: list[set[int]]) -> list[tuple[set[int], list[int]]]:
+    """The sums that a place holds, one after the other, with the frames that show them."""
+    return [(found, [n for n, now in enumerate(over) if now == found]) for found in _distinct(over)]
+
+
+def _distinct(over: list[set[int]]) -> list[set[int]]:
+    return [found for n, found in enumerate(over) if found not in over[:n]]
 
 
 @never_fails
@@ -89,16 +102,12 @@ def show_traffic(world_sizes: Sequence[int]) -> Picture:
     return Picture("\n".join(lines), lambda: draw_traffic(world_sizes, ring, gather))
 
 
-def draw_traffic(world_sizes: Sequence[int], ring: list[float], gather: list[float]) -> bytes:
+def draw_traffic(world_sizes: Sequence[int], ring: list[float], gather: list[float]) -> Drawing:
     """Two lines over the number of ranks."""
-    figure = new_figure(6, 2.8)
-    axes = figure.add_subplot()
-    axes.plot(world_sizes, gather, "s--", color="#c44e28", label="one rank collects and sends back")
-    axes.plot(world_sizes, ring, "o-", color="#1f6fb2", label="ring")
-    axes.set_xticks(list(world_sizes))
-    axes.set_xlabel("ranks", fontsize=8)
-    axes.set_ylabel("sent by the busiest rank,\nin whole tensors", fontsize=8)
-    axes.set_ylim(bottom=0)
-    axes.tick_params(labelsize=8)
-    axes.legend(fontsize=8)
-    return png_of(figure)
+    lines = [
+        Line("ring", list(zip(map(float, world_sizes), ring, strict=True)), dots=True),
+        Line("one rank collects and sends back", list(zip(map(float, world_sizes), gather, strict=True)), dots=True),
+    ]
+    axes = fitting(lines, "ranks", "sent by the busiest rank, in whole tensors", from_zero=True)
+    parts, width, height = chart(lines, replace(axes, x_ticks=list(world_sizes), height=190))
+    return Drawing("What the busiest rank sends", width, height, parts)

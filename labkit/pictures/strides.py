@@ -8,11 +8,12 @@ from collections.abc import Mapping
 import torch
 from torch import Tensor
 
-from labkit.pictures.choice import choice
-from labkit.pictures.picture import Picture, never_fails, new_figure, png_of
+from labkit.pictures.picture import Drawing, Group, Picture, never_fails
+from labkit.pictures.svg import GREY, cell, only, shade, text
 
 # More cells than this are too small to read.
 MAX_CELLS = 64
+SIDE, LEFT, TOP = 34, 66, 34  # pixels
 
 
 @never_fails
@@ -21,27 +22,32 @@ def show_strides(t: Tensor) -> Picture:
 
     Each element of the tensor has the colour of the storage slot that it reads. Slots that it never reads stay grey.
     """
-    if t.dim() not in (1, 2):
-        return Picture(f"(no picture: show_strides draws 1 or 2 dimensions, this tensor has {t.dim()})")
-    slots = slots_of(t)
-    storage = torch.empty(0, dtype=t.dtype, device=t.device).set_(t.untyped_storage()).cpu()  # type: ignore[call-overload]
-    if max(t.numel(), storage.numel()) > MAX_CELLS:
-        return Picture(f"(no picture: more than {MAX_CELLS} elements)")
-    words = words_on(t)
-    values = [_text(v) for v in storage.tolist()]
-    return Picture(words, lambda: _draw(slots if t.dim() == 2 else [slots], values, words))
+    return _picture({"": t})
 
 
 @never_fails
 def explore_strides(views: Mapping[str, Tensor]) -> Picture:
-    """Draw the first of these tensors as show_strides does; in a live notebook, the one that is chosen by its name."""
-    pictures = {name: show_strides(t) for name, t in views.items()}
-    for name, picture in pictures.items():
-        if not isinstance(picture.drawing, bytes):
-            return Picture(f"{name}: {picture.words}")
+    """Draw these tensors as show_strides does, one at a time: buttons choose one by its name."""
+    return _picture(views)
+
+
+def _picture(views: Mapping[str, Tensor]) -> Picture:
+    for name, t in views.items():
+        title = f"{name}: " * bool(name)
+        if t.dim() not in (1, 2):
+            return Picture(f"{title}(no picture: 1 or 2 dimensions are drawn, this tensor has {t.dim()})")
+        if max(t.numel(), _storage(t).numel()) > MAX_CELLS:
+            return Picture(f"{title}(no picture: more than {MAX_CELLS} elements)")
     width = max(map(len, views))
-    words = [f"{name:{width}}  {picture.words}" for name, picture in pictures.items()]
-    return choice("\n".join(words), list(views), lambda name: pictures[name].drawing)
+    words = [words_on(t) for t in views.values()]
+    told = "\n".join(f"{name:{width}}  {one}" if name else one for name, one in zip(views, words, strict=True))
+    # Copied now: what is drawn later is what there is now.
+    kept = [(slots_of(t) if t.dim() == 2 else [slots_of(t)], _storage(t).cpu().clone()) for t in views.values()]
+    return Picture(told, lambda: _draw(list(views), words, kept))
+
+
+def _storage(t: Tensor) -> Tensor:
+    return torch.empty(0, dtype=t.dtype, device=t.device).set_(t.untyped_storage())  # type: ignore[call-overload,no-any-return]
 
 
 def words_on(t: Tensor) -> str:
@@ -52,27 +58,32 @@ def words_on(t: Tensor) -> str:
     )
 
 
-def _draw(rows: list[list[int]], values: list[str], words: str) -> bytes:
-    columns = max(max((len(r) for r in rows), default=0), len(values), 1)
-    figure = new_figure(min(0.55 * columns + 1.2, 12), 0.5 * (len(rows) + 3) + 0.6)
-    axes = figure.add_subplot()
-    colours = _colours(len(values))
-    for row, line in enumerate(rows):
-        for column, slot in enumerate(line):
-            _cell(axes, column, -row, values[slot], colours[slot])
-    base = -len(rows) - 1.4
-    used = set(itertools.chain.from_iterable(rows))
-    for slot, value in enumerate(values):
-        _cell(axes, slot, base, value, colours[slot] if slot in used else "#e5e5e5")
-        axes.text(slot + 0.5, base - 0.35, str(slot), ha="center", va="center", fontsize=7, color="#666666")
-    axes.text(-0.2, 0.5, "tensor", ha="right", va="center", fontsize=9)
-    axes.text(-0.2, base + 0.5, "storage", ha="right", va="center", fontsize=9)
-    axes.set_title(words, fontsize=9, loc="left")
-    axes.set_xlim(-2.2, columns + 0.2)
-    axes.set_ylim(base - 0.7, 1.2)
-    axes.set_aspect("equal")
-    axes.set_axis_off()
-    return png_of(figure)
+def _draw(names: list[str], words: list[str], kept: list[tuple[list[list[int]], Tensor]]) -> Drawing:
+    drawn, right, bottom = [], 0.0, 0.0
+    for number, (told, (rows, storage)) in enumerate(zip(words, kept, strict=True)):
+        values = [_text(v) for v in storage.tolist()]
+        parts = [text(4, 16, told), text(LEFT - 8, TOP + 21, "tensor", anchor="end")]
+        for row, slots in enumerate(rows):
+            parts += [
+                _slot(column, TOP + SIDE * row, values[slot], slot, len(values)) for column, slot in enumerate(slots)
+            ]
+        base = TOP + SIDE * (len(rows) + 0.7)
+        parts.append(text(LEFT - 8, base + 21, "storage", anchor="end"))
+        used = set(itertools.chain.from_iterable(rows))
+        for slot, value in enumerate(values):
+            parts.append(_slot(slot, base, value, slot if slot in used else -1, len(values)))
+            parts.append(text(LEFT + SIDE * (slot + 0.5), base + SIDE + 13, str(slot), anchor="middle", size=10))
+        drawn.append(only([number], *parts) if len(names) > 1 else "".join(parts))
+        columns = max(len(values), *map(len, rows))
+        right, bottom = max(right, LEFT + SIDE * columns + 8, len(told) * 7.0), max(bottom, base + SIDE + 20)
+    groups = [Group("view", names)] if len(names) > 1 else []
+    return Drawing("A tensor above its storage", right, bottom, drawn, groups, words)
+
+
+def _slot(column: int, y: float, value: str, slot: int, count: int) -> str:
+    """slot: -1 for one that nobody reads."""
+    fill, tint = (shade(slot / max(count - 1, 1)), 0.5) if slot >= 0 else (GREY, 0.12)
+    return cell(LEFT + SIDE * column, y, SIDE - 2, SIDE - 2, value, fill, tint, min(12, 54 / max(len(value), 1)))
 
 
 def slots_of(t: Tensor) -> list:  # type: ignore[type-arg]
@@ -83,20 +94,6 @@ def slots_of(t: Tensor) -> list:  # type: ignore[type-arg]
         total = total + grid.reshape([-1 if d == dimension else 1 for d in range(t.dim())])
     listed: list = total.tolist()  # type: ignore[type-arg]
     return listed
-
-
-def _colours(count: int) -> list:  # type: ignore[type-arg]
-    from matplotlib import colormaps
-
-    shades = colormaps["viridis"]
-    return [(*shades(i / max(count - 1, 1))[:3], 0.45) for i in range(count)]
-
-
-def _cell(axes, column: float, row: float, text: str, colour) -> None:  # type: ignore[no-untyped-def]
-    from matplotlib.patches import Rectangle
-
-    axes.add_patch(Rectangle((column, row), 1, 1, facecolor=colour, edgecolor="white"))
-    axes.text(column + 0.5, row + 0.5, text, ha="center", va="center", fontsize=8)
 
 
 def _text(value: float | int | bool) -> str:

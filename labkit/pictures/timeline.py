@@ -1,13 +1,12 @@
-"""Live bytes over time, of several runs; in a live notebook one of them can be chosen."""
+"""Live bytes over time, of several runs, of which one can be brought forward."""
 
 from __future__ import annotations
 
 from collections.abc import Mapping
 from typing import Protocol
 
-from labkit.pictures.choice import ALL, choice
-from labkit.pictures.curves import COLOURS
-from labkit.pictures.picture import Picture, never_fails, new_figure, png_of
+from labkit.pictures.chart import Line, chart, fitting
+from labkit.pictures.picture import ALL, Drawing, Group, Picture, never_fails
 
 
 class Timed(Protocol):
@@ -26,26 +25,25 @@ def show_memory(runs: Mapping[str, Timed]) -> Picture:
         raise ValueError("there is no run")
     width = max(map(len, runs))
     words = [f"{name:{width}}  peak {run.peak:,} bytes, at the end {run.timeline[-1]:,}" for name, run in runs.items()]
-    return choice("\n".join(words), [ALL, *runs], lambda chosen: draw(runs, chosen))
+    return Picture("\n".join(words), lambda: draw(runs, words))
 
 
-def draw(runs: Mapping[str, Timed], chosen: str = ALL) -> bytes:
-    """All runs in colour, or one of them, with its marks, and the others in grey."""
-    figure = new_figure(7, 3.2)
-    axes = figure.add_subplot()
-    for number, (name, run) in enumerate(runs.items()):
-        pale = chosen not in (ALL, name)
-        colour = "#d0d0d0" if pale else COLOURS[number % len(COLOURS)]
-        values = [value / 1e6 for value in run.timeline]
-        axes.step(range(len(values)), values, where="post", color=colour, label=name, zorder=1 if pale else 2)
-        for place, text in [] if pale else run.marks:
-            axes.plot([place], [values[place]], "o", color=colour, markersize=4)
-            axes.annotate(
-                text, (place, values[place]), fontsize=7, xytext=(-4, 4), ha="right", textcoords="offset points"
-            )
-    axes.set_xlabel("storages made and freed", fontsize=8)
-    axes.set_ylabel("live MB", fontsize=8)
-    axes.set_ylim(bottom=0)
-    axes.tick_params(labelsize=8)
-    axes.legend(fontsize=8)
-    return png_of(figure)
+def draw(runs: Mapping[str, Timed], words: list[str]) -> Drawing:
+    """All runs, or one of them strong and the others pale."""
+    choose = len(runs) > 1
+    lines = [
+        Line(
+            name,
+            [(float(i), nbytes / 1e6) for i, nbytes in enumerate(run.timeline)],
+            [0, number] if choose else None,
+            steps=True,
+            marks=run.marks,
+        )
+        for number, (name, run) in enumerate(runs.items(), 1)
+    ]
+    axes = fitting(lines, "storages made and freed", "live MB", from_zero=True)
+    parts, width, height = chart(lines, axes)
+    groups = [Group("run", [ALL, *runs])] if choose else []
+    return Drawing(
+        "Live bytes over time", width, height, parts, groups, ["\n".join(words), *words][: 1 + choose * len(runs)]
+    )

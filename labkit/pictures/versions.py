@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import functools
-import html
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
@@ -11,10 +10,11 @@ from typing import Any
 import torch
 from torch import Tensor
 
-from labkit.pictures.picture import Picture, never_fails
+from labkit.pictures.picture import Drawing, Group, Picture, never_fails
+from labkit.pictures.svg import BLUE, GREEN, INK, OCHRE, PURPLE, RED, circle, only, text
 
 WRITE = "write"  # the line that try_writes replaces
-COLOURS = {"kept": "#2e7d4f", "caught": "#b3261e", "unseen": "#7b3fa0"}
+COLOURS = {"kept": GREEN, "caught": RED, "unseen": PURPLE}
 ROW, CHARACTER = 26, 7.4  # pixels
 
 
@@ -60,28 +60,18 @@ def show_versions(lines: Sequence[str], tensors: Mapping[str, Tensor]) -> Pictur
     and `F`, torch.nn.functional. Beside a line stands what its nodes keep for backward. Green: it is as it was. Red: it
     was written to, and counted. Purple: its values changed without being counted. The first RuntimeError ends the run.
     """
-    steps = follow(lines, tensors)
-    return Picture(_words(steps), functools.partial(_drawn, steps))
+    return _picture({"": follow(lines, tensors)})
 
 
 @never_fails
 def try_writes(lines: Sequence[str], writes: Sequence[str], tensors: Mapping[str, Tensor]) -> Picture:
-    """show_versions with a menu: the line "write" is replaced by the one of `writes` that is chosen there.
+    """show_versions with buttons: the line "write" is replaced by the one of `writes` that is chosen there."""
+    return _picture({w: follow([w if line == WRITE else line for line in lines], tensors) for w in writes})
 
-    Without a kernel or without ipywidgets, all of them stand below each other.
-    """
-    runs = {w: follow([w if line == WRITE else line for line in lines], tensors) for w in writes}
-    pictures = {w: Picture(_words(steps), functools.partial(_drawn, steps)) for w, steps in runs.items()}
 
-    def widgets() -> Any:
-        import ipywidgets  # type: ignore[import-untyped]
-
-        menu = ipywidgets.Dropdown(options=list(pictures), description=WRITE)
-        shown = ipywidgets.HTML(next(iter(pictures.values())).drawing)
-        menu.observe(lambda change: setattr(shown, "value", pictures[change["new"]].drawing), names="value")
-        return ipywidgets.VBox([menu, shown])
-
-    return Picture("\n\n".join(p.words for p in pictures.values()), lambda: _drawn(*runs.values()), widgets)
+def _picture(runs: Mapping[str, list[VersionStep]]) -> Picture:
+    words = [_words(steps) for steps in runs.values()]
+    return Picture("\n\n".join(words), functools.partial(_drawn, runs, words))
 
 
 def follow(lines: Sequence[str], tensors: Mapping[str, Tensor]) -> list[VersionStep]:
@@ -147,49 +137,43 @@ def _words(steps: list[VersionStep]) -> str:
     return "\n".join(rows)
 
 
-def _drawn(*runs: list[VersionStep]) -> str:
-    """The runs below each other, as SVG."""
-    parts: list[str] = []
-    top, width = 0.0, 0.0
-    for steps in runs:
-        drawn, right, bottom = _run(steps, top)
-        parts += drawn
-        top, width = bottom + ROW, max(width, right)
-    size = f'width="{width:.0f}" height="{top - ROW:.0f}" viewBox="0 0 {width:.0f} {top - ROW:.0f}"'
-    return (
-        f'<svg xmlns="http://www.w3.org/2000/svg" {size} role="img"><title>Version counters, line by line</title>'
-        f'<rect width="100%" height="100%" fill="white"/>{"".join(parts)}</svg>'
-    )
+def _drawn(runs: Mapping[str, list[VersionStep]], words: list[str]) -> Drawing:
+    """One run for each frame."""
+    runs_drawn = [_run(steps) for steps in runs.values()]
+    drawn = [(["<g font-family='monospace'>", *parts, "</g>"], right, bottom) for parts, right, bottom in runs_drawn]
+    choose = len(drawn) > 1
+    parts = [only([n], *one) if choose else "".join(one) for n, (one, _, _) in enumerate(drawn)]
+    groups = [Group(WRITE, list(runs))] if choose else []
+    width, height = max(right for _, right, _ in drawn), max(bottom for _, _, bottom in drawn)
+    return Drawing("Version counters, line by line", width, height, parts, groups, words)
 
 
-def _run(steps: list[VersionStep], top: float) -> tuple[list[str], float, float]:
-    """One run from this height on: its parts, its right edge and its lower edge."""
+def _run(steps: list[VersionStep]) -> tuple[list[str], float, float]:
+    """One run: its parts, its right edge and its lower edge."""
     names = list(steps[-1].versions)
     left = 20 + CHARACTER * max(len(step.line) for step in steps)
     gaps = [max(34.0, CHARACTER * len(name) + 14) for name in names]
     centres = [left + sum(gaps[:i]) + gaps[i] / 2 for i in range(len(names))]
     right = left + sum(gaps) + 12
-    parts = [_text(c, top + 18, name, "middle", weight="bold") for c, name in zip(centres, names, strict=True)]
-    y, before, longest = top + 18 + ROW, steps[0].versions, 0
+    parts = [_text(c, 18, name, "middle") for c, name in zip(centres, names, strict=True)]
+    y, before, longest = 18.0 + ROW, steps[0].versions, 0
     for step in steps[1:]:
-        parts.append(_text(10, y, step.line, "start"))
+        parts.append(_text(10, y, step.line))
         for centre, name in zip(centres, names, strict=True):
             if name in step.versions:
                 version = step.versions[name]
                 parts.append(_version(centre, y, version, written=version > before.get(name, version)))
         notes = [(step.error, COLOURS["caught"])] * bool(step.error) + [(k.words, COLOURS[k.fate]) for k in step.kept]
-        parts += [_text(right, y + i * ROW, text, "start", colour) for i, (text, colour) in enumerate(notes)]
-        longest = max([longest, *(len(text) for text, _ in notes)])
+        parts += [_text(right, y + i * ROW, words, colour=colour) for i, (words, colour) in enumerate(notes)]
+        longest = max([longest, *(len(words) for words, _ in notes)])
         y, before = y + ROW * max(1, len(notes)), step.versions
-    return parts, right + CHARACTER * longest + 12, y
+    return parts, right + CHARACTER * longest + 12, y - ROW / 2
 
 
-def _text(x: float, y: float, text: str, anchor: str, colour: str = "#222222", weight: str = "normal") -> str:
-    style = f'font-family="monospace" font-size="12" font-weight="{weight}" fill="{colour}" text-anchor="{anchor}"'
-    return f'<text x="{x:.0f}" y="{y:.0f}" xml:space="preserve" {style}>{html.escape(text)}</text>'
+def _text(x: float, y: float, words: str, anchor: str = "start", colour: str = INK) -> str:
+    return text(x, y, words, colour, anchor)
 
 
 def _version(x: float, y: float, version: int, written: bool) -> str:
-    fill = "#f2b66d" if written else "#dbe7f5"
-    circle = f'<circle cx="{x:.0f}" cy="{y - 4:.0f}" r="10" fill="{fill}" stroke="#7a93ad"/>'
-    return circle + _text(x, y, str(version), "middle")
+    fill, tint = (OCHRE, 0.6) if written else (BLUE, 0.2)
+    return circle(x, y - 4, 10, fill, tint, "#888") + _text(x, y, str(version), "middle")

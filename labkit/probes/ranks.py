@@ -90,7 +90,7 @@ def _run(f: Any, args: Any, rank: int, world_size: int, store: str, seconds: flo
 
     os.environ.setdefault("GLOO_SOCKET_IFNAME", "lo")
     os.environ.setdefault("TP_SOCKET_IFNAME", "lo")
-    wait = timedelta(seconds=seconds)
+    wait = timedelta(seconds=2 * seconds)  # gloo's own error may not come before the time is over
     try:
         dist.init_process_group("gloo", f"file://{store}", timeout=wait, rank=rank, world_size=world_size)
     except Exception as error:

@@ -1,3 +1,24 @@
+# %% [markdown]
+# # Tensors: values, views and types
+#
+# Some bugs cost a whole day, because nothing raises an error. A tensor has another dtype than you think. A tensor
+# shares its memory with another one, and somebody wrote to it. Or a shape fits by accident. This lab is about seeing
+# all three before they happen.
+#
+# After it you can
+#
+# - say which dtype an expression has, and where a small dtype loses your numbers;
+# - name the piece of memory behind any element, and tell a view from a copy;
+# - select and add up with masks, `gather` and `scatter_add`;
+# - pass data between NumPy and PyTorch without two owners of the same memory.
+#
+# You need Python and a little NumPy. Plan two sittings of about an hour. All numbers were measured with PyTorch 2.13
+# on a CPU.
+#
+# Where it says *Predict*, choose before you run the next cell. Below each exercise a card shows its checks. Those
+# marked *later* run when the lab is marked: with the button *Mark my work*, or after handing in. A person reads the
+# last question.
+
 # %% given
 import io
 
@@ -16,31 +37,6 @@ from labkit import (
     show_strides,
     unchanged,
 )
-
-# %% [markdown]
-# # Tensors: values, views and types
-#
-# Some bugs cost a whole day, because nothing raises an error. A tensor has another dtype than you think. A tensor
-# shares its memory with another one, and somebody wrote to it. Or a shape fits by accident. This lab is about seeing
-# all three before they happen.
-#
-# After it you can
-#
-# - say which dtype an expression has before you run it, and where a small dtype loses your numbers;
-# - read a tensor's shape, strides and storage offset, and name the piece of memory behind any element;
-# - tell a view from a copy, and write through a view on purpose;
-# - select and add up with masks, `where`, `gather` and `scatter_add`;
-# - pass data between NumPy and PyTorch without two owners of the same memory.
-#
-# You need Python and a little NumPy. It takes about 90 minutes. A good place for a break is after the section on
-# storage and strides. All numbers in the text were measured with PyTorch 2.13 on a CPU.
-#
-# In each section there is a question before a cell. Answer it first, on paper or aloud, and then run the cell. A wrong
-# guess is worth more here than a right one.
-#
-# The lab is worth 32 points. Each exercise has a few checks that you see at once, and more that run after you hand in.
-# Those that you see hold about a fifth of the points. So a green table is a start and no proof. Read the docstring
-# again, for the cases that the visible checks leave out. The last question, worth 2 points, is read by a person.
 
 # %% [markdown]
 # ## Making tensors
@@ -85,7 +81,15 @@ for text, made in {
 # them takes `dtype=` if you want another one.
 #
 # `arange(start, end, step)` is used to make grids of floats too. Both lines below ask for steps of 0.1 and an end that
-# is three steps away. The end is excluded, as in Python's `range`. How many elements has each?
+# is three steps away. The end is excluded, as in Python's `range`.
+
+# %% predict: grid_lengths
+# **Predict.** How many elements have `torch.arange(0, 0.3, 0.1)` and `torch.arange(1, 1.3, 0.1)`?
+#
+# - [ ] three and three
+# - [x] three and four
+# - [ ] four and four
+# - [ ] four and three
 
 # %% example
 print(len(torch.arange(0, 0.3, 0.1)), "elements:", torch.arange(0, 0.3, 0.1))
@@ -97,8 +101,9 @@ print(len(torch.arange(1, 1.3, 0.1)), "elements:", torch.arange(1, 1.3, 0.1))
 # rounded up to 4. With floats, `arange` cannot promise a length. Its documentation says so. `linspace(start, end,
 # steps)` asks for the number of points, so it can.
 #
-# ### Your turn
-# Write a grid whose length is certain. It may or may not contain its last point, like `numpy.linspace`.
+# ### Your turn: grid_points, 2 points
+# A warm-up, done in ten minutes. Write a grid whose length is certain. It may or may not contain its last point, like
+# `numpy.linspace`.
 
 # %% given
 hint(
@@ -123,7 +128,15 @@ hint(
 # *0-dim* tensor (one of shape `()`), changes the dtype of a tensor with dimensions only if its category is higher.
 #
 # `u` is uint8, the dtype of images, with values 0 to 255. `h` is float16. Cover the right column of the output with
-# your hand. Which dtype has each line, and which value has the first one?
+# your hand, and say the dtype of each line.
+
+# %% predict: sum_in_uint8
+# **Predict.** What does the first line, `u + 10`, give for `u = torch.tensor([250, 3], dtype=torch.uint8)`?
+#
+# - [ ] `[260, 13]`, int64
+# - [ ] `[255, 13]`, uint8
+# - [x] `[4, 13]`, uint8
+# - [ ] an error, because 260 does not fit
 
 # %% example
 u = torch.tensor([250, 3], dtype=torch.uint8)
@@ -159,9 +172,9 @@ for text, result in {
 print((torch.tensor([True, True]) + 1).dtype)
 
 # %% [markdown]
-# ### Your turn
-# Brighten an image. The formula is `gain * (pixel + offset)`. What would be brighter than white becomes white, and what
-# would be darker than black becomes black.
+# ### Your turn: brighten, 3 points
+# Brighten an image. The formula is $\text{gain} \cdot (\text{pixel} + \text{offset})$.
+# What would be brighter than white becomes white, and what would be darker than black becomes black.
 
 # %% given
 hint(
@@ -182,8 +195,10 @@ hint(
 # memory. Its largest number is 65504, and it can tell about three decimal digits apart. Above 32768, neighbours are 32
 # apart, and the smallest positive number is about 6e-8. A number in between is rounded to the nearer neighbour.
 #
-# Two questions. Counting to 3000 in float16, where do we arrive? And which of the five numbers in the last line does
-# float16 keep as something finite and not zero?
+# The last line of the next cell has five numbers. Which of them does float16 keep as something finite and not zero?
+
+# %% predict: counting_in_float16 answer=2048
+# **Predict.** A float16 counter starts at 0, and `count += 1` runs 3000 times. Where does it arrive?
 
 # %% example
 count = torch.tensor(0.0, dtype=torch.float16)
@@ -208,7 +223,7 @@ print(torch.tensor([65519.0, 65520.0, 1e-5, 3e-8, 2.9e-8]).to(torch.float16).tol
 # overflows. At the other end, 3e-8 survives as 6e-8, the smallest positive float16, and 2.9e-8 becomes 0. That is
 # *underflow*.
 #
-# ### Your turn
+# ### Your turn: mean_of_batches, 3 points
 # Losses come in batches, in float16, and the last batch is smaller. What is the mean over all of them?
 
 # %% given
@@ -231,7 +246,7 @@ hint(
 # tensor's first element stands. And the *stride* of a dimension says how many slots to go on when that index grows by
 # one. So the element `t[i, j]` is found at slot
 #
-# `offset + i * stride[0] + j * stride[1]`
+# $$\text{offset} + i \cdot \text{stride}_0 + j \cdot \text{stride}_1$$
 #
 # All of them are counted in elements. The methods `t.storage_offset()` and `t.stride()` return them. The storage itself
 # is returned by `t.untyped_storage()`. It knows no dtype, so its own size, `.nbytes()`, is counted in bytes.
@@ -253,8 +268,8 @@ show_strides(table[1:, ::2])
 # %% [markdown]
 # One storage, three ways to read it. Grey slots are not read by that view, but they are still there.
 #
-# Five more ways. Say the strides and the offset of each before you choose it below. Where nothing can be chosen, you
-# find them in words. Which of them reads a slot twice, and what stride does that take?
+# Five more ways. Say the strides and the offset of each before you choose it below. Which of them reads a slot
+# twice, and what stride does that take?
 
 # %% example
 ways = {
@@ -289,7 +304,7 @@ for name, t in {"line": line, "line.clone()": line.clone()}.items():
 # The row shows 4,000 bytes and keeps 4,000,000. As long as `line` lives, the whole block lives. The file holds the
 # whole block too. `clone` makes a storage of its own, with nothing else in it.
 #
-# ### Your turn
+# ### Your turn: slots, 3 points
 # Which slots does a tensor read? Write it for any number of dimensions. You will use it at the end of this lab.
 
 # %% given
@@ -314,7 +329,14 @@ hint(
 # least one dimension; a 0-dim one counts as an integer) or a boolean tensor among its indices. Arbitrary places have no
 # strides, so reading that way makes a copy.
 #
-# Three lines each try to set some elements to 5. Which of them change `board`?
+# Three lines each try to set some elements to 5.
+
+# %% predict: writes_into_board
+# **Predict.** `rows` is a tensor of integers. Which of the three lines change `board`?
+#
+# - [x] `board[0:2][:, 1] = 5`
+# - [ ] `board[rows][:, 1] = 5`
+# - [x] `board[rows, 1] = 5`
 
 # %% example
 rows = torch.tensor([0, 2])
@@ -341,7 +363,7 @@ print("board[rows, 1] = 5     changed", int((board == 5).sum()), "elements")
 # `fill_`, `masked_fill_`. Augmented assignment, `x += 1`, is in-place as well. But `x = x + 1` makes a new tensor and
 # gives it the old name. Whoever holds the old tensor sees nothing.
 #
-# ### Your turn
+# ### Your turn: blank_padding_, 3 points
 # Sentences of different lengths are stored in one tensor. What lies beyond a sentence's length is left over from
 # earlier. It may be anything, also NaN ("not a number", such as the result of 0 / 0). Blank it, in the tensor itself.
 
@@ -357,6 +379,13 @@ hint(
 # `x = x * keep` looks like the same thing, with `keep` of shape (n, t, 1). But it computes a new tensor, and the
 # caller's tensor stays as it was. A function whose name ends in an underscore promises otherwise. `x *= keep` does
 # write into `x`. Which of the things left over does it still not blank?
+
+# %% [markdown]
+# ## A good place to stop
+#
+# Behind you: dtypes and what they lose, the storage behind a tensor, views and copies. Next come masks, `gather`,
+# NumPy, and the question whether two tensors meet. After a break, Python has forgotten everything. Choose *Run > Run
+# All Above Selected Cell*, or press *Check*, which runs what it needs.
 
 # %% [markdown]
 # ## Masks, and what NaN does to them
@@ -387,7 +416,7 @@ print("with keepdim:   ", (square - square.mean(dim=1, keepdim=True)).tolist())
 # with size 1. The result has shape (3, 1): one mean beside each row. Lab 2 says more about how shapes are lined up,
 # which is called *broadcasting*.
 #
-# ### Your turn
+# ### Your turn: center_rows, 3 points
 # Some measurements are missing. Subtract from each row the mean of what is there. The visible checks have no NaN in
 # them. Yours should.
 
@@ -411,8 +440,16 @@ hint(
 # A classifier gives each sample a row of scores, one score per class. You want, for sample i, the score of its own
 # class `labels[i]`. And you want totals per class, so several samples add into one place.
 #
-# Two questions. Which shape has `scores[:, labels]`? And if index 0 occurs twice, what does `totals[index] += amounts`
-# add to `totals[0]`?
+# Which shape has `scores[:, labels]`, for scores of shape (4, 3) and four labels? And what happens where an index
+# occurs twice?
+
+# %% predict: repeated_index
+# **Predict.** `totals` is `[0, 0, 0]`, `index` is `[0, 0, 1]`, `amounts` is `[1, 2, 3]`.
+# What is `totals` after `totals[index] += amounts`?
+#
+# - [ ] `[3, 3, 0]`
+# - [x] `[2, 3, 0]`
+# - [ ] it raises an error, because 0 occurs twice
 
 # %% example
 scores = torch.tensor([[0.7, 0.2, 0.1], [0.1, 0.3, 0.6], [0.5, 0.4, 0.1], [0.2, 0.2, 0.6]])
@@ -438,7 +475,7 @@ print("scatter_add:             ", torch.zeros(3).scatter_add(0, index, amounts)
 # `t.scatter_add(0, index, src)` is a copy of `t` in which `out[index[i]] += src[i]` was done for one `i` after the
 # other. `torch.bincount(labels)` counts how often each label occurs.
 #
-# ### Your turn
+# ### Your turn: class_confidence, 3 points
 # How sure is the classifier of the right class, class by class? A good average can hide a class that it never gets.
 
 # %% given
@@ -460,7 +497,15 @@ hint(
 # Data comes from NumPy and goes back to it. There are several ways in. Some copy, some don't, and no error tells you
 # which. When two names reach the same memory, one is an *alias* of the other.
 #
-# After `array[0] = 99`, which of the four tensors below begin with 99? And which one is not float64?
+# The next cell makes four tensors from the float64 array `[0, 1, 2, 3]`. Which of them is not float64?
+
+# %% predict: begin_with_99
+# **Predict.** Afterwards, `array[0] = 99` is run. Which of the four tensors begin with 99?
+#
+# - [ ] `torch.tensor(array)`
+# - [x] `torch.from_numpy(array)`
+# - [x] `torch.as_tensor(array)`
+# - [ ] `torch.as_tensor(array, dtype=torch.float32)`
 
 # %% example
 array = np.arange(4.0)
@@ -523,7 +568,7 @@ for text, attempt in {
 # *big-endian*, and most of today's machines are little-endian). An array of texts or of Python's objects raises a
 # TypeError too: no dtype holds them. And NumPy has no bfloat16: convert with `.float()` first.
 #
-# ### Your turn
+# ### Your turn: ingest, 3 points
 # Write the door through which all arrays come in. Whatever arrives, a float32 tensor leaves, with memory of its own.
 
 # %% given
@@ -569,7 +614,7 @@ for text, (p, q) in pairs.items():
 # fingers of two hands. The range from first to last element of one lies across that of the other, and still they touch
 # nowhere.
 #
-# ### Your turn
+# ### Your turn: overlap, 4 points
 # Decide it exactly. The tensors are small, so you need no clever method. You may use your `slots`. If an error names a
 # line of `slots`, go back there: it must take one dimension too.
 
@@ -594,9 +639,8 @@ hint(
 # %% quiz: interview points=3
 # ## Interview questions
 #
-# For each question, find *all* true statements. There is at least one in each. Give the letters as a string, such as
-# `"ac"`. You may try things out in the scratch cell below. In an interview you could not. A question counts only if all
-# of its letters are right, and one right question alone pays nothing.
+# Tick *all* true statements (or write the letters in the cell below). There is at least one in each question. A
+# question counts only if all of it is right, and one right question alone pays nothing.
 #
 # **Creating**
 # - [x] `torch.tensor([1, 2])` has dtype int64.
@@ -714,7 +758,7 @@ hint(
 # ### END SOLUTION
 
 # %% [markdown]
-# ## Summary
+# ## On one sheet
 #
 # - `torch.tensor` infers the dtype from the data. `zeros`, `ones` and `linspace` give float32. With floats, `arange`
 #   promises no length.
@@ -725,3 +769,21 @@ hint(
 # - NaN survives multiplication by zero: use `where`. `keepdim=True` keeps row results beside their rows.
 # - `out[index] += v` forgets repeated indices. `scatter_add` does not.
 # - `from_numpy`, `as_tensor` and `.detach().numpy()` share memory. `torch.tensor` and `clone` copy.
+#
+# | call or rule | what it does or costs |
+# |---|---|
+# | `arange(start, end, step)` with floats | its length is a rounded quotient: use `linspace` |
+# | `u + 10` with uint8 | stays uint8, and wraps around |
+# | `sum(dtype=torch.float32)` | adds and delivers in float32 |
+# | a slice, `.T`, `expand` | a view: no element moves, the whole storage stays |
+# | `x[mask]`, `x[[0, 2]]` | a copy when read, a write into `x` on the left of `=` |
+# | `torch.where(mask, x, 0)` | removes NaN, which `x * mask` does not |
+# | `scatter_add(0, index, src)` | adds at repeated indices too |
+# | `torch.from_numpy(a)`, `torch.as_tensor(a)` | always shares, shares if it can |
+# | `torch.tensor(a)`, `t.clone()` | memory of its own |
+#
+# Three questions to ask yourself:
+#
+# - Which dtype does this line compute in, and does its largest result fit there?
+# - Who else reads this memory, and who of them writes to it?
+# - Would this line still fit if the input were not square, or an index occurred twice?

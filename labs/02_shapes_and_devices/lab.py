@@ -1,3 +1,25 @@
+# %% [markdown]
+# # Shapes, strides and devices
+#
+# Most errors in a first model are about shapes, and most errors on a first GPU are about devices. Those are the
+# harmless ones, because they raise an error. In this lab you also meet the others: code that runs, gives a result of
+# the right shape, and is wrong.
+#
+# After it you can
+#
+# - add and remove a batch dimension without touching another one;
+# - decide from sizes and strides alone whether a `view` is possible;
+# - build overlapping windows that cost no memory;
+# - predict what broadcasting does to two shapes;
+# - write code that runs on any device.
+#
+# You need lab 1, and no GPU: this lab brings a second device along. Plan two sittings of about an hour. All numbers
+# were measured with PyTorch 2.13 on a CPU.
+#
+# Where it says *Predict*, choose before you run the next cell. Below each exercise a card shows its checks. Those
+# marked *later* run when the lab is marked: with the button *Mark my work*, or after handing in. A person reads the
+# last question.
+
 # %% given
 from typing import Any, NamedTuple
 
@@ -20,32 +42,6 @@ from labkit import (
 )
 
 # %% [markdown]
-# # Shapes, strides and devices
-#
-# Most errors in a first model are about shapes, and most errors on a first GPU are about devices. Those are the
-# harmless ones, because they raise an error. In this lab you also meet the others: code that runs, gives a result of
-# the right shape, and is wrong.
-#
-# After it you can
-#
-# - add and remove a batch dimension without touching another one;
-# - say when `reshape` and `permute` give the same shape and different values;
-# - decide from sizes and strides alone whether a `view` is possible;
-# - build overlapping windows that cost no memory;
-# - predict what broadcasting does to two shapes, and see the accident before it happens;
-# - write code that runs on any device, and say which operations may mix devices.
-#
-# You need lab 1. This one takes about 90 minutes. After the windows is a good place for a break. All numbers in the
-# text were measured with PyTorch 2.13 on a CPU. You need no GPU: where a second device is called for, this lab brings
-# one along.
-#
-# Most sections ask you to predict something. Write your prediction down before you run the cell.
-#
-# The lab is worth 33 points. Each exercise has a few checks that you see at once, and more that run after you hand in.
-# Those that you see hold about a fifth of the points. So a green table is a start and no proof. Read the docstring for
-# the cases that the visible checks leave out. The last question, worth 2 points, is read by a person.
-
-# %% [markdown]
 # ## One sample and a batch
 #
 # A model works on *batches*: many samples at once, side by side along the first dimension. A batch of `N` images has
@@ -53,7 +49,14 @@ from labkit import (
 # the model, it needs a dimension of size 1 in front.
 #
 # `unsqueeze(0)` puts one there, and so does the index `None`. `squeeze()` takes dimensions of size 1 away, and
-# `squeeze(0)` looks at dimension 0 only. What shapes will the six lines have? The image has one channel: it is grey.
+# `squeeze(0)` looks at dimension 0 only. The image has one channel: it is grey.
+
+# %% predict: squeezed_shape
+# **Predict.** `grey` has the shape (1, 28, 28). What is the shape of `grey.unsqueeze(0).squeeze()`?
+#
+# - [ ] (1, 1, 28, 28)
+# - [ ] (1, 28, 28)
+# - [x] (28, 28)
 
 # %% example
 grey = torch.zeros(1, 28, 28)
@@ -74,9 +77,9 @@ for text, t in {
 #
 # The fifth line is a trap of another kind. `squeeze(0)` found the size 5 there, did nothing, and said nothing.
 #
-# ### Your turn
-# Somebody gives you a function that takes batches only. Make it take one sample too. What do you have to know in order
-# to tell a sample from a batch? The shape `(1, 28, 28)` may be either.
+# ### Your turn: with_batch, 2 points
+# A warm-up, done in ten minutes. Somebody gives you a function that takes batches only. Make it take one sample too.
+# What do you have to know in order to tell a sample from a batch? The shape `(1, 28, 28)` may be either.
 
 
 # %% given
@@ -157,7 +160,7 @@ print(tuple(torch.einsum("btd->d", query).shape))
 # The first is a matrix of products: each row of `query` with each row of `key`, batch by batch. The second says that
 # `@` does the same with a transposed operand. The last sums over batch and time.
 #
-# ### Your turn
+# ### Your turn: split_heads, 3 points
 # In *attention* with several heads, the features of each position are divided among the heads: with 8 features and 4
 # heads, head 0 gets features 0 and 1, head 1 gets 2 and 3, and so on. Afterwards the heads stand beside the batch, so
 # that each of them can do the computation above on its own. Cut first, or change the order first?
@@ -186,9 +189,10 @@ hint(
 # One of these tensors is new: `channels_last`. A batch of images has the shape `(N, C, H, W)` in either *memory
 # format*. In the format `torch.channels_last` the channels of one pixel lie side by side in memory, and then comes the
 # next pixel. Some convolution kernels prefer that. What are the strides of such a tensor of shape (2, 3, 4, 5)?
-#
-# Which of the seven lines raise an error? Keep the strides in mind, and take your time. This is the question of the
-# next exercise.
+
+# %% predict: refused_views answer=3
+# **Predict.** How many of the seven lines raise an error? Keep the strides in mind, and take your time. This is the
+# question of the next exercise.
 
 # %% example
 grid = torch.arange(24).reshape(4, 6)
@@ -216,13 +220,13 @@ for text, (t, shape) in trials.items():
 #
 # Now the rule. A view needs one stride for each of its dimensions.
 #
-# - *Cutting* one dimension in two always works. If the old one has stride `s` and is cut into `a` times `b`, the new
-#   strides are `b * s` and `s`.
+# - *Cutting* one dimension in two always works. If the old one has stride $s$ and is cut into $a$ times $b$, the new
+#   strides are $b \cdot s$ and $s$.
 # - *Joining* two neighbours works only if walking along the inner one ends where the next step of the outer one
-#   begins: `outer stride == inner size * inner stride`.
+#   begins: $\text{outer stride} = \text{inner size} \cdot \text{inner stride}$.
 #
-# In `grid.T` the strides are (1, 6) and the sizes (6, 4). Joining would need `1 == 4 * 6`. In `grid[:, ::2]` the
-# strides are (6, 2) and the sizes (4, 3): `6 == 3 * 2`, so its two dimensions can be joined to one with stride 2.
+# In `grid.T` the strides are (1, 6) and the sizes (6, 4). Joining would need $1 = 4 \cdot 6$. In `grid[:, ::2]` the
+# strides are (6, 2) and the sizes (4, 3): $6 = 3 \cdot 2$, so its two dimensions can be joined to one with stride 2.
 #
 # `show_strides` shows that. Follow the colours in the storage.
 
@@ -253,7 +257,7 @@ for text, t in {
 # Four of them are. Look at the strides, not at the operation: a row of a matrix has no gap, a column has. Sizes of 1 do
 # not count: no step is ever taken along such a dimension, so its stride means nothing.
 #
-# ### Your turn
+# ### Your turn: view_strides, 4 points
 # Do what `view` does before it touches anything: find the new strides, or find out that there are none. No tensor is
 # needed for that.
 
@@ -293,8 +297,17 @@ show_strides(torch.arange(10, 16).as_strided((4, 3), (1, 1)))
 # As a copy, the windows would take nearly 400 million bytes. They take none of their own. In the picture, the third
 # window begins where the first one ends: many elements stand for one slot. For reading that is fine.
 #
-# What about writing? First, three windows are set to their index plus one, one after the other. Then 1 is added to all
-# windows at once. What will `line` be after each of the two?
+# What about writing? First, three windows are set to their index plus one, one after the other. Then, on a new `line`
+# of zeros, 1 is added to all windows at once.
+
+# %% predict: written_windows
+# **Predict.** `line` has five zeros, and its three windows have three elements each.
+# What is `line` after `line.as_strided((3, 3), (1, 1)).add_(1)`?
+#
+# - [ ] `[1, 1, 1, 1, 1]`
+# - [x] `[1, 2, 3, 2, 1]`
+# - [ ] `[3, 3, 3, 3, 3]`
+# - [ ] unchanged, because the windows are a copy
 
 # %% example
 line = torch.zeros(5)
@@ -312,7 +325,7 @@ print("1 added to all windows: ", line.tolist())
 # windows meet, 1 was added three times. There was no error in either case. The documentation of `as_strided` promises
 # no particular result for such writes. So this kind of view is for reading. Before you write, `clone()` it.
 #
-# ### Your turn
+# ### Your turn: windows, 3 points
 # Write windows along the last dimension of any tensor, as a view, with a step between them. The tensor may be a view
 # itself. Where do its strides stand in your result?
 
@@ -352,8 +365,8 @@ show_broadcasting((4,), (4, 1))
 # together they make a matrix. Nothing warns you.
 #
 # Now try shapes of your own. Find two shapes of three dimensions each in which both are stretched, and two that differ
-# in one size only and do not fit. Is there a pair in which a size of 0 takes part? In a running notebook, you type into
-# the two fields below, and press Enter. A shape is written as `4, 1`.
+# in one size only and do not fit. Is there a pair in which a size of 0 takes part? Type them into the two
+# fields below. A shape is written as `4, 1`.
 
 # %% example
 explore_broadcasting((2, 1, 4), (3, 1))
@@ -378,6 +391,14 @@ print("column after a write to wide[0, 0]:", column.flatten().tolist(), " wide[0
 # A model gives its predictions in the shape `(N, 1)`, one column. The targets come from a file in the shape `(N,)`.
 # Below, each prediction is off by exactly 1, up or down. What should the mean squared error be?
 
+# %% predict: difference_shape
+# **Predict.** `predicted` has the shape (3, 1), `target` has the shape (3,). What is `predicted - target`?
+#
+# - [ ] a tensor of shape (3, 1)
+# - [ ] a tensor of shape (3,)
+# - [x] a tensor of shape (3, 3)
+# - [ ] an error: the shapes differ
+
 # %% example
 predicted = torch.tensor([[1.0], [4.0], [9.0]])
 target = torch.tensor([2.0, 3.0, 10.0])
@@ -391,7 +412,7 @@ print("difference has shape", tuple(difference.shape))
 #
 # `nn.functional.mse_loss` computes the same wrong number, with a warning.
 #
-# ### Your turn
+# ### Your turn: safe_mse, 3 points
 # Write a mean squared error that cannot have this accident. Which pairs of shapes do you let through?
 
 # %% given
@@ -409,6 +430,13 @@ hint(
 # `assert p.shape == t.shape`.
 
 # %% [markdown]
+# ## A good place to stop
+#
+# Behind you: batches, views, windows, and what broadcasting does to shapes. Next come distances between points, and
+# then devices. After a break, Python has forgotten everything. Choose *Run > Run All Above Selected Cell*, or press
+# *Check*, which runs what it needs.
+
+# %% [markdown]
 # ## Every point with every other
 #
 # The same stretching is a tool when you ask for it. You want a table with one entry for each pair of a point in `a` and
@@ -421,9 +449,9 @@ show_broadcasting((4, 1, 3), (1, 5, 3))
 # %% [markdown]
 # From the difference to the distance it is one sum over the last dimension and a square root.
 #
-# Many programs avoid the large table of differences. They use `|a - b|² = |a|² - 2 a·b + |b|²`, where the middle part
-# is a matrix product. In exact arithmetic both are the same. Below, two points lie 0.01 apart, and 1000 away from zero.
-# What will the three lines print?
+# Many programs avoid the large table of differences. They use $|a - b|^2 = |a|^2 - 2\,a \cdot b + |b|^2$, where the
+# middle part is a matrix product. In exact arithmetic both are the same. Below, two points lie 0.01 apart, and 1000
+# away from zero. What will the three lines print?
 
 # %% example
 first, second = torch.tensor([1000.0, 0.0]), torch.tensor([1000.01, 0.0])
@@ -438,7 +466,7 @@ print("in float64:             ", (first.double() - second.double()).square().su
 # the same number in float64. (The points are float32, so 1000.01 is not exact. The third line says how far apart they
 # really are.)
 #
-# ### Your turn
+# ### Your turn: pairwise_distances, 3 points
 # Write the table of distances. Is there a pair of points for which your way loses digits?
 
 # %% given
@@ -496,7 +524,17 @@ print("layer.to(here) is layer:   ", layer.to(here) is layer)
 # ### A second device
 # What happens where two devices meet? To see it you need two. PyTorch has a device called `meta` on every machine. Its
 # tensors usually have a shape and no values: it serves to try out shapes. Inside `with probes.TwoDevices()` it has
-# values too, and keeps to the rules of a GPU. Seven lines. Which of them raise an error?
+# values too, and keeps to the rules of a GPU.
+
+# %% predict: two_devices
+# **Predict.** `far` is on the second device, `near` is on the CPU, and both have the shape (3,).
+# Which lines raise an error?
+#
+# - [x] `far + near`
+# - [ ] `far + torch.tensor(1.0)`
+# - [x] `near + far.sum()`
+# - [ ] `far[torch.tensor([2, 0])]`
+# - [x] `far * torch.arange(3)`
 
 # %% example
 with probes.TwoDevices() as elsewhere:
@@ -526,7 +564,7 @@ with probes.TwoDevices() as elsewhere:
 # `torch.arange(3)` is the mistake that is made most often: a tensor that is made in the middle of a function, on the
 # CPU, whatever the device of the input is. The last line shows the repair: `device=far.device`.
 #
-# ### Your turn
+# ### Your turn: sum_device, 2 points
 # Say where the result lies, without computing it. One more thing to know: for PyTorch, `torch.device("cuda")` and
 # `torch.device("cuda:0")` are not equal. `cuda` alone means the current one of the CUDA devices. Here that is
 # `cuda:0`.
@@ -561,7 +599,7 @@ print(labels.to(torch.bfloat16).long().tolist())
 # bfloat16 has eight significant bits, so 257 becomes 256. A label has become another class. 1000 stays as it is: it is
 # 125 times 8, and 125 fits into eight bits.
 #
-# ### Your turn
+# ### Your turn: to_device, 4 points
 # Write it once, for any nesting. A *named tuple* is a tuple whose items have names, as `Sample` and `Pair` below: it is
 # made by `Sample(image, label)`, not by `Sample([image, label])`. Its class has an attribute `_fields`.
 
@@ -607,8 +645,15 @@ hint(
 #
 # Both are moved by `to`, cast by `double()` and `half()`, and saved in `state_dict()`, the dict in which a model is
 # stored. What about a tensor that is simply assigned, `self.table = tensor`? Here are three modules that add the same
-# table to their input. Each is moved, and gets its input on the second device. Which of them work, and which have their
-# table in their `state_dict`?
+# table to their input. Each is moved, and gets its input on the second device. Which of them have their table in their
+# `state_dict`?
+
+# %% predict: moved_tables
+# **Predict.** Which of the three modules work on the second device, after they were moved?
+#
+# - [ ] `AsAttribute`: `self.table = table`
+# - [x] `AsParameter`: `self.table = nn.Parameter(table)`
+# - [x] `AsBuffer`: `self.register_buffer("table", table)`
 
 
 # %% example
@@ -652,7 +697,7 @@ for kind in (AsAttribute, AsParameter, AsBuffer):
 # The attribute stayed behind. On a machine with a CPU only, you would never notice. The parameter moves, and an
 # optimizer changes it: a constant that learns. The buffer is what a constant of a model should be.
 #
-# ### Your turn
+# ### Your turn: Normalize, 4 points
 # Images are *normalised* before a model sees them: from each channel its mean is subtracted, and the difference is
 # divided by the channel's standard deviation. Put that into the model, so that it moves, is cast and is saved with it.
 #
@@ -677,9 +722,8 @@ hint(
 # %% quiz: interview points=3
 # ## Interview questions
 #
-# For each question, find *all* true statements. There is at least one in each. Give the letters as a string, such as
-# `"ac"`. You may try things out in the scratch cell below. In an interview you could not. A question counts only if all
-# of its letters are right, and one right question alone pays nothing.
+# Tick *all* true statements (or write the letters in the cell below). There is at least one in each question. A
+# question counts only if all of it is right, and one right question alone pays nothing.
 #
 # **`view` against `reshape`**
 # - [x] `view` never copies.
@@ -801,7 +845,7 @@ hint(
 # ### END SOLUTION
 
 # %% [markdown]
-# ## Summary
+# ## On one sheet
 #
 # - A batch dimension is told by the number of dimensions, never by a size. `squeeze()` takes too much.
 # - `reshape` keeps the order of the elements, `permute` changes it. Test with values and sizes that all
@@ -813,5 +857,24 @@ hint(
 # - One device for all operands, but for Python numbers, 0-dim CPU tensors, and indices.
 # - `t.to` may return `t` itself, and never changes it. `module.to` changes the module.
 # - A constant of a model is a buffer. `model.double()` finds what would not move.
+#
+# | call or rule | what it does or costs |
+# |---|---|
+# | `squeeze()` | takes every dimension of size 1, the channel too |
+# | `view` | never copies, raises an error where it would have to |
+# | `reshape` | a view where it can, else a copy, and says nothing |
+# | `permute`, `transpose`, `.mT` | exchange strides, never copy |
+# | `expand` | stride 0: no memory, for reading |
+# | `repeat` | copies |
+# | (N, 1) with (N,) | (N, N), without a warning |
+# | `x.to(device)` | a tensor that you must assign, perhaps `x` itself |
+# | `model.to(device)` | moves parameters and buffers, and nothing else |
+# | `torch.arange(n, device=x.device)` | is made where `x` lies |
+#
+# Three questions to ask yourself:
+#
+# - If I print both shapes before this operation, which one do I expect after it?
+# - Is this a view or a copy, and will anybody write to it?
+# - Which line of my model would fail on a machine with a GPU?
 #
 # Lab 3 starts from what an operation leaves behind besides its values: the record from which gradients are computed.

@@ -1,3 +1,24 @@
+# %% [markdown]
+# # Autograd: what is recorded, and what backward does
+#
+# You know tensors. In this lab you find out what PyTorch writes down while you compute with them, and what `backward`
+# does with that record. Autograd is the name of the part that does both.
+#
+# After this lab you can
+#
+# - say which operations are recorded, and read the record;
+# - compute the gradient of a matrix expression by hand;
+# - get a gradient or a whole Jacobian from autograd, without side effects;
+# - say where gradients accumulate, and add them up correctly over unequal batches;
+# - find the line that cuts a gradient off, and repair it;
+# - change a gradient on its way back.
+#
+# You need lab 1. Plan two sittings of about an hour. All numbers were measured with PyTorch 2.13 on a CPU.
+#
+# Where it says *Predict*, choose before you run the next cell. Below each exercise a card shows its checks. Those
+# marked *later* run when the lab is marked: with the button *Mark my work*, or after handing in. A person reads the
+# last question.
+
 # %% given
 import warnings
 
@@ -12,47 +33,34 @@ from labkit import (
     assert_some_right,
     check,
     explain,
+    play_network,
+    show_backward,
     show_graph,
+    show_vjp,
     unchanged,
 )
 
 # %% [markdown]
-# # Autograd: what is recorded, and what backward does
-#
-# You know tensors. In this lab you find out what PyTorch writes down while you compute with them, and what `backward`
-# does with that record. Autograd is the name of the part that does both.
-#
-# After this lab you can
-#
-# - say which operations are recorded, and read the record: nodes, edges, leaves;
-# - compute the gradient of a matrix expression by hand, and check it;
-# - get a gradient, a vector-Jacobian product or a whole Jacobian from autograd, without side effects;
-# - say where gradients accumulate, and add up the gradients of unequal batches correctly;
-# - find the line that cuts a gradient off, and repair it;
-# - look at a gradient on its way back, and change it.
-#
-# You need lab 1. This one takes about 90 minutes. After vector-Jacobian products is a good place for a break. All
-# numbers in the text were measured with PyTorch 2.13 on a CPU.
-#
-# Most sections ask you to predict something. Write your prediction down before you run the cell. A wrong prediction is
-# the part that you will remember.
-#
-# The lab is worth 32 points. Each exercise has a few checks that you see at once, and more that run after you hand in.
-# Those that you see hold about a fifth of the points. So a green table is a start and no proof. Read the docstring for
-# the cases that the visible checks leave out. The last question, worth 2 points, is read by a person.
-
-# %% [markdown]
 # ## One derivative, three ways
 #
-# Take the polynomial `x**3 + 2*x**2 - 5*x + 3`. Its derivative is its slope: how much the value changes for a small
-# change of `x`, per unit of that change. By hand it is `3*x**2 + 4*x - 5`. At `x = 2` that makes 15.
+# Take the polynomial $x^3 + 2x^2 - 5x + 3$. Its derivative is its slope: how much the value changes for a small
+# change of $x$, per unit of that change. By hand it is $3x^2 + 4x - 5$. At $x = 2$ that makes 15.
 #
 # Without a formula you can measure a slope. Step a little to the right and a little to the left, and divide the
-# difference of the values by the distance: `(f(x + h) - f(x - h)) / (2 * h)`. This is called a *finite difference*.
-# It needs numbers only. NumPy or plain Python will do.
+# difference of the values by the distance:
 #
-# The smaller `h`, the nearer to the true slope. Or not? Which of the seven values of `h` in the next cell gives the
-# smallest error, do you think? Python's numbers are float64.
+# $$\frac{f(x + h) - f(x - h)}{2h}$$
+#
+# This is called a *finite difference*. It needs numbers only. NumPy or plain Python will do. The smaller $h$, the
+# nearer to the true slope. Or not?
+
+# %% predict: smallest_error
+# **Predict.** Python's numbers are float64. Which `h` gives the smallest error?
+#
+# - [ ] `h = 1e-1`
+# - [x] `h = 1e-5`
+# - [ ] `h = 1e-9`
+# - [ ] `h = 1e-13`
 
 
 # %% example
@@ -65,8 +73,8 @@ for step in (1e-1, 1e-3, 1e-5, 1e-7, 1e-9, 1e-11, 1e-13):
     print(f"h = {step:.0e}   slope = {slope:.10f}   error = {abs(slope - 15):.0e}")
 
 # %% [markdown]
-# Look down the column of errors. The smallest is in the middle, at `1e-5`. With a large `h` the curve bends between the
-# two points. With a tiny `h` the two values agree in nearly all of their digits. The subtraction throws these digits
+# Look down the column of errors. The smallest is in the middle, at `1e-5`. With a large $h$ the curve bends between the
+# two points. With a tiny $h$ the two values agree in nearly all of their digits. The subtraction throws these digits
 # away, and what is left is rounding error, divided by a tiny number. A finite difference is a good test of a gradient.
 # It is never exact.
 #
@@ -80,17 +88,19 @@ y.backward()
 print("value", y.item(), "  slope", x.grad.item())
 
 # %% [markdown]
-# No `h`, and no formula for the derivative of the whole. Autograd knows the derivative of each single operation, and
+# No $h$, and no formula for the derivative of the whole. Autograd knows the derivative of each single operation, and
 # joins them by the *chain rule*: the slope of one step after another is the product of their slopes. The result is
 # exact up to rounding.
 #
-# ### Your turn
-# Do by hand what autograd does: carry the slope along while you compute the value. The value of a polynomial can be
-# computed from its coefficients in one loop, the highest power first. This is Horner's rule:
+# ### Your turn: value_and_slope, 2 points
+# A warm-up, done in ten minutes. Do by hand what autograd does: carry the slope along while you compute the value. The
+# value of a polynomial can be computed from its coefficients in one loop, the highest power first. This is Horner's
+# rule:
 #
-# `x**3 + 2*x**2 - 5*x + 3` is `((1*x + 2)*x - 5)*x + 3`. Each step does `value = value * x + c`.
+# $$x^3 + 2x^2 - 5x + 3 = ((1 \cdot x + 2) \cdot x - 5) \cdot x + 3$$
 #
-# What happens to the slope in such a step? Go through `x**2 + 3*x + 1` at 2 on paper first. Its slope there is 7.
+# Each step does `value = value * x + c`. What happens to the slope in such a step? Go through $x^2 + 3x + 1$ at 2 on
+# paper first. Its slope there is 7.
 
 # %% given
 hint(
@@ -111,7 +121,15 @@ hint(
 # ## What is recorded?
 #
 # You may have read that a PyTorch tensor knows its history. Is that so for every tensor? An operation that was
-# recorded leaves a trace on its result: the attribute `grad_fn`. Which of these four results have one?
+# recorded leaves a trace on its result: the attribute `grad_fn`.
+
+# %% predict: recorded_results
+# **Predict.** `marked` requires grad, `plain` does not. Which have a `grad_fn`?
+#
+# - [ ] `plain * 2`
+# - [x] `plain * marked`
+# - [ ] `marked > 3`
+# - [ ] `marked` itself
 
 # %% example
 plain = torch.tensor([1.0, 2.0])
@@ -163,8 +181,9 @@ print("leaf:", multiplication.next_functions[0][0].variable is a)
 #
 # `show_graph` draws all of it. Read the picture along its arrows, from the result to the leaves: that is the way
 # `backward` goes. The grey boxes are the nodes. Two kinds of boxes are no nodes and are drawn in addition: green is the
-# result, blue are the tensors at the leaves. (Without Graphviz you see the nodes alone. There, a leaf's name stands for
-# its `AccumulateGrad`.)
+# result, blue are the tensors at the leaves.
+#
+# Elsewhere you will meet `torchviz.make_dot(loss)`. It draws the same record with the program Graphviz.
 
 # %% example
 W = torch.tensor([[1.0, 2.0, 3.0], [4.0, 5.0, 6.0]], requires_grad=True)
@@ -186,13 +205,35 @@ p = torch.tensor([1.0, 2.0], requires_grad=True)
 show_graph((p.sin() + 1).sum(), {"p": p})
 
 # %% [markdown]
+# Now the graph with numbers. At first each node shows the value that it computed. Then go step by step, as `backward`
+# does: a node gets the slope of the result with respect to its own value, in red, and sends slopes on. Two ways lead to
+# `product`, and two to `right`. What do you expect to arrive at each of them?
+
+# %% example
+left, right = torch.tensor(2.0, requires_grad=True), torch.tensor(3.0, requires_grad=True)
+product = left * right
+show_backward(product * product + right, {"left": left, "right": right, "product": product})
+
+# %% [markdown]
+# What arrives by several ways is added: 6 + 6 at `product`, and 1 + 24 at `right`. A node waits until everything has
+# arrived, and sends on only then. So each node runs once, however many ways lead through it.
+#
 # ## Leaves
 #
 # A *leaf* is a tensor where the walk ends. It has no `grad_fn`: no recorded operation made it. Tensors that require
 # no grad are leaves as well, by convention.
 #
 # `backward` is often described like this: "it computes `.grad` for every tensor with `requires_grad=True`". In the
-# next cell three tensors require grad: `x`, `inner` and `y`. Which of them have a `.grad` after `backward`?
+# next cell three tensors require grad: `x`, `inner` and `y`.
+
+# %% predict: filled_grads
+# **Predict.** `x` is made by you, `inner = x * 3`, `y = inner.square().sum()`. Which have a
+# `.grad` after `y.backward()`?
+#
+# - [x] only `x`
+# - [ ] `x` and `inner`
+# - [ ] `inner` and `y`
+# - [ ] all three
 
 # %% example
 x = torch.tensor([1.0, 2.0], requires_grad=True)
@@ -237,7 +278,7 @@ for text, tensor in {"w1": w1, "w2": w2, "w3": w3}.items():
 # One more word: `t.detach()` gives a tensor with the values of `t` and without its history. It shares its memory with
 # `t`. Lab 4 is about it; here you may need it once.
 #
-# ### Your turn
+# ### Your turn: trainable, 3 points
 # Make the parameters of a model from a dictionary of starting values. Integer and boolean tensors cannot require
 # grad. PyTorch raises an error if you ask for it. They are counters or masks, and are only copied.
 
@@ -268,10 +309,10 @@ print(parameter)
 # %% [markdown]
 # ## A matrix expression by hand
 #
-# A *partial derivative* is the slope of a result with respect to one input number, with all the others held fixed. `a *
-# b` has two of them: at `a = 2` and `b = 3` they are 3 and 2. A *scalar* result is one number. Its *gradient* with
-# respect to a tensor is the tensor of all these partial derivatives. So it always has the tensor's shape. That one fact
-# is worth more than any formula. The sum of the squares of `[2, 3]` has the gradient `[4, 6]`.
+# A *partial derivative* is the slope of a result with respect to one input number, with all the others held fixed.
+# $a \cdot b$ has two of them: at $a = 2$ and $b = 3$ they are 3 and 2. A *scalar* result is one number. Its *gradient*
+# with respect to a tensor is the tensor of all these partial derivatives. So it always has the tensor's shape. That one
+# fact is worth more than any formula. The sum of the squares of `[2, 3]` has the gradient `[4, 6]`.
 #
 # Take one sample with two numbers, `[1, 2]`, and the target 5. The model predicts `W @ x + b`, the *residual* is the
 # prediction minus the target, and the loss is its square.
@@ -290,9 +331,9 @@ print("gradient of W", W.grad.tolist(), " gradient of b", b.grad.tolist())
 
 # %% [markdown]
 # Check these numbers on paper. The prediction is 3.6, the residual -1.4. The loss is the square of the residual, so
-# its slope with respect to the residual is `2 * -1.4 = -2.8`. Raise `b` by a little, and the residual rises by the
-# same amount: -2.8. Raise `W[0, 1]` by a little, and the residual rises by 2 times that, for this is the number that
-# it is multiplied with: -5.6.
+# its slope with respect to the residual is $2 \cdot (-1.4) = -2.8$. Raise `b` by a little, and the residual rises by
+# the same amount: -2.8. Raise `W[0, 1]` by a little, and the residual rises by 2 times that, for this is the number
+# that it is multiplied with: -5.6.
 #
 # In general: the partial derivative for `W[i, j]` is the slope at output `i` times input `j`.
 #
@@ -312,7 +353,7 @@ print("gradient of W", W.grad.tolist(), " gradient of b", b.grad.tolist())
 #
 # Each sample pulls at the same `W` and the same `b`. What does that mean for their gradients?
 #
-# ### Your turn
+# ### Your turn: manual_grads, 3 points
 # Write the three gradients with matrix products and sums. The checks call your function inside `torch.no_grad()`.
 # That switches recording off: the formulas are the point here.
 
@@ -330,6 +371,14 @@ hint(
 # look at the cost: the forward pass has one matrix product, the gradients have two. So a backward pass costs about
 # twice as much as the forward pass. For six linear layers of width 512 and 256 samples we measured 1.9 times as much.
 # Which of the two products can be saved if nobody asks for the gradient of `X`?
+#
+# The next picture is a whole network, with two inputs, three hidden numbers and one result. A hidden number is the
+# `tanh` of a weighted sum, and the loss is half the squared distance from the result to a target. In brackets stands
+# the derivative of the loss by a number. "step" moves every weight against its derivative, by the learning rate times
+# it. Press "play". How many steps does it take until the loss is below 0.0001? And with a learning rate of 1?
+
+# %% example
+play_network(inputs=(1.0, -0.5), target=-1.0)
 
 # %% [markdown]
 # ## From many outputs: vector-Jacobian products
@@ -363,6 +412,18 @@ attempt("shape (3,), [1, 0, -10]  ", lambda: (x**2).backward(torch.tensor([1.0, 
 # the Jacobian, each times its number in `v`, added up. This is a *vector-Jacobian product*. With ones it is the
 # gradient of the sum of the outputs. For a scalar result, `backward()` puts in a 1.
 #
+# In the next picture, `v` weighs the rows of a Jacobian. Say each of the three entries of `v @ J`, then step to it.
+
+# %% example
+show_vjp(
+    lambda t: torch.stack([t[0] * t[1], t[1] * t[2], t.sum()]),
+    torch.tensor([1.0, 2.0, 3.0]),
+    v=torch.tensor([1.0, 0.0, -10.0]),
+)
+
+# %% [markdown]
+# The middle output counts for nothing here, since its number in `v` is 0.
+#
 # You can also read `v` as "how much does one unit of each output count for what comes after?". That is exactly what
 # arrives at a node from behind: the *upstream gradient*. Each node gets such a `v`, computes its own vector-Jacobian
 # product, and sends it on.
@@ -389,7 +450,7 @@ print("the node gives upstream * kept:", torch.equal(node(upstream), upstream * 
 # One more thing to know. After a backward pass, PyTorch frees what the nodes kept. A second pass over the same graph
 # then raises a RuntimeError. `retain_graph=True` keeps it for another pass. Lab 4 comes back to that.
 #
-# ### Your turn
+# ### Your turn: jacobian, 3 points
 # Build the whole Jacobian from vector-Jacobian products. Which `v` gives exactly one row of it?
 
 
@@ -428,16 +489,20 @@ hint(
 # One pass for each output, whatever the number of inputs. A loss has one output. So one backward pass gives its
 # derivative by every parameter of a model, a thousand or a billion of them. How many passes would the forward way of
 # `value_and_slope` need?
-#
-# This is a good place for a break. When you come back, you need three things from above: leaves, `.grad`, and the two
-# functions `backward` and `torch.autograd.grad`.
 
 # %% [markdown]
 # ## Gradients accumulate
 #
 # `AccumulateGrad` *adds* to `.grad`. It does so because one tensor may be used in many places, and because a program
-# may call `backward` several times. The gradient of `x**2` at 3 is 6. Predict the three lines that the next cell
-# prints.
+# may call `backward` several times. The gradient of $x^2$ at 3 is 6.
+
+# %% predict: kept_as_first
+# **Predict.** `backward` runs on `x**2`, then `first = x.grad`, then `backward` runs on a new `x**2`.
+# What does `first` show now?
+#
+# - [ ] `tensor(6.)`
+# - [x] `tensor(12.)`
+# - [ ] `None`
 
 # %% example
 x = torch.tensor(3.0, requires_grad=True)
@@ -474,7 +539,7 @@ for way in ("zero_", "None"):
 # something more as well: "this tensor got no gradient". A tensor of zeros cannot say that. The optimizers of lab 6
 # skip a parameter without a gradient. One with a gradient of zeros they may still move.
 #
-# ### Your turn
+# ### Your turn: task_gradients, 3 points
 # A model that learns several tasks at once has several losses. They may pull the same parameters in opposite
 # directions. To see that, one needs the gradient of each loss for itself.
 
@@ -515,7 +580,14 @@ hint(
 # build one graph, and still get their gradients apart? Think of the Jacobian: which `v`, and how many passes?
 
 # %% [markdown]
-# ### Adding up on purpose
+# ## A good place to stop
+#
+# Behind you: the record, leaves, and what `backward` computes and where it adds. Next you add up gradients on purpose,
+# look for cuts in a graph, and walk along one. After a break, Python has forgotten everything. Choose *Run > Run All
+# Above Selected Cell*, or press *Check*, which runs what it needs.
+
+# %% [markdown]
+# ## Adding up on purpose
 #
 # Accumulation is also a technique. Say that the whole data set does not fit into memory. You want the gradient of the
 # mean loss over all samples. You go batch by batch, and each graph is freed before the next one is built.
@@ -553,7 +625,7 @@ print(f"all samples at once   {full}")
 # 2.27. In the recipe each batch counts the same. So a sample in the batch of 2 counts five times as much as one in a
 # batch of 10. Every data set whose size is no multiple of the batch size ends with such a batch.
 #
-# ### Your turn
+# ### Your turn: stream_gradient, 3 points
 # Get it exact for batches of any sizes. A filter may have thrown out every sample of a batch, so a batch may be
 # empty. The mean of no numbers is `nan`. Is the gradient of that mean `nan` as well? Predict, and try it in the next
 # cell before you write.
@@ -582,7 +654,16 @@ hint(
 # ## What cuts the graph?
 #
 # NumPy arrays and Python numbers have no history. Wherever your values pass through them, the graph ends. PyTorch may
-# not tell you. Which of these six lines give a result that still leads back to `x`? Which raise an error?
+# not tell you. Which of the six lines in the next cell raises an error?
+
+# %% predict: ways_back
+# **Predict.** `x` requires grad. Which of these results still lead back to `x`?
+#
+# - [x] `torch.sqrt(x).sum()`
+# - [ ] `torch.tensor(x.sum().item() / 3)`
+# - [ ] `torch.tensor([x[0] * 2, x[1]], requires_grad=True)`
+# - [x] `torch.stack([x[0] * 2, x[1]])`
+# - [ ] `x.argmax()`
 
 # %% example
 x = torch.tensor([1.0, 4.0, 9.0], requires_grad=True)
@@ -616,7 +697,7 @@ with warnings.catch_warnings():
 # `argmax` gives an index. An index jumps from one integer to the next, so it has no useful slope. That is no mistake
 # in your code. Taking `x[x.argmax()]` is recorded, and its gradient goes to the element that was taken.
 #
-# ### Your turn
+# ### Your turn: scaled_peak, 3 points
 # The next function was moved from NumPy. It weighs the rows of `x`, takes the row with the largest weighted sum, and
 # scales it by the root mean square of all the sums (the root of the mean of their squares). Somebody added
 # `requires_grad=True` to silence an error. Its values are right. Its gradients are not.
@@ -652,8 +733,14 @@ hint(
 # gradient, which goes on instead of the old one. If it returns `None`, nothing changes. It must not change its
 # argument in place: the same tensor may be on its way to somebody else too. `t` must require grad, or `register_hook`
 # raises a RuntimeError. It returns a handle, and `handle.remove()` takes the hook away.
+
+# %% predict: hook_calls
+# **Predict.** `h` has a hook, and `out = (2 * h).sum() + (3 * h).sum()`. How often is the hook called, and with what?
 #
-# In the next cell `h` is used in two places. How often will the hook be called, and with which numbers?
+# - [ ] twice: once with twos, once with threes
+# - [x] once, with fives
+# - [ ] once, with sixes
+# - [ ] twice, with fives each time
 
 # %% example
 x = torch.tensor([1.0, 2.0], requires_grad=True)
@@ -674,7 +761,7 @@ print("clamped: x.grad", x.grad.tolist())
 # Did you expect two calls? There is one, with the sum: 2 from one use and 3 from the other. A hook belongs to a tensor,
 # and it sees that tensor's whole gradient, from all uses. It cannot see one use alone.
 #
-# ### Your turn
+# ### Your turn: clamped_residual, 3 points
 # A *residual block* computes `x + branch(x)`. Suppose that the branch sometimes sends back huge gradients. You want
 # to clamp what comes out of the branch towards `x`. The gradient that takes the direct way through the addition must
 # not be touched. There are two ways back to `x`, and only one `x`. Where do you put the hook?
@@ -799,7 +886,7 @@ print(len(ids), "different ids,", len(nodes), "different nodes")
 # walk along the graph of `f(x)`: once the result is gone, the nodes that you leave behind are freed, one by one. So
 # keep the nodes, not their ids. A node can stand in a set.
 #
-# ### Your turn
+# ### Your turn: graph_size, 4 points
 # Count the distinct nodes, of large and deep graphs too.
 
 
@@ -860,9 +947,8 @@ hint(
 # %% quiz: interview points=3
 # ## Interview questions
 #
-# For each question, find *all* true statements. There is at least one in each. Give the letters as a string, such as
-# `"ac"`. You may try things out in the scratch cell below. In an interview you could not. A question counts only if all
-# of its letters are right, and one right question alone pays nothing.
+# Tick *all* true statements (or write the letters in the cell below). There is at least one in each question. A
+# question counts only if all of it is right, and one right question alone pays nothing.
 #
 # **The graph**
 # - [x] Its nodes are backward functions. A tensor that was made by a recorded operation holds its node in `grad_fn`.
@@ -985,7 +1071,7 @@ hint(
 # ### END SOLUTION
 
 # %% [markdown]
-# ## Summary
+# ## On one sheet
 #
 # - An operation is recorded if an input requires grad. Nodes are backward functions, edges are `next_functions`.
 # - The walk ends at leaves. Only leaves get a `.grad`, unless you call `retain_grad()`.
@@ -995,5 +1081,23 @@ hint(
 # - `.item()`, `.numpy()` and `torch.tensor(...)` end the graph. `requires_grad=True` on what came out hides that.
 # - A hook sees a tensor's whole gradient, from all uses. To see one use, give it a tensor of its own.
 # - The graph is made anew in every run, and holds what was done.
+#
+# | call or rule | what it does or costs |
+# |---|---|
+# | `backward()` | fills `.grad` of leaves, by adding |
+# | `backward(v)` | adds the vector-Jacobian product of `v` |
+# | `torch.autograd.grad(out, inputs)` | returns the gradients, touches no `.grad` |
+# | a Jacobian | one backward pass for each output |
+# | a backward pass | about twice the work of the forward pass |
+# | `retain_grad()` | keeps the gradient of a tensor that is no leaf, if called before `backward` |
+# | `x.grad = None` | the next `backward` puts a new tensor there |
+# | `.item()`, `torch.tensor(t)` | end the graph without an error; `.numpy()` refuses |
+# | `t.register_hook(f)` | f sees the whole gradient of `t` once, and may replace it |
+#
+# Three questions to ask yourself:
+#
+# - Which tensors are the leaves here, and does each of them get a `.grad`?
+# - What is already in `.grad` when this `backward` starts?
+# - Through which lines do my values leave PyTorch, and does a gradient have to come back there?
 #
 # Lab 4 goes on from here: how to stop recording, how to let go of a history, and how to go through a graph twice.

@@ -1,5 +1,26 @@
+# %% [markdown]
+# # Controlling the graph
+#
+# You know what autograd records, and what `backward` does with the record. In this lab you take control of it.
+#
+# After this lab you can
+#
+# - say what `no_grad`, `detach`, `inference_mode` and `eval()` each do, and what they do not do;
+# - keep values from a training run without keeping its memory;
+# - write a loss with a stop-gradient;
+# - compute predictions, and leave a model exactly as it was;
+# - train on a long sequence with a graph of bounded size;
+# - differentiate a gradient, and build a loss from one.
+#
+# You need lab 3. Plan two sittings of about an hour. All numbers were measured with PyTorch 2.13 on a CPU.
+#
+# Where it says *Predict*, choose before you run the next cell. Below each exercise a card shows its checks. Those
+# marked *later* run when the lab is marked: with the button *Mark my work*, or after handing in. A person reads the
+# last question.
+
 # %% given
 import torch
+from sklearn.datasets import load_digits
 from torch import Tensor, nn
 
 from labkit import (
@@ -13,34 +34,9 @@ from labkit import (
     probes,
     show_graph,
     show_kept,
+    show_saliency,
     unchanged,
 )
-
-# %% [markdown]
-# # Controlling the graph
-#
-# You know what autograd records, and what `backward` does with the record. In this lab you take control of it. You
-# switch recording off and on, stop a gradient where it should not go, let it flow through a part that does not learn,
-# cut a long history into pieces, and go through a graph twice.
-#
-# After this lab you can
-#
-# - say what `no_grad`, `detach`, `inference_mode`, `requires_grad=False` and `eval()` each do, and what they do not do;
-# - keep values from a training run without keeping its memory, or losing the values;
-# - write a loss with a stop-gradient, and find out what happens without the stop;
-# - compute predictions, or the gradient for an input, and leave a model exactly as it was;
-# - train on a long sequence with a graph of bounded size;
-# - differentiate a gradient, and build a loss from one.
-#
-# You need lab 3. This one takes about 90 minutes. After inference mode is a good place for a break. All numbers in the
-# text were measured with PyTorch 2.13 on a CPU.
-#
-# Most sections ask you to predict something. Write your prediction down before you run the cell. A wrong prediction is
-# the part that you will remember.
-#
-# The lab is worth 32 points. Each exercise has a few checks that you see at once, and more that run after you hand in.
-# Those that you see hold about a fifth of the points. So a green table is a start and no proof. Read the docstring for
-# the cases that the visible checks leave out. The last question, worth 2 points, is read by a person.
 
 # %% [markdown]
 # ## Recording, off and on
@@ -117,8 +113,15 @@ print("one result:", layers(batch).nbytes, "bytes")
 # ### What stays
 #
 # You may have heard that a loop without `no_grad` slowly eats up the memory. The next cell runs the eight layers on
-# 1, 2, 8 and 16 batches, and records all of it. The three loops differ in what they keep of the losses. Which of them
-# needs more memory for more batches?
+# 1, 2, 8 and 16 batches, and records all of it. The three loops differ in what they keep of the losses.
+
+# %% predict: growing_memory
+# **Predict.** Which loop needs more memory for 16 batches than for 2?
+#
+# - [ ] the one that keeps the last loss only
+# - [x] the one that keeps a list of the losses
+# - [ ] the one that keeps a list of `loss.detach()`
+# - [ ] all three: each of them records
 
 
 # %% example
@@ -178,7 +181,15 @@ for way in ("new tensor", "new tensor, no_grad", "in place, no_grad"):
 # and does not require grad. The third is `w` itself, changed in place. Outside `no_grad` that line would raise an
 # error, and lab 5 says why.
 #
-# Now you want to keep the values of every step, for a plot. Three ways again. What will each list hold?
+# Now you want to keep the values of every step, for a plot. Three ways again.
+
+# %% predict: detached_history
+# **Predict.** `w` is 4, then 2, then 1, then 0.5, changed in place. Before each of the three steps, `w.detach()` is put
+# into a list. What does the list hold at the end?
+#
+# - [ ] 4, 2 and 1
+# - [ ] 4, 4 and 4
+# - [x] 0.5, 0.5 and 0.5
 
 # %% example
 w = torch.tensor([4.0], requires_grad=True)
@@ -199,7 +210,7 @@ print("tolist()        ", listed)
 # three entries show where `w` is now. The same happens with `w.data`, with `w.detach().numpy()` and with the tensors in
 # `model.state_dict()`. A snapshot needs `clone()`.
 #
-# ### Your turn
+# ### Your turn: descend, 3 points
 # Write gradient descent with a history. The caller's tensor must not notice anything. It may be called from a place
 # where recording is off.
 
@@ -240,9 +251,17 @@ hint(
 # `no_grad` is for a stretch of code. `detach()` is for one tensor. A gradient that comes back along the graph ends
 # there. The values go on as if nothing had happened. This is called a *stop-gradient*.
 #
-# A small example. A number `w` predicts `2 * w`, and is compared with `1 + 0.9 * 3 * w`: a target that is itself
-# computed from `w`. At `w = 1` the prediction is 2 and the target 3.7. The loss is the square of the difference. Which
-# way will each gradient push `w`, with and without a stop on the target? A negative gradient raises `w`.
+# A small example. A number $w$ predicts $2w$, and is compared with $1 + 0.9 \cdot 3w$: a target that is itself computed
+# from $w$. At $w = 1$ the prediction is 2 and the target 3.7. The loss is the square of the difference. A negative
+# gradient raises $w$.
+
+# %% predict: pushed_by_gradient
+# **Predict.** Which way does the gradient push `w`, with and without a stop on the target?
+#
+# - [ ] up in both cases: the loss is the same
+# - [ ] down in both cases
+# - [x] up with the stop, down without it
+# - [ ] down with the stop, up without it
 
 # %% example
 for stop in (False, True):
@@ -299,7 +318,7 @@ print("no_grad          :", probes.live_bytes(without_recording, layers, batch)[
 # each result is freed as soon as the next layer has read it. So: `no_grad` where a whole part needs no gradient,
 # `detach()` where a tensor is needed on both sides.
 #
-# ### Your turn
+# ### Your turn: td_loss, 4 points
 # The example above was reinforcement learning in disguise. A program is in a *state*, chooses an *action*, gets a
 # *reward* and comes to a next state. `state @ q` predicts for each action how much reward there will be from now on.
 # The prediction for the action that was taken should be near to the reward plus `gamma` times the best prediction for
@@ -375,7 +394,7 @@ print("input: requires_grad", x.requires_grad, "  result: requires_grad", make_l
 #
 # None of the four keeps a batch normalisation in training mode from moving its running averages. `eval()` does.
 #
-# ### Your turn
+# ### Your turn: saliency, 2 points
 # Which pixels made the model say "cat"? One answer is the gradient of the score of "cat" by the input, called a
 # *saliency map*. The gradient flows through the whole model, and the model must not notice: perhaps somebody is in the
 # middle of collecting gradients for a training step. Some of its parameters may be frozen.
@@ -429,6 +448,27 @@ hint(
 # `torch.autograd.grad(scores.sum(), leaf)` walks only along the ways that lead to `leaf`. It computes no gradient for a
 # weight, and writes none. `backward()` would have computed them all. The docstring says that no row of the scores
 # depends on another row. Which layer, in which mode, breaks that?
+#
+# The next cell trains a small model on images of handwritten digits, 8 by 8 pixels, and asks your function for the maps
+# of three of them. Where would more ink make the model surer of a 0?
+
+# %% example
+digits = load_digits()
+pixels, kinds = torch.tensor(digits.images / 16, dtype=torch.float32), torch.tensor(digits.target)
+torch.manual_seed(0)
+reader = nn.Sequential(nn.Linear(64, 32), nn.Tanh(), nn.Linear(32, 10))
+adam = torch.optim.Adam(reader.parameters(), lr=0.01)
+for _ in range(100):
+    adam.zero_grad()
+    nn.functional.cross_entropy(reader(pixels.flatten(1)), kinds).backward()
+    adam.step()
+maps = {}
+try:
+    for picture, ink in zip(saliency(reader, pixels[:3].flatten(1), kinds[:3]), ("a 0", "a 1", "a 2"), strict=True):
+        maps[ink] = picture.reshape(8, 8)
+except NotImplementedError:
+    print("saliency is not written yet.")
+show_saliency(dict(zip(maps, pixels, strict=False)), maps)
 
 # %% [markdown]
 # ## `eval()` and `no_grad()`
@@ -478,7 +518,7 @@ print("after  ", {name: module.training for name, module in model.named_modules(
 # `train(was)` sets one flag on *every* module. The BatchNorm is in training mode now, and will change its running
 # values in the next step. Nobody will be told.
 #
-# ### Your turn
+# ### Your turn: predict, 4 points
 # Write a prediction that leaves no trace.
 
 
@@ -577,7 +617,16 @@ hint(
 #
 # `torch.inference_mode()` is stricter than `no_grad`. What is made inside is an *inference tensor*. It has no version
 # counter, and it takes a little less work to make. `t.is_inference()` tells. You may read that such a tensor can never
-# take part in a computation with `backward`. The next cell tries six things with one. Which of them raise an error?
+# take part in a computation with `backward`. The next cell tries six things with one.
+
+# %% predict: refused_inference
+# **Predict.** `y` is an inference tensor, `w` requires grad. Outside the block, which lines raise an error?
+#
+# - [ ] `(y + w).sum().backward()`
+# - [x] `(y * w).sum().backward()`
+# - [x] `(y.detach() * w).sum().backward()`
+# - [ ] `(y.clone() * w).sum().backward()`
+# - [x] `y.add_(1)`
 
 # %% given
 w = torch.tensor([0.5, -1.0], requires_grad=True)
@@ -614,7 +663,7 @@ for text, run in trials.items():
 # difference in time is small: on one CPU thread, the three models from the first section ran within 2 % of their time
 # with `no_grad`.
 #
-# ### Your turn
+# ### Your turn: cached_features, 2 points
 # An expensive encoder is frozen, and a small head is trained on its results for many epochs. So the results, called
 # *features*, are computed once and kept. The encoder's parameters still require grad.
 
@@ -664,14 +713,27 @@ hint(
 # %% [markdown]
 # The error about inference tensors comes up far from its cause: in the training loop, while the mistake was made where
 # the features were computed. If you meet it, look for the place where the tensor was *made*.
+
+# %% [markdown]
+# ## A good place to stop
 #
-# This is a good place for a break. When you come back, you need: what a node keeps for `backward`, and `detach()`.
+# Behind you: recording, stops, frozen parts, and two switches that are often taken for one. Next you go through a graph
+# twice, cut a long history, and differentiate a gradient. After a break, Python has forgotten everything. Choose
+# *Run > Run All Above Selected Cell*, or press *Check*, which runs what it needs.
 
 # %% [markdown]
 # ## Through a graph twice
 #
 # What a node keeps is freed while `backward` goes through it. A second `backward` over the same graph finds nothing
-# there. Which of the three second calls in the next cell raise an error?
+# there.
+
+# %% predict: second_pass
+# **Predict.** `y.backward()` runs twice on one graph. For which `y` does the second call raise an error?
+#
+# - [x] only `y = x**2`
+# - [ ] only `y = x + 1`
+# - [ ] both of them
+# - [ ] neither: only the first pass frees something
 
 # %% example
 for text, make in {
@@ -692,13 +754,13 @@ for text, make in {
 # Only the first. `x + 1` keeps nothing, so there is nothing that could be missing. "The graph is freed" is a short way
 # to say it: the nodes live on as long as something holds them. What they kept is gone.
 #
-# Where a second pass works, it adds. With `retain_graph=True`, the gradient of `x**3` at 2 is 12, and then 24.
+# Where a second pass works, it adds. With `retain_graph=True`, the gradient of $x^3$ at 2 is 12, and then 24.
 #
 # `retain_graph=True` leaves it there. What does that cost? You may read that it doubles the memory of a backward pass.
 # The next picture shows what the eight layers from above hold for `backward`. A step is one
 # Linear or one Tanh, so there are 16 on the way forward and 16 on the way back. Draw the curve first, for a usual
 # `backward`. Then draw the one with `retain_graph=True`.
-# In a live notebook, buttons above the picture show one of the four ways at a time.
+# Buttons above the picture bring one of the four ways forward.
 
 # %% example
 show_kept(layers, batch)
@@ -784,7 +846,7 @@ for number in range(1, 11):
 # window was missing, but that of an earlier one, which you never wanted to visit again. In a real program the optimizer
 # has changed the weights in between, and this second visit would raise an error of its own.
 #
-# ### Your turn
+# ### Your turn: window_gradients, 4 points
 # Cut between the windows. Keep the value of the state, and drop its history. At each moment, only the graph of one
 # window should be in memory.
 
@@ -827,8 +889,15 @@ hint(
 # A backward pass is a computation too. Can it be recorded? Yes: with `create_graph=True`. Then the gradient has a graph
 # behind it, and can be differentiated like any other tensor.
 #
-# The next cell asks for the derivative of `x**3` at 2, which is 12, in three ways. In which of them can you go on to
-# the second derivative, also 12?
+# The next cell asks for the derivative of $x^3$ at 2, which is 12, in three ways.
+
+# %% predict: second_derivative
+# **Predict.** With which options can you go on from the first derivative to the second, also 12?
+#
+# - [ ] without any
+# - [ ] with `retain_graph=True`
+# - [x] with `create_graph=True`
+# - [ ] with either of the two
 
 
 # %% example
@@ -853,7 +922,7 @@ derivatives("create_graph=True", create_graph=True)
 # Use `torch.autograd.grad` for this. `y.backward(create_graph=True)` works too, and warns: the graph of `x.grad` leads
 # to `x`, and `x` holds `x.grad`, so neither is freed before Python's garbage collector comes by.
 #
-# Here is the graph of the gradient of `x**3`. You will find the multiplication by the exponent, and the power that is
+# Here is the graph of the gradient of $x^3$. You will find the multiplication by the exponent, and the power that is
 # one lower.
 
 # %% example
@@ -869,7 +938,7 @@ show_graph(slope, {"x": x})
 # How? The gradient `g` is a function of `x` with `n` outputs, and its Jacobian is the Hessian. From lab 3 you know what
 # one backward pass through such a function gives.
 #
-# ### Your turn
+# ### Your turn: hvp, 4 points
 # Write it. Two passes, whatever `n` is.
 
 
@@ -920,8 +989,9 @@ hint(
 # Sometimes the gradient is itself what one wants to train. Take a *critic*: a model that gives a score to each sample.
 # Its scores should not jump: a small change of the sample should change the score by about as much. So one takes the
 # gradient of the score by the *sample*, and wants its norm, the root of the sum of its squares, to be 1. The *gradient
-# penalty* is the mean of `(norm - 1)**2` over the samples. It is added to the critic's loss. It is measured at points
-# between a real sample and a made one, a fake: `mix * real + (1 - mix) * fake`, with one number `mix` for each sample.
+# penalty* is the mean of $(\text{norm} - 1)^2$ over the samples. It is added to the critic's loss. It is measured at
+# points between a real sample and a made one, a fake: `mix * real + (1 - mix) * fake`, with one number `mix` for each
+# sample.
 #
 # The penalty is a function of the critic's weights, and training differentiates it by them. In the next cell, it is
 # computed twice for a critic with two weights. What is the difference, and who will notice it?
@@ -941,7 +1011,7 @@ for create in (False, True):
 # it is in the number that you print, and does nothing. The training curve shows a loss with a penalty that nobody is
 # working on. You will meet this kind of mistake again: a term of the loss that does not lead back to the weights.
 #
-# ### Your turn
+# ### Your turn: gradient_penalty, 4 points
 # Write the penalty. A sample's norm is taken over all of its own numbers. And one detail for good engineers: what is
 # the slope of a square root at 0?
 
@@ -981,9 +1051,8 @@ hint(
 # %% quiz: interview points=3
 # ## Interview questions
 #
-# For each question, find *all* true statements. There is at least one in each. Give the letters as a string, such as
-# `"ac"`. You may try things out in the scratch cell below. In an interview you could not. A question counts only if all
-# of its letters are right, and one right question alone pays nothing.
+# Tick *all* true statements (or write the letters in the cell below). There is at least one in each question. A
+# question counts only if all of it is right, and one right question alone pays nothing.
 #
 # **What does `d = t.detach()` do?** (`t` is the result of a recorded operation.)
 # - [x] `d` shares its memory with `t`.
@@ -1110,16 +1179,32 @@ hint(
 # ### END SOLUTION
 
 # %% [markdown]
-# ## Summary
+# ## On one sheet
 #
-# - `no_grad` switches recording off for operations. It needs `with`, or `@`. `enable_grad` switches it on again.
-# - `detach()` stops a gradient at one tensor and shares its memory. A snapshot needs `clone()`.
+# - `no_grad` switches recording off for operations. It does not change what a tensor is.
 # - A stop-gradient does not change the loss that is printed. It changes what is learned.
 # - A frozen parameter gets no gradient, and lets gradients through. `no_grad` lets none through.
 # - `eval()` is about layers, `no_grad` about recording. Put back the mode of each module, not of the model.
-# - An inference tensor may take part in a recorded operation, and may not be saved for `backward`. Clone it outside.
-# - `retain_graph=True` keeps what was kept. It does not double the memory of a pass, and records nothing.
+# - A loss leads to its whole graph. Keep numbers or detached tensors.
 # - Cut the state between windows. The advice in an error message is only about the line that raised it.
-# - `create_graph=True` records the backward pass. A penalty on a gradient without it does nothing.
+# - A penalty on a gradient does nothing unless the gradient was recorded.
+#
+# | call or rule | what it does or costs |
+# |---|---|
+# | `torch.no_grad()` | needs `with`, or `@`; keeps nothing for `backward` |
+# | `torch.enable_grad()` | switches recording on again inside `no_grad`, not inside `inference_mode` |
+# | `t.detach()` | stops the gradient at `t`, and shares its memory |
+# | `t.detach().clone()` | a snapshot |
+# | `module.requires_grad_(False)` | no gradient for its parameters, the way through stays open |
+# | `model.eval()` | sets `training` to False on every module, and records like before |
+# | `torch.inference_mode()` | its tensors cannot be saved for `backward`: clone them outside |
+# | `retain_graph=True` | keeps what was kept, does not double the memory, records nothing |
+# | `create_graph=True` | records the backward pass |
+#
+# Three questions to ask yourself:
+#
+# - Which tensors of the last step are still held, and to which graph do they lead?
+# - Does each term of my loss lead back to the weights that it should train?
+# - Which modes, flags and gradients does my function leave behind, also after an error?
 #
 # Lab 5 is about operations in place: what they change in the graph, and when autograd notices.

@@ -1,3 +1,24 @@
+# %% [markdown]
+# # In place: what fails now, at backward, or silently
+#
+# "Never work in place with autograd" is common advice. It is wrong: every optimizer works in place, in every step. In
+# this lab you learn the real rules. There are few of them.
+#
+# After this lab you can
+#
+# - say which statements write into memory that exists;
+# - change parameters the right way;
+# - predict which write makes `backward` fail, and which one nobody sees;
+# - write into a part of a tensor and keep its gradients right;
+# - test any piece of code for gradients that are silently wrong.
+#
+# You need labs 1 and 3, and from lab 4 `detach` and `no_grad`. Plan two sittings of about an hour. All numbers were
+# measured with PyTorch 2.13 on a CPU.
+#
+# Where it says *Predict*, choose before you run the next cell. Below each exercise a card shows its checks. Those
+# marked *later* run when the lab is marked: with the button *Mark my work*, or after handing in. A person reads the
+# last question.
+
 # %% given
 import contextlib
 import math
@@ -21,31 +42,6 @@ from labkit import (
 )
 
 # %% [markdown]
-# # In place: what fails now, at backward, or silently
-#
-# "Never work in place with autograd" is common advice. It is wrong: every optimizer works in place, in every step. In
-# this lab you learn the real rules. There are few of them, and you can look at each with one line of code.
-#
-# After this lab you can
-#
-# - say which statements write into memory that exists, also those without an underscore;
-# - say why a leaf refuses a write, and change parameters the right way;
-# - say what a node keeps for `backward`, and predict which write makes `backward` fail;
-# - name the writes that autograd cannot see, and what they do to your gradients;
-# - write into a part of a tensor and keep its gradients right;
-# - write an optimizer step, undo a write to the last bit, and keep a running average that two forward passes can share;
-# - test any piece of code for gradients that are silently wrong.
-#
-# You need labs 1 and 3, and from lab 4 `detach` and `no_grad`. This one takes about 90 minutes. After "Writes that
-# nobody counts" is a good place for a break. All numbers in the text were measured with PyTorch 2.13 on a CPU.
-#
-# Most sections ask for a prediction. Write it down before you run the cell.
-#
-# The lab is worth 34 points. Each exercise has a few checks that you see at once, and more that run after you hand in.
-# Those that you see hold about a fifth of the points. So a green table is a start and no proof. Read the docstring for
-# the cases that the visible checks leave out. The last question, worth 2 points, is read by a person.
-
-# %% [markdown]
 # ## What writes in place?
 #
 # Every tensor looks at a piece of memory. An operation works *in place* if it writes its result into memory that
@@ -53,7 +49,16 @@ from labkit import (
 # the end: `add_`, `clamp_`, `zero_`.
 #
 # Is the underscore the whole story? In the next cell `other` is a second name for the tensor `x`. It sees what is
-# written into the memory of `x`, and nothing else. Which of the eight statements will `other` see?
+# written into the memory of `x`, and nothing else.
+
+# %% predict: seen_by_other
+# **Predict.** Which of these statements will `other` see?
+#
+# - [ ] `x = x + 1`
+# - [x] `x += 1`
+# - [x] `x[1:].mul_(0)`
+# - [x] `torch.add(x, 1, out=x)`
+# - [x] `x.data += 1`
 
 
 # %% example
@@ -126,8 +131,9 @@ for text, write in {
 # does not look for such an overlap, because finding it is costly in general. The 2 was multiplied twice here, and the
 # documentation promises nothing. `clone()` the windows before you write.
 #
-# ### Your turn
-# Rescale the rows of a matrix in place. The matrix may be a transposed view, or every second column of another one.
+# ### Your turn: rescale_rows_, 2 points
+# A warm-up, done in ten minutes. Rescale the rows of a matrix in place. The matrix may be a transposed view, or every
+# second column of another one.
 
 # %% given
 hint(
@@ -193,7 +199,7 @@ after("with torch.no_grad(): w -= 1")
 # is the right form: the write is not recorded, and it is counted. You will see soon what the count is good for.
 # `.data` is the form of PyTorch before version 0.4, and still in many tutorials.
 #
-# ### Your turn
+# ### Your turn: clamp_params_, 3 points
 # Some training methods keep every weight in a fixed range: after each step, the parameters are clamped. Write that
 # step, and say how many elements it had to change.
 
@@ -217,8 +223,15 @@ hint(
 # Away from the leaves, writing is allowed and recorded. Is it safe? A node may keep tensors for `backward`. These are
 # called its *saved tensors*. If somebody writes to one, the node would compute with wrong numbers.
 #
-# `exp` is its own derivative, so its node keeps its output. In the next cell the output is written to. Predict: is
-# there an error, and in which line?
+# `exp` is its own derivative, so its node keeps its output. In the next cell the output is written to.
+
+# %% predict: write_to_output
+# **Predict.** `y = x.exp()`, then `y += 1`, then `y.sum().backward()`. What happens?
+#
+# - [ ] an error at `y += 1`
+# - [x] an error at `backward`
+# - [ ] no error, and a right gradient
+# - [ ] no error, and a wrong gradient
 
 # %% example
 x = torch.tensor([0.0, 1.0], requires_grad=True)
@@ -292,8 +305,7 @@ start = torch.tensor([0.5, 2.0], requires_grad=True)
 show_versions(["h = x * 3", "y = h.exp()", "z = y * h", "z += 1", "z.sum().backward()"], {"x": start})
 
 # %% [markdown]
-# `z` was written to, and nobody keeps `z`. Now write somewhere else. Choose a line from the menu. What will turn red?
-# (Where a notebook cannot show a menu, all choices are written out below each other.)
+# `z` was written to, and nobody keeps `z`. Now write somewhere else. Choose a line. What will turn red?
 
 # %% example
 try_writes(
@@ -310,7 +322,16 @@ try_writes(
 #
 # ### ReLU in place
 # `nn.ReLU(inplace=True)` writes its result over its input. Many models use it. From the table you can say when it is
-# allowed: the operation before must not keep its output. Which of these five will fail?
+# allowed: the operation before must not keep its output.
+
+# %% predict: relu_in_place
+# **Predict.** Each ReLU works in place. Which models fail?
+#
+# - [ ] Linear, ReLU
+# - [ ] Linear, BatchNorm, ReLU
+# - [x] Linear, Sigmoid, ReLU
+# - [x] Linear, ReLU, ReLU
+# - [ ] Linear, ReLU, Linear, ReLU
 
 # %% example
 torch.manual_seed(0)
@@ -368,8 +389,17 @@ for recording in (True, False):
 # ## Writes that nobody counts
 #
 # The counter is the whole safety. Which writes go past it? Here `x` is 2, and `y` is the square of `x`. Its node keeps
-# `x`, and the right gradient is 4. Between forward and backward, somebody adds 1 to `x`, in five ways. For which of
-# them is there an error? Which gradient do the others give?
+# `x`, and the right gradient is 4. Between forward and backward, somebody adds 1 to `x`, in five ways. Which gradient
+# comes out where there is no error?
+
+# %% predict: uncounted_writes
+# **Predict.** For which of the five ways is there an error at `backward`?
+#
+# - [x] `with no_grad: x += 1`
+# - [x] `x.detach().add_(1)`
+# - [ ] `x.data.add_(1)`
+# - [ ] `array = x.detach().numpy(); array += 1`
+# - [ ] `x.data = x + 1`
 
 # %% example
 writes = {
@@ -403,7 +433,7 @@ for text, write in writes.items():
 # One more way leads past the counter: an operation of your own that stores a tensor as an ordinary attribute. Lab 8
 # shows how to do it right.
 #
-# ### Your turn
+# ### Your turn: will_it_fail, 3 points
 # Twelve cases. In each, `f(x).sum().backward()` is called with `x = torch.tensor([0.5, 2.0], requires_grad=True)`.
 # What happens? Answer with one of four words.
 #
@@ -541,10 +571,10 @@ print("autograd    ", own.grad)
 print("finite steps", slope_by_steps(lambda t: soft_gate_broken(t, weights), points))
 
 # %% [markdown]
-# The value is `h * log(1 + exp(h))`. Autograd believes it to be `x * w`, because the second write put values into `h`
+# The value is $h \cdot \log(1 + e^h)$. Autograd believes it to be `x * w`, because the second write put values into `h`
 # that no node knows of.
 #
-# ### Your turn
+# ### Your turn: soft_gate, 3 points
 # Repair it. One of the two writes may stay in place, if it is written without `.data`. Which one? The table knows.
 
 # %% given
@@ -565,8 +595,15 @@ hint(
 # ## Writes into a part: history and views
 #
 # Back to recorded writes. "A write in place destroys the history" is a common sentence. Here `b` is `2 * a` with `a` at
-# 2, then 1 is added in place, and the result is squared. If the history were destroyed, what would arrive at `a`? And
-# what is the right gradient?
+# 2, then 1 is added in place, and the result is squared.
+
+# %% predict: history_after_a_write
+# **Predict.** `b = a * 2`, then `b += 1`, then `b.square().backward()`, with `a` at 2. What arrives at `a`?
+#
+# - [ ] nothing: the history of `b` is gone
+# - [ ] 16, as if 1 had not been added
+# - [x] 20
+# - [ ] an error, because `b` was written to
 
 # %% example
 a = torch.tensor([2.0], requires_grad=True)
@@ -578,9 +615,9 @@ b.square().backward()
 print("gradient", a.grad.item())
 
 # %% [markdown]
-# Without its history, `b` would send nothing to `a`. The derivative of `(2 * a + 1) ** 2` is `4 * (2 * a + 1)`, which
-# is 20, and that is what arrived. The write was recorded like any other operation. `b` got a new node, and the old node
-# stands behind it. PyTorch's source calls this *rebasing the history*.
+# Without its history, `b` would send nothing to `a`. The derivative of $(2a + 1)^2$ is $4(2a + 1)$, which is 20, and
+# that is what arrived. The write was recorded like any other operation. `b` got a new node, and the old node stands
+# behind it. PyTorch's source calls this *rebasing the history*.
 #
 # It works for views too. A write to a view changes the tensor behind it, which is called its *base*. So the base gets a
 # new history as well. In the next cell only `row`, a view of `h`, is written to. Then the loss weights the rows of `h`
@@ -620,7 +657,7 @@ for text, f in {
 # in both lines. `where` sends a 0 back to the square, and the square multiplies it by twice its input, which is NaN. So
 # a spoiled number must be replaced *before* the operation that cannot stand it.
 #
-# ### Your turn
+# ### Your turn: replace_rows, 3 points
 # Put new rows into a matrix, without a trace of the old ones.
 
 # %% given
@@ -638,19 +675,29 @@ hint(
 # `scatter`, are exactly this: a clone and a write.
 
 # %% [markdown]
+# ## A good place to stop
+#
+# Behind you: what writes in place, what a node keeps, which writes are counted, and how a write becomes a part of the
+# history. Next come an optimizer, an undo, and a judge for gradients. After a break, Python has forgotten everything.
+# Choose *Run > Run All Above Selected Cell*, or press *Check*, which runs what it needs.
+
+# %% [markdown]
 # ## The legitimate user: an optimizer
 #
 # An optimizer writes in place into every parameter, in every step. It does so with recording off, after `backward` has
 # used all that was kept, and before the next forward pass. So no rule is broken.
 #
-# SGD with momentum keeps a second tensor for each parameter, its *momentum buffer*. With the gradient `g`:
+# SGD with momentum keeps a second tensor for each parameter, its *momentum buffer*. With the parameter $p$, its
+# gradient $g$ and the buffer $b$:
 #
-# - `d = g + weight_decay * p`
-# - `buffer = d` in the parameter's first step, and `buffer = momentum * buffer + d` later;
-# - `p = p - lr * buffer`
+# $$d = g + \text{weight decay} \cdot p$$
+#
+# $$b = d \;\text{ in the first step,}\qquad b = \text{momentum} \cdot b + d \;\text{ later}$$
+#
+# $$p = p - \text{lr} \cdot b$$
 #
 # Written like that, it is clear and makes new tensors everywhere. In place there are new questions. The buffer starts
-# as `d`. With `weight_decay = 0`, `d` is the gradient. May the buffer be `p.grad`? In the next cell the training loop
+# as $d$. With no weight decay, $d$ is the gradient. May the buffer be `p.grad`? In the next cell the training loop
 # clears gradients with `zero_()`. What is in the buffer afterwards?
 
 # %% example
@@ -664,7 +711,7 @@ print("buffer", buffer.tolist())
 # One more trap. `p.grad.add_(p, alpha=weight_decay)` would save a tensor. But `.grad` belongs to the caller, who may
 # want to print its norm, or go on accumulating.
 #
-# ### Your turn
+# ### Your turn: sgd_step_, 4 points
 # Write the step.
 
 # %% given
@@ -687,7 +734,15 @@ hint(
 #
 # Some methods ask for the loss at a place nearby: finite differences, evolution strategies, sharpness-aware training.
 # The loss reads the model's own parameters. So one writes a shift into them, evaluates, and takes it back. Is the
-# subtraction the undo of the addition? Predict what the next cell prints for each of the three numbers.
+# subtraction the undo of the addition?
+
+# %% predict: numbers_back
+# **Predict.** In float32, `shift` is added to `w`, then subtracted. Which of the three are back exactly?
+#
+# - [ ] all three
+# - [ ] 0.1 and 1e-8: only adding `inf` cannot be undone
+# - [ ] only 0.1, to which 0.2 was added
+# - [x] none: not 0.1, not 1e-8 with a shift of 1, not 3 with a shift of `inf`
 
 # %% example
 w = torch.tensor([0.1, 1e-8, 3.0])
@@ -700,7 +755,7 @@ print(w.tolist())
 # Not one of them is back, although the first comes close. Each addition rounds, and what was rounded away does not come
 # back. After a million such steps the parameters have walked somewhere else. An undo needs a copy of what was there.
 #
-# ### Your turn
+# ### Your turn: loss_at, 3 points
 # Evaluate a loss at a shifted place. Three things can go wrong on the way: rounding, an exception in the loss, and a
 # loss that needs autograd itself, for instance because it contains the size of a gradient.
 
@@ -816,7 +871,7 @@ except RuntimeError as error:
 # The division keeps `average`, and the second call writes to it. With `average.data.lerp_` there would be no error, and
 # the first gradient would be computed with the second average.
 #
-# ### Your turn
+# ### Your turn: scale_by_average, 4 points
 # Write the layer so that any number of calls may come before `backward`.
 
 # %% given
@@ -864,7 +919,7 @@ with warnings.catch_warnings(record=True) as caught:
 # Anomaly mode also raises an error where a node returns NaN. And it does nothing for a silent case, where no node knows
 # that anything is wrong. For that you need an independent opinion of the gradient.
 #
-# ### Your turn
+# ### Your turn: outcome, 4 points
 # Write the judge: a function that says, for any code, which of the four words of `will_it_fail` is true. The code under
 # test is called several times. What may it do to its input meanwhile?
 
@@ -949,9 +1004,8 @@ hint(
 # %% quiz: interview points=3
 # ## Interview questions
 #
-# For each question, find *all* true statements. There is at least one in each. Give the letters as a string, such as
-# `"ac"`. You may try things out in the scratch cell below. A question counts only if all of its letters are right, and
-# one right question alone pays nothing.
+# Tick *all* true statements (or write the letters in the cell below). There is at least one in each question. A
+# question counts only if all of it is right, and one right question alone pays nothing.
 #
 # **Which statements write in place?** `x` is a float32 tensor without requires_grad.
 # - [x] `x += 1`
@@ -1070,7 +1124,7 @@ hint(
 # ### END SOLUTION
 
 # %% [markdown]
-# ## Summary
+# ## On one sheet
 #
 # - `+=`, `x[0] = ...`, `out=` and writes to views work in place. An underscore is only a convention.
 # - A leaf that requires grad refuses a recorded write, at once. Update parameters under `no_grad`.
@@ -1079,5 +1133,23 @@ hint(
 # - A recorded write is part of the history, also through a view. What is overwritten gets the gradient 0.
 # - Write to memory that nobody else knows: a fresh result, or a clone.
 # - In training, what is kept for `backward` is what costs memory. A write in place does not change that.
+#
+# | write | what happens |
+# |---|---|
+# | `x += 1`, `x[0] = 9`, `x[1:].mul_(0)` | writes, and is counted |
+# | `a += 1` for a leaf that requires grad | an error at once, and `a` is as before |
+# | to what a node keeps | an error at `backward` |
+# | under `no_grad`, or to `x.detach()` | not recorded, but counted |
+# | to `x.data` or a NumPy array of it | not counted: gradients may be silently wrong |
+# | `with torch.no_grad(): w -= lr * w.grad` | the update that an optimizer sees |
+# | `exp`, `sqrt`, `sigmoid`, `relu` | keep their output: write to the input |
+# | `log`, `h ** 2` | keep their input: write to the output |
+# | `h.index_copy(0, rows, new)` | a clone and a write |
+#
+# Three questions to ask yourself:
+#
+# - Who else has a name for this memory?
+# - Does a node keep the old values, and would its counter notice?
+# - Would my tests see it if only the gradients were wrong?
 #
 # Lab 6 builds modules, buffers and the training loop on this.

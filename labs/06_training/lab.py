@@ -1,3 +1,24 @@
+# %% [markdown]
+# # Training: the loop, and what goes wrong in it
+#
+# A training loop has five lines. Most broken ones run without an error, and many of them even learn a little. In this
+# lab you write the parts of a loop, and you find out which mistakes show, and which do not.
+#
+# After this lab you can
+#
+# - build a model so that everything in it is moved, saved and trained as it should be;
+# - write an optimizer and a schedule yourself;
+# - account for a loss over batches of unequal sizes;
+# - accumulate gradients exactly;
+# - stop early, and go on after a stop to the same bits.
+#
+# You need labs 3 and 4; lab 5 helps. Plan two sittings of about an hour. All numbers were measured with PyTorch 2.13
+# on a CPU.
+#
+# Where it says *Predict*, choose before you run the next cell. Below each exercise a card shows its checks. Those
+# marked *later* run when the lab is marked: with the button *Mark my work*, or after handing in. A person reads the
+# last question.
+
 # %% given
 import copy
 import io
@@ -21,27 +42,8 @@ from labkit import (
     explain,
     probes,
     show_curves,
+    show_paths,
 )
-
-# %% [markdown]
-# # Training: the loop, and what goes wrong in it
-#
-# A training loop has five lines. Most broken ones run without an error, and many of them even learn a little. In this
-# lab you write the parts of a loop, and you find out which mistakes show, and which do not.
-#
-# After this lab you can
-#
-# - build a model so that everything in it is moved, saved and trained as it should be;
-# - say which parameters get weight decay, and write an optimizer and a schedule yourself;
-# - account for a loss over batches of unequal sizes, in training and in evaluation;
-# - accumulate gradients exactly;
-# - stop early and get the best weights back, and stop in the middle and go on to the same bits.
-#
-# You need labs 3 and 4; lab 5 helps. This one takes about 90 minutes. After the training loop is a good place for a
-# break. All numbers in the text were measured with PyTorch 2.13 on a CPU.
-#
-# Write your predictions down before you run a cell. The lab is worth 33 points. The checks that you see hold about a
-# sixth of them. The last question, worth 2 points, is read by a person.
 
 # %% [markdown]
 # ## The data
@@ -74,7 +76,10 @@ for axes, image, label in zip(every, images[:8], classes[:8], strict=True):
 #
 # A `TensorDataset` gives one sample for an index, and several, stacked, for a slice. A `DataLoader` makes batches of a
 # dataset: it draws an order, if asked to, cuts it into pieces, and stacks the samples of each piece. `len(loader)` is
-# the number of batches. With 1,000 samples and batches of 64, how many are there, and how large is the last one?
+# the number of batches. With 1,000 samples and batches of 64, how many are there?
+
+# %% predict: last_batch answer=40
+# **Predict.** There are 1,000 samples, in batches of 64. How large is the last batch?
 
 # %% example
 loader = DataLoader(training, batch_size=64, shuffle=True, generator=torch.Generator().manual_seed(1))
@@ -93,8 +98,17 @@ print("batches", len(loader), " sizes", sizes)
 # the model and are not trained; and other modules. It finds them when they are assigned as attributes. A plain function
 # of tensors can be a model too, but nobody can ask it for its parameters.
 #
-# The next module has five things of its own. Which of their names will `named_parameters()` list, which will
-# `state_dict()` hold, and which will be cast by `.double()`?
+# The next module has five things of its own. Which of their names will `state_dict()` hold, and which will be cast by
+# `.double()`?
+
+# %% predict: listed_parameters
+# **Predict.** Which of these will `named_parameters()` list?
+#
+# - [x] `scale`, an `nn.Parameter`
+# - [ ] `seen`, registered as a buffer
+# - [ ] `plain`, a tensor
+# - [x] the weight of `layer`, an `nn.Linear`
+# - [ ] the weight of the layer in the list `layers`
 
 # %% example
 torch.manual_seed(0)
@@ -120,15 +134,15 @@ print("cast      :", {"plain": parts.plain.dtype, "layers[0].weight": parts.laye
 # cast, moved or saved. Worse, no optimizer ever sees the weights in the list. The forward pass works all the same. For
 # several modules there are `nn.ModuleList`, `nn.ModuleDict` and `nn.Sequential`, which register what they hold.
 #
-# One layer of our model needs a word before you build it. `nn.Dropout(p)` sets each number to zero with probability `p`
-# while the model is in *training mode*, and divides the others by `1 - p`. In *evaluation mode* it does nothing. The
+# One layer of our model needs a word before you build it. `nn.Dropout(p)` sets each number to zero with probability $p$
+# while the model is in *training mode*, and divides the others by $1 - p$. In *evaluation mode* it does nothing. The
 # modes are set by `model.train()` and `model.eval()`. A module is in training mode when it is made.
 #
-# ### Your turn
-# Build a classifier: linear layers, with ReLU and dropout after each but the last. The outputs of the last one are
-# *logits*. The loss turns them into probabilities by itself. A softmax before it hides a sure answer: where the right
-# class has the logit 10 and the other one 0, the loss is 0.3133 in place of 0.00005. What would a ReLU take away from a
-# logit?
+# ### Your turn: MLP, 3 points
+# A warm-up, done in ten minutes. Build a classifier: linear layers, with ReLU and dropout after each but the last. The
+# outputs of the last one are *logits*. The loss turns them into probabilities by itself. A softmax before it hides a
+# sure answer: where the right class has the logit 10 and the other one 0, the loss is 0.3133 in place of 0.00005. What
+# would a ReLU take away from a logit?
 
 # %% given
 hint(
@@ -157,7 +171,15 @@ hint(
 #
 # `nn.Linear` starts with small random weights. Are they needed? In the next cell a model of 64, 32 and 10 starts once
 # as it comes and once with zeros everywhere, and makes 20 steps on all 1,000 samples. Before any learning, ten equally
-# likely classes have the loss `log(10)`, which is 2.30. What will the second loss be after 20 steps?
+# likely classes have the loss $\log 10$, which is 2.30.
+
+# %% predict: start_with_zeros
+# **Predict.** What is the loss of the model that started with zeros, after 20 steps?
+#
+# - [ ] as low as that of the other model
+# - [ ] lower than at the start, but behind the other model
+# - [x] still about 2.30
+# - [ ] nan
 
 
 # %% example
@@ -198,7 +220,7 @@ print(f"all zeros  : loss {after_20_steps(zeros):.2f}  first layer still zero: {
 # wild. Then it falls along half a cosine wave to zero.
 
 # %% [markdown]
-# ### Your turn
+# ### Your turn: warmup_cosine, 2 points
 # Write it as a function of the step. At which step should the peak be reached, and which value belongs to step 0? Read
 # the docstring twice. Schedules are where steps are miscounted by one.
 
@@ -240,7 +262,7 @@ for name, parameter in example.named_parameters():
 # `module.requires_grad_(False)`, with the underscore, freezes all its parameters. And an optimizer changes a frozen
 # parameter all the same, where an old `.grad` is left.
 #
-# ### Your turn
+# ### Your turn: decay_groups, 3 points
 # Make the groups.
 
 # %% given
@@ -263,8 +285,15 @@ hint(
 #
 # SGD walks against the gradient. Adam keeps two running averages for each number of each parameter: `m`, the mean of
 # the gradients, and `v`, the mean of their squares. Its step has the direction of `m` and is divided by the root of
-# `v`. Suppose that a loss, and so each gradient, is a thousand times as large. How much larger is the step of SGD then,
-# and how much larger is that of Adam?
+# `v`. Suppose that a loss, and so each gradient, is a thousand times as large.
+
+# %% predict: larger_loss
+# **Predict.** The loss is a thousand times as large. What happens to the first step?
+#
+# - [ ] SGD and Adam: a thousand times as large
+# - [x] SGD: a thousand times as large. Adam: the same
+# - [ ] SGD: the same. Adam: a thousand times as large
+# - [ ] SGD and Adam: the same, since the rate is the same
 
 # %% example
 for optimizer_type in (torch.optim.SGD, torch.optim.Adam):
@@ -281,16 +310,18 @@ for optimizer_type in (torch.optim.SGD, torch.optim.Adam):
 # The step of SGD is a thousand times as large, and that of Adam is the same. This is why Adam hides mistakes in the
 # scale of a loss, and why the checks of this lab use SGD.
 #
-# Both averages start at zero, and so they are too small at first. Adam corrects that. After `t` steps, with the factors
-# `b1` and `b2`, it computes
+# Both averages start at zero, and so they are too small at first. Adam corrects that. In step $t$, with the gradient
+# $g$, the parameter $p$ and the factors $b_1$ and $b_2$, it computes
 #
-# - `m = b1 * m + (1 - b1) * grad` and `v = b2 * v + (1 - b2) * grad**2`,
-# - `m_hat = m / (1 - b1**t)` and `v_hat = v / (1 - b2**t)`,
-# - `parameter = parameter - lr * m_hat / (v_hat.sqrt() + eps)`.
+# $$m = b_1 m + (1 - b_1)\, g, \qquad v = b_2 v + (1 - b_2)\, g^2$$
 #
-# In the first step `m_hat` is the gradient itself, and `v_hat` its square. How far does the parameter move then?
+# $$\hat m = \frac{m}{1 - b_1^t}, \qquad \hat v = \frac{v}{1 - b_2^t}$$
 #
-# ### Your turn
+# $$p = p - \text{lr} \cdot \frac{\hat m}{\sqrt{\hat v} + \text{eps}}$$
+#
+# In the first step $\hat m$ is the gradient itself, and $\hat v$ its square. How far does the parameter move then?
+#
+# ### Your turn: adam_step_, 4 points
 # Write one step for a list of parameters. A parameter without a gradient is left out: `zero_grad()` sets `.grad` to
 # `None`, so that a part of a model that took no part in this step neither moves nor forgets.
 
@@ -309,13 +340,39 @@ hint(
 #
 # SGD with *momentum* keeps one such tensor. Each step multiplies it by the momentum, for instance 0.9, adds the
 # gradient, and then goes against it in place of the gradient.
+#
+# Below, three of them go down a valley that is twenty times as steep across as it is along. The learning rates differ,
+# since the same one would not suit them all. Play it. Which of the three goes to and fro across the valley, and which
+# is carried past the lowest point?
+
+# %% example
+show_paths(
+    lambda x, y: 0.05 * x**2 + y**2,
+    start=(-9.0, 2.0),
+    optimizers={
+        "SGD, lr 0.9": lambda parameters: torch.optim.SGD(parameters, lr=0.9),
+        "momentum 0.9, lr 0.1": lambda parameters: torch.optim.SGD(parameters, lr=0.1, momentum=0.9),
+        "Adam, lr 0.5": lambda parameters: torch.optim.Adam(parameters, lr=0.5),
+    },
+    steps=40,
+    x=(-10, 4),
+    y=(-2.5, 2.5),
+)
 
 # %% [markdown]
 # ## The loop, and its order
 #
 # Now the loop itself. For each batch: set the gradients to `None`, compute the loss, go back, make a step. It is often
 # said that `zero_grad` has to come first. Has it? The next cell trains one and the same layer for 60 steps in five
-# orders. Which of them reach the same loss as the first one, to the last digit? What do the others reach?
+# orders. The first is zero, forward, backward, step.
+
+# %% predict: equal_orders
+# **Predict.** Which orders reach the same loss as the first one, to the last digit?
+#
+# - [x] forward, zero, backward, step
+# - [x] forward, backward, step, zero
+# - [ ] forward, backward, zero, step
+# - [ ] forward, step, zero, backward
 
 # %% example
 ORDERS = {
@@ -358,9 +415,9 @@ for text, steps in ORDERS.items():
 # step uses the gradient of the batch before. It learns nearly as well, and nobody notices. Give the model a second
 # layer, and this order raises an error. Lab 5 says why: `step` changes weights in place that `backward` still needs.
 #
-# A loop has other choices that show only in its curve. `show_curves` draws the losses of several runs. In a live
-# notebook you can pick one run, and the others turn grey. The next cell tries the rates 0.001, 0.01, 0.1, 1 and 10.
-# Which of them will be too small, and what will too large look like?
+# A loop has other choices that show only in its curve. `show_curves` draws the losses of several runs. Choose
+# one, and the others turn pale. The next cell tries the rates 0.001, 0.01, 0.1, 1 and 10. Which of them will be too
+# small, and what will too large look like?
 
 # %% example
 RATES = (0.001, 0.01, 0.1, 1.0, 10.0)
@@ -376,7 +433,7 @@ show_curves({f"lr={rate:g}": losses_in_order("zfbs", rate) for rate in RATES})
 # usual code adds up these means and divides by the number of batches. You know the last batch. What does the code do to
 # its 40 samples?
 #
-# ### Your turn
+# ### Your turn: train_epoch, 3 points
 # Write an epoch. The model may come in evaluation mode, and with gradients from somebody else.
 
 # %% given
@@ -390,7 +447,15 @@ hint(
 # %% [markdown]
 # You could compute the losses once more after the epoch, with the final weights. That is another number, usually a
 # smaller one, and it costs another pass. Say which one you report.
+
+# %% [markdown]
+# ## A good place to stop
 #
+# Behind you: a model, a schedule, an optimizer and the loop. Next come evaluation, accumulation, stopping early, and
+# going on after a stop. After a break, Python has forgotten everything. Choose *Run > Run All Above Selected Cell*, or
+# press *Check*, which runs what it needs.
+
+# %% [markdown]
 # ## Evaluation
 #
 # To evaluate means to measure and to change nothing. Three things differ from an epoch of training. The model is in
@@ -421,7 +486,7 @@ with torch.no_grad():
 # the model. Suppose that somebody put one part of it into evaluation mode on purpose, for instance a pretrained part
 # with running averages that must not move. After `model.eval()` and `model.train()` that is forgotten.
 #
-# ### Your turn
+# ### Your turn: evaluate, 3 points
 # Measure the loss and the accuracy, and leave no trace.
 
 # %% given
@@ -453,7 +518,7 @@ hint(
 # %% [markdown]
 # Two steps. The gradients of batches 9 and 10 are computed and stay in `.grad`, where the next epoch adds to them.
 #
-# ### Your turn
+# ### Your turn: train_accumulated, 4 points
 # Write the loop so that each step has the gradient of the mean over all samples of its window, whatever the sizes, and
 # so that the last window is used, however short.
 
@@ -475,8 +540,15 @@ hint(
 # the validation data rises. So one stops when the validation loss has not become lower for some epochs (*patience*),
 # and goes back to the weights of the best one.
 #
-# To go back, one must have kept them. Here are three ways to keep. Which of them still hold the first epoch's weight
-# after the second?
+# To go back, one must have kept them. Here are three ways to keep.
+
+# %% predict: kept_weights
+# **Predict.** Which of them still holds the first epoch's weight after the second?
+#
+# - [ ] `layer.state_dict()`
+# - [ ] `layer.state_dict().copy()`
+# - [x] `copy.deepcopy(layer.state_dict())`
+# - [ ] all three
 
 # %% example
 torch.manual_seed(0)
@@ -497,7 +569,7 @@ for text, state in kept.items():
 # `state_dict()` gives the parameters' own memory, without a history. `.copy()` makes a new dict with the same tensors.
 # Code that keeps one of these restores, at the end, the last weights.
 #
-# ### Your turn
+# ### Your turn: fit, 3 points
 # Write the loop over the epochs. What an epoch does, and how it is measured, is handed in as two functions.
 
 # %% given
@@ -551,7 +623,7 @@ for extra in (False, True):
 #
 # A seed does not replace the state of a generator. Why not?
 #
-# ### Your turn
+# ### Your turn: checkpoint, 3 points
 # Collect it. The next cell shows how it will be used. Training goes on after your function returns, so nothing in your
 # dict may change with it.
 
@@ -608,7 +680,7 @@ try:
     all_of_it()
 except NotImplementedError:
     print("Some of the exercises above are not written yet.")
-show_curves(history)
+show_curves(history, x="epoch")
 
 # %% [markdown]
 # The axis counts epochs here. The validation curve lies below the training curve at first. Why is that no mistake? Two
@@ -617,8 +689,8 @@ show_curves(history)
 # %% quiz: interview points=3
 # ## Interview questions
 #
-# For each question, find *all* true statements. There is at least one in each. Give the letters as a string, such as
-# `"ac"`. A question counts only if all of its letters are right, and one right question alone pays nothing.
+# Tick *all* true statements (or write the letters in the cell below). There is at least one in each question. A
+# question counts only if all of it is right, and one right question alone pays nothing.
 #
 # **`zero_grad`**
 # - [ ] It must be called before the forward pass.
@@ -737,7 +809,7 @@ show_curves(history)
 # ### END SOLUTION
 
 # %% [markdown]
-# ## Summary
+# ## On one sheet
 #
 # - A module knows what it was given as an attribute: parameters, buffers, modules. A list hides them.
 # - `zero_grad` may stand anywhere but between `backward` and `step`.
@@ -746,5 +818,23 @@ show_curves(history)
 # - Accumulate sums, and divide once. The last window needs its step.
 # - `state_dict()` is no copy.
 # - To go on to the same bits takes the model, the optimizer, and the state of every generator.
+#
+# | call or rule | what it does or costs |
+# |---|---|
+# | `self.layers = [nn.Linear(2, 2)]` | hides the layer: use `nn.ModuleList` |
+# | parameters with two or more dimensions | decay; biases and normalisation weights do not |
+# | `module.requires_grad_(False)` | freezes; without the underscore nothing is frozen |
+# | Adam | two averages for each parameter, hides the scale of a loss |
+# | `schedule.step()` | after `optimizer.step()` |
+# | `optimizer.zero_grad()` | sets `.grad` to `None`: a step leaves such a parameter out |
+# | `model.train()` | sets the mode of all modules: remember the flags before `eval()` |
+# | `copy.deepcopy(model.state_dict())` | keeps the weights of this moment |
+# | one more draw from a generator | every number after it is another one |
+#
+# Three questions to ask yourself:
+#
+# - What does this line do with the last batch?
+# - Which numbers did I compute from data that should not be there yet?
+# - If the run stopped now, what would I miss?
 #
 # Lab 7 asks where the memory goes while all this runs.

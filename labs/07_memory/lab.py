@@ -1,3 +1,23 @@
+# %% [markdown]
+# # Where the memory goes
+#
+# "CUDA out of memory" is the error that most people meet first on a GPU. The usual advice is a smaller batch. But which
+# bytes were there, who keeps them, and until when? In this lab you count them.
+#
+# After this lab you can
+#
+# - add up weights, gradients, optimizer states and activations, and say which of them the batch size changes;
+# - tell allocated from reserved memory, and say what `empty_cache()` gives back;
+# - tell loops that leak from loops that only look like it;
+# - search for the largest batch that fits, and survive the error on the way;
+# - use gradient checkpointing where it helps, and know three ways in which it goes wrong.
+#
+# You need lab 6, and two sittings of about an hour. All numbers were measured with PyTorch 2.13 on a CPU. Nothing needs
+# a GPU; where one differs, the text says so.
+#
+# Where it says *Predict*, choose before you run. Below each exercise a card shows checks. Those marked *later* run when
+# the lab is marked: press *Mark my work*, or hand it in.
+
 # %% given
 import math
 from collections.abc import Callable
@@ -21,27 +41,6 @@ from labkit import (
 )
 
 # %% [markdown]
-# # Where the memory goes
-#
-# "CUDA out of memory" is the error that most people meet first on a GPU. The usual advice is a smaller batch. Often it
-# is the right one. But which bytes were there, who keeps them, and until when? In this lab you count them.
-#
-# After this lab you can
-#
-# - add up weights, gradients, optimizer states and activations, and say which of them the batch size changes;
-# - tell allocated from reserved memory, and say what `empty_cache()` gives back;
-# - tell loops that leak from loops that only look like it;
-# - search for the largest batch that fits, and survive the error on the way;
-# - use gradient checkpointing where it helps, and know three ways in which it goes wrong.
-#
-# You need lab 6. This one takes about 90 minutes. After the section on leaks is a good place for a break. All numbers
-# in the text were measured with PyTorch 2.13 on a CPU. Nothing here needs a GPU: a tensor has the same number of bytes
-# everywhere. Where a GPU is different, the text says so.
-#
-# Write your predictions down before you run a cell. The lab is worth 32 points. The checks that you see hold about a
-# sixth of them. The last question, worth 2 points, is read by a person.
-
-# %% [markdown]
 # ## Four kinds of bytes
 #
 # A training step needs memory for four things.
@@ -49,10 +48,18 @@ from labkit import (
 # - *Weights*: the parameters, and the buffers.
 # - *Gradients*: one number in `.grad` for each parameter that is trained.
 # - *Optimizer states*: what the optimizer keeps from step to step.
-# - *Activations*: what the forward pass keeps for the backward pass. They are called saved tensors.
+# - Activations. *Activations* are the results that the forward pass keeps for the backward pass. PyTorch's
+#   documentation calls them saved tensors.
 #
-# The next cell makes one step with Adam and adds up the bytes of the first three. How many bytes does each have, as a
-# multiple of the weights? When are the states made: with the optimizer, or later?
+# The next cell makes one step with Adam and adds up the bytes of the first three.
+
+# %% predict: adam_states
+# **Predict.** How many bytes do Adam's states have, and when are they made?
+#
+# - [ ] as many as the weights, made together with the optimizer
+# - [ ] as many as the weights, made in the first step
+# - [ ] about twice as many as the weights, made together with the optimizer
+# - [x] about twice as many as the weights, made in the first step
 
 # %% example
 torch.manual_seed(0)
@@ -67,23 +74,24 @@ print("gradients       ", memory.nbytes([p.grad for p in small.parameters()]))
 print("states after    ", memory.nbytes(list(optimizer.state.values())))
 
 # %% [markdown]
-# The gradients have as many bytes as the weights. Adam's states have twice as many, and 16 more: four parameters have
-# a step count of 4 bytes each. And they are made in the first `step()`. A training run that fits into memory in its
-# first forward and backward pass can still fail at the first step.
+# Compare the four numbers. The last one is 16 bytes more than a multiple of the first: each of the four parameters has
+# a step count of 4 bytes. And the second one says when the states are made: not before the first `step()`. A training
+# run that fits into memory in its first forward and backward pass can still fail at the first step.
 #
-# So Adam keeps two numbers for each number of a parameter. SGD with momentum keeps one, and plain SGD keeps none.
+# SGD with momentum keeps one number for each number of a parameter, and plain SGD keeps none. Adam keeps two.
 #
 # A step also needs memory while it runs. On CUDA, the optimizers of `torch.optim` work on all parameters at once by
 # default (`foreach=True`). At its peak such a step of Adam needs one more set of weights: measured on a GPU, 1.00 times
 # their bytes. With `foreach=False`, one parameter after another, it was 0.07, and with `fused=True` 0.00.
 #
 # Adam's states have the dtype of their parameter. If the weights are `bfloat16`, with 2 bytes each, so are the states.
-# Some training code therefore keeps a *master copy* of such weights in `float32`. The optimizer changes the copy, with
-# states in `float32`, and the copy is then cast into the weights.
+# A *master copy* is a second copy of the weights, in `float32`. Where training code keeps one, the optimizer changes
+# the copy, with states in `float32`, and the copy is then cast into the weights.
 #
-# ### Your turn
+# ### Your turn: training_bytes, 3 points
 # A model of seven billion parameters is trained with Adam in `float32`. People add it up as 28 GB of weights, 28 GB of
-# gradients and 28 GB for Adam. Which of the three is wrong? Write the sum as a function.
+# gradients and 28 GB for Adam. How much is it really? And how much do you save if the weights are `bfloat16`, with a
+# master copy? Write the sum as a function. This is a warm-up of about ten minutes.
 
 # %% given
 hint(
@@ -94,11 +102,11 @@ hint(
 # %% exercise: training_bytes points=3
 
 # %% [markdown]
-# So it is 112 GB, before the first activation: 28 for weights, 28 for gradients, and 56 for Adam. With weights in
-# `bfloat16`, a master copy and states in `float32` it is 2 + 2 + 4 + 8 bytes for a parameter. That is 112 GB once more.
-# Half the weights does not mean half the memory. `torch.autocast`, which lab 9 is about, leaves weights, gradients and
-# states in `float32`. It shrinks activations, and adds copies of the weights in the smaller dtype: they are kept for
-# the backward pass.
+# Ask your function both questions. So it is 112 GB, before the first activation: 28 for weights, 28 for gradients, and
+# 56 for Adam. With weights in `bfloat16`, a master copy and states in `float32` it is 2 + 2 + 4 + 8 bytes for a
+# parameter. Nothing is saved. Half the weights does not mean half the memory. `torch.autocast`, which lab 9 is about,
+# leaves weights, gradients and states in `float32`. It shrinks activations, and adds copies of the weights in the
+# smaller dtype: they are kept for the backward pass.
 #
 # ## A step, watched
 #
@@ -120,7 +128,8 @@ def deep(layers, width, seed):
 
 
 def one_step(forward, model, x):
-    """A forward and a backward pass, watched. Gradients are there already, so that they do not count."""
+    """A forward and a backward pass, watched. Gradients are there already, so that they do not
+    count."""
     for parameter in model.parameters():
         parameter.grad = torch.zeros_like(parameter)
     with memory.watch(model, x) as seen:
@@ -140,12 +149,15 @@ print("peak of the whole batch:", round(first_run.peak / unit, 1), " of half of 
 show_memory({"512 samples": first_run, "256 samples": half_run})
 
 # %% [markdown]
-# The curve rises layer by layer to the end of the forward pass. It keeps rising for a moment: the first backward
-# operations make new tensors before they free old ones. The peak is 20 activations, 16 of which are kept by the layers.
-# Then each layer frees what it kept. Half the batch has half the peak. (The weights and gradients, which were there
-# before, are not in the picture.)
+# Choose one of the two runs with the buttons above the picture. The dot is where backward begins. The picture counts in
+# megabytes: 20 activations of 65,536 bytes are 1.3 MB. (The weights and gradients, which were there before, are not in
+# it.)
 #
-# In a live notebook, choose one of the two. The dot is where backward begins.
+# The curve rises layer by layer to the end of the forward pass, in a zigzag: a linear layer's result is freed as soon
+# as `tanh` has made its own. Where is the peak? Not at the dot, but behind it. The first backward operations make new
+# tensors before they free old ones. The layers keep 16 activations, and the peak is 20. The other four belong to the
+# loss: its derivative takes four small operations, and each makes a tensor of that size. Then each layer frees what it
+# kept. Half the batch has half the peak.
 #
 # ### What does a layer keep?
 #
@@ -153,8 +165,16 @@ show_memory({"512 samples": first_run, "256 samples": half_run})
 # `gelu` needs its input. A linear layer needs its input for the gradient of its weight. Its input is another layer's
 # result, and memory that two of them keep is there once.
 #
-# `probes.saved` lists what a forward pass keeps. For which of the four activation functions below does a model keep
-# twice as much? Say it for each one before you run the cell.
+# `probes.saved` lists what a forward pass keeps, each tensor with the number of its storage.
+
+# %% predict: kept_twice
+# **Predict.** With some activation functions a model keeps one storage for each hidden layer, with others two. Tick all
+# that need two.
+#
+# - [ ] `relu`
+# - [ ] `tanh`
+# - [x] `gelu`
+# - [x] `silu`
 
 # %% given
 ACTIVATIONS = {"relu": nn.ReLU, "tanh": nn.Tanh, "gelu": nn.GELU, "silu": nn.SiLU}
@@ -181,7 +201,7 @@ for activation in ACTIVATIONS:
 # the activation needs it, and the next linear layer needs it as its input. With `gelu` and `silu` two storages are
 # kept for each layer. The batch itself, `argument`, is kept too. It was there before.
 #
-# ### Your turn
+# ### Your turn: kept_bytes, 2 points
 # Say in advance what a model keeps. The last layer's result is not kept: nothing needs it.
 
 # %% given
@@ -197,10 +217,10 @@ hint(
 #
 # ## Allocated and reserved
 #
-# Asking a GPU's driver for memory is slow. PyTorch therefore has a *caching allocator*. It asks the driver for blocks,
-# and keeps a block that a tensor no longer needs for the next tensor. So there are two numbers. *Allocated* is what
-# tensors occupy. *Reserved* is what PyTorch has from the driver: the allocated blocks and the cached ones.
-# `nvidia-smi` shows the reserved bytes, and what CUDA needs for itself, as used.
+# Asking a GPU's driver for memory is slow. A *caching allocator* is one that asks seldom: it keeps memory that a tensor
+# no longer needs for the next tensor. PyTorch has one for each GPU. So there are two numbers. *Allocated* is what
+# tensors occupy. *Reserved* is what PyTorch has from the driver: the allocated blocks and the cached ones. `nvidia-smi`
+# shows the reserved bytes, and what CUDA needs for itself, as used.
 #
 # Which of the two falls when you write `del x`? Which one falls in `torch.cuda.empty_cache()`? The next cell asks a
 # GPU, where there is one. `torch.accelerator` has these functions for every kind of accelerator.
@@ -214,31 +234,43 @@ if torch.accelerator.is_available():
     torch.accelerator.empty_cache()
     print("after empty_cache", memory.on_device())
 else:
-    print("no accelerator here: only its own allocator has these numbers", memory.on_device())
+    print("There is no accelerator here, and so no allocator to ask. Read on for what a GPU prints.")
 
 # %% [markdown]
-# On a GPU, `del x` lowers the first number and leaves the second. `empty_cache()` lowers the second, by the cached
-# blocks only. It never frees a tensor. It seldom helps your own process against running out: PyTorch empties its cache
-# by itself before it gives up. It may reduce fragmentation in certain cases, says the documentation. And it helps those
-# who ask the driver themselves: other processes on the same GPU, or a library such as NCCL in your own.
+# On a GPU whose memory is empty, it prints this:
 #
-# `x` needs 4,000,000 bytes. Its *block* is rounded up to 512 bytes, so 4,000,256 are allocated. What PyTorch asks the
-# driver for is larger: *segments* of 2 MiB for small blocks, and of 20 MiB for blocks such as this. So a GPU prints
-# 20,971,520 reserved bytes. A cached segment goes back to the driver only if no block in it is in use.
+# | | allocated | reserved |
+# |---|---|---|
+# | with `x` | 4,000,256 | 20,971,520 |
+# | after `del x` | 0 | 20,971,520 |
+# | after `empty_cache()` | 0 | 0 |
+#
+# Where do these two numbers come from? `x` needs 4,000,000 bytes. Its *block* is rounded up to a multiple of 512 bytes.
+# And PyTorch asks the driver for more than one block: for 2 MiB, where a block has 1 MiB or less, and here for 20 MiB.
+# Such a piece of the driver's memory is called a segment. It goes back to the driver only as a whole, when no block in
+# it is in use.
+#
+# So `empty_cache()` lowers the reserved bytes, by cached memory only. It never frees a tensor. It seldom helps your own
+# process against running out: PyTorch empties its cache by itself before it gives up. It may help those who ask the
+# driver themselves: another process on the same GPU, or the library by which GPUs send each other tensors (it is called
+# NCCL).
+
+# %% [markdown]
+# ### Who allocated it?
 #
 # There is more to look at. The first two work with CUDA only.
 #
 # - `torch.cuda.memory_summary()` is a table of both numbers, now and at the peak.
 #   `torch.cuda.reset_peak_memory_stats()` starts the peak anew, so that you can ask for one step.
 # - `torch.cuda.memory._record_memory_history()`, and later `torch.cuda.memory._dump_snapshot("file.pickle")`, write a
-#   *snapshot*: every block with the line that allocated it. The page pytorch.org/memory_viz draws it over time, as the
-#   picture above does.
+#   snapshot. A *snapshot* is a list of all blocks, each with the line that allocated it. The page
+#   [pytorch.org/memory_viz](https://pytorch.org/memory_viz) draws it over time, like the picture in *A step, watched*.
 # - `torch.profiler` gives the bytes that each operation allocated, less those that it freed. It works on a CPU as well.
 #   On a GPU, the column is called `self_device_memory_usage`. Older texts call it `cuda_memory_usage`.
 #
-# This is how it is asked, for the small model with 32 samples. Which operation will be at the top of its table: one of
-# the forward pass, or one of the backward pass? Try it in a cell of your own. The profiler may print two lines that
-# begin with `USDT`; they are its own.
+# This is how it is asked, for the small model with 32 samples. Copy it into a cell of your own. Which operation will be
+# at the top of its table: one of the forward pass, or one of the backward pass? (The profiler may print two lines that
+# begin with `USDT`; they are its own.)
 #
 # ```python
 # few_inputs = torch.randn(32, 64)
@@ -250,20 +282,12 @@ else:
 # ```
 
 # %% [markdown]
-# On a CPU it printed
+# Which operation makes the gradient of a weight? It is the one at the top, `aten::mm`, with 3 calls and 54,272 bytes on
+# a CPU. It belongs to the backward pass: two calls make the gradients of both weights, and one that of an activation.
+# `aten::addmm` and `aten::tanh` are the linear layers and the activation of the forward pass. The profiler says who
+# allocated. It does not say who keeps.
 #
-# ```
-# aten::mm             calls 3  bytes 54272
-# aten::addmm          calls 2  bytes 17664
-# aten::tanh           calls 1  bytes 16384
-# aten::tanh_backward  calls 1  bytes 16384
-# ```
-#
-# `mm` belongs to the backward pass: it makes the gradients of both weights, and one of an activation. `addmm` and
-# `tanh` are the linear layers and the activation of the forward pass. The profiler says who allocated. It does not say
-# who keeps.
-#
-# ### Your turn
+# ### Your turn: Allocator, 5 points
 # Write a caching allocator. Ours is simpler than PyTorch's, which also splits large blocks. It rounds every size up to
 # a multiple of 512 bytes, as PyTorch's does.
 
@@ -279,8 +303,9 @@ hint(
 
 # %% [markdown]
 # Free two blocks of 1,024 bytes. 2,048 bytes are cached now, in two pieces, and a block of 2,048 fits into neither.
-# That is *fragmentation*: enough bytes, in pieces that are too small. If the blocks between them are in use, giving the
-# cache back does not help either. Sizes that change from step to step make it worse.
+# *Fragmentation* means that there are enough free bytes, but in pieces that are too small. In your allocator, giving
+# the cache back always helps. In PyTorch's it may not: the pieces can lie in segments that hold other blocks in use,
+# and such a segment is not given back. Sizes that change from step to step make it worse.
 
 # %% [markdown]
 # ## Who keeps it?
@@ -346,10 +371,10 @@ def loop_f(model, xs):
 
 
 # %% [markdown]
-# ### Your turn
+# ### Your turn: alive, 2 points
 # How many activations are alive after each loop? An activation has 512 by 32 numbers. The inputs, the parameters and
-# their gradients do not count, nor do single numbers such as a loss. Write your six numbers down. Then check them with
-# the cell below the exercise, which you may change.
+# their gradients do not count, nor do single numbers such as a loss. Write your six numbers down first. Then measure:
+# the next cell counts them for a seventh loop, and you may change it.
 
 # %% given
 hint(
@@ -372,7 +397,13 @@ def after(loop):
     return round(now / unit), round(seen.peak / unit)
 
 
-# after(loop_a)
+def loop_g(model, xs):
+    with torch.no_grad():
+        out = model(xs[0])  # one batch, and no graph
+    return locals()
+
+
+print("alive at the end, and the most there were:", after(loop_g))
 
 # %% exercise: alive points=2
 
@@ -381,13 +412,13 @@ def after(loop):
 # keep none either. What stays behind is a row of small node objects, one for each operation. It costs little, but
 # `total` should be a number all the same: write `.item()`, or `.detach()` where you do not want to wait for a GPU.
 #
-# Loop b is the real leak. It has no `backward`, so nothing is freed. Loop c repairs it by half: `loss` still leads to
-# the graph of the last batch while the next one is built. Two graphs are alive at a time. Look at the second number of
-# `after(loop_c)`: 17, against 12 in loop a. Loop e asks to keep what backward would free. That does not double
-# the memory of one backward pass, as some say. It keeps it for longer. Loop f keeps the last activation of each batch:
-# `outs` leads to it, and `backward` frees only what the graph kept.
+# Loop b is the real leak. It has no `backward`, so nothing is freed. Loop c keeps one graph of its four, for `loss`
+# still leads to that of the last batch. It does so while the next one is built, too: two graphs are alive at a time.
+# Look at the second number of `after(loop_c)`: 17, against 12 in loop a. Loop e asks to keep what backward would free.
+# That does not double the memory of one backward pass, as some say. It keeps it for longer. Loop f keeps the last
+# activation of each batch: `outs` leads to it, and `backward` frees only what the graph kept.
 #
-# ### Your turn
+# ### Your turn: column_of, 3 points
 # Loop d is the quiet one: a view of one column keeps all columns. Collect one column of a model's results without it.
 # (On a GPU, `.cpu()` would copy it out of the GPU's memory. On a CPU it returns the tensor itself.)
 
@@ -403,7 +434,15 @@ hint(
 # There are quieter owners than lists. In a notebook, `Out[3]` and `_` keep what a cell showed. An exception that was
 # not handled keeps its traceback, and with it all local variables of all functions on the way. That is why a notebook
 # on a GPU is often full after an error. No `empty_cache()` frees them: they are in use.
+
+# %% [markdown]
+# ## A good place to stop
 #
+# You can add up the bytes of a training, and say who keeps them. What comes next is what to do about it: a batch that
+# fits, and checkpointing. After a break Python has forgotten everything. Choose *Run > Run All Above Selected Cell*, or
+# press *Check*, which runs what it needs.
+
+# %% [markdown]
 # ## When it runs out
 #
 # If an accelerator's memory runs out, PyTorch raises `torch.OutOfMemoryError`. It is a kind of `RuntimeError`. What is
@@ -421,7 +460,16 @@ except RuntimeError as error:
 #
 # One way to a batch size is to try. `SmallDevice` has a counted memory, here of 80. Its method `run(n)` stands for a
 # training step with `n` samples: it takes memory for the weights and then for one layer after another. The loop below
-# halves the batch size until it fits. 16 samples fit into this device. Will both loops find that?
+# halves the batch size until it fits. It is written twice: `inside` tries again inside the `except` block, and
+# `outside` after it. 16 samples fit into this device, and both begin with 64.
+
+# %% predict: two_loops
+# **Predict.** Which batch sizes do the two loops find?
+#
+# - [ ] both find 16
+# - [x] `inside` finds 8, and `outside` finds 16
+# - [ ] `inside` finds 16, and `outside` finds 8
+# - [ ] `inside` ends with the error, and `outside` finds 16
 
 
 # %% given
@@ -437,7 +485,8 @@ class Taken:
 
 
 class SmallDevice:
-    """A device whose memory is counted. room: a function that says whether so much of it may be in use."""
+    """A device whose memory is counted. room: a function that says whether so much of it may
+    be in use."""
 
     def __init__(self, room, weights):
         self.room, self.weights, self.live = room, weights, 0
@@ -478,10 +527,15 @@ print("inside :", inside(SmallDevice(lambda used: used <= 80, 10).run, 64))
 print("outside:", outside(SmallDevice(lambda used: used <= 80, 10).run, 64))
 
 # %% [markdown]
-# Inside the `except` block the exception is still there. Its traceback has the frame of `run`, and that has the weights
-# and the layers of the failed try. They are freed when the block ends. So leave the block first, and try again then.
+# Inside the `except` block the exception is still there. Its traceback leads to the frame of `run`, and whatever has a
+# name in that frame stays alive. Here it is `weights`. The layers of the failed try are gone: the list of them was
+# never finished, and so has no name. Each failed try keeps 10, and after 64, 32 and 16 it is 30. A step with 16 samples
+# needs 74, and with 8 it needs 42. In a training step more has a name: the batch, and each intermediate result in a
+# `forward`.
 #
-# ### Your turn
+# All of it is freed when the block ends. So leave the block first, and try again then.
+#
+# ### Your turn: largest_batch, 3 points
 # Find the largest batch that fits. Halving finds a power of two. You can do better, with few tries: each one of them
 # costs a whole step.
 
@@ -502,11 +556,27 @@ hint(
 # ## Checkpointing
 #
 # There is another way to fewer activations: throw them away, and compute them again when the backward pass needs them.
-# That is *gradient checkpointing*. `torch.utils.checkpoint.checkpoint(f, x, use_reentrant=False)` gives `f(x)`, and of
-# all that `f` would keep it keeps the input only. In the backward pass it calls `f` once more. Such an `f` is called a
-# *segment*.
+# *Gradient checkpointing* is an exchange: less is kept, and more is computed.
 #
-# The next cell puts all 16 layers into one segment. What will the live bytes be when backward begins? And the peak?
+# `torch.utils.checkpoint.checkpoint(f, x, use_reentrant=False)` gives `f(x)`, and of all that `f` would keep it keeps
+# the input only. In the backward pass it calls `f` once more. Such an `f` is called a *segment*. It has nothing but the
+# name in common with the allocator's segments.
+#
+# What is `use_reentrant`? There are two implementations. The older one, `True`, runs `f` under `no_grad` and builds the
+# graph in the backward pass. If no input of the segment requires grad, then its result does not either, and no
+# parameter inside gets a gradient: there is only a warning. `False` has no such gap, and the documentation recommends
+# it.
+#
+# The next cell puts all 16 layers into one segment. Without it, 16 activations were alive when backward began, and the
+# peak was 20.
+
+# %% predict: one_segment
+# **Predict.** How many activations are alive when backward begins, and at the peak?
+#
+# - [ ] 1 when backward begins, and about 5 at the peak
+# - [x] 1 when backward begins, and 19 at the peak
+# - [ ] 8 when backward begins, and 10 at the peak
+# - [ ] 16 when backward begins, and 20 at the peak
 
 
 # %% example
@@ -535,8 +605,15 @@ show_memory({"plain": first_run, "one segment": as_one_run})
 #
 # ### A surprise
 #
-# Here is a loop that puts each layer into a segment of its own. It runs, and its result is right. Will its gradients
-# be right too?
+# Here is a loop that puts each of three layers into a segment of its own. It runs, and its result is right.
+
+# %% predict: late_lambda
+# **Predict.** Which of its gradients are right?
+#
+# - [ ] those of all three layers
+# - [x] those of the last layer only
+# - [ ] those of the first layer only
+# - [ ] none: backward raises an error
 
 # %% example
 layers3 = deep(3, 4, 0)
@@ -563,7 +640,7 @@ print("gradients equal:", [torch.allclose(a, b) for a, b in zip(grads, late_grad
 # layer. All three segments are computed again with it. The shapes fit, so nothing complains. Bind what a segment needs
 # when you make it: `checkpoint(layer, x, ...)`, or a function that gets its layers as an argument.
 #
-# ### Your turn
+# ### Your turn: in_segments, 4 points
 # Cut a model into segments.
 
 # %% given
@@ -576,35 +653,42 @@ hint(
 # %% exercise: in_segments points=4
 
 # %% [markdown]
-# PyTorch has this as `torch.utils.checkpoint.checkpoint_sequential`. It puts the last segment under no checkpoint. Why
-# is that a good idea?
+# PyTorch has this as `torch.utils.checkpoint.checkpoint_sequential`. It puts no checkpoint around the last segment. Why
+# is that a good idea? What would happen between the end of its forward pass and the beginning of its backward pass?
 #
 # ### How many segments?
 #
 # With your function, the peak can be measured for every number of segments. Each segment keeps its input, and while one
 # of them is computed again, its own activations are there. Where do you expect the smallest peak of 16 equal layers?
 
+
 # %% scratch
+def run_in(k):
+    return one_step(lambda x: in_segments(list(model16), x, k), model16, batch)
+
+
 runs = {"plain": first_run}
 try:
-    for k in (1, 2, 4, 8, 16):
-        runs[f"k = {k}"] = one_step(lambda x: in_segments(list(model16), x, k), model16, batch)
+    runs |= {f"k = {k}": run_in(k) for k in (1, 2, 4, 8, 16)}
 except NotImplementedError:
     print("The exercise above is not written yet.")
 for name, run in runs.items():
     print(f"{name:12} peak {run.peak / unit:4.1f}")
-show_memory(runs)
+show_memory({name: run for name, run in runs.items() if name in ("plain", "k = 4", "k = 16")})
 
 # %% [markdown]
-# First the last segment: backward needs it at once, so a checkpoint would throw away what is computed again a moment
-# later. It would save almost nothing, and cost a forward pass of that segment.
+# The smallest peak, 10, has 4 segments. This number is the square root of 16. Is the best number always a square root?
+# There are two costs: the inputs of $k$ segments, and the activations of the longest segment. With $n$ layers it has
+# $n / k$ of them, rounded up. For $k = 4$ that is 4 + 4. Two more are alive at the peak: a gradient, and the result
+# of a linear layer. (With $k = 16$ the peak is that of the loss, as in the plain run: 16 and four more.)
 #
-# The smallest peak is in the middle, at 4. It is the square root of 16. Is it always a square root? The two costs are
-# `k` inputs of segments, and the activations of the longest segment, which has `layers / k` layers, rounded up.
+# And the last segment? When its forward pass ends, its backward pass begins. A checkpoint would throw away what is
+# computed again a moment later. It would save almost nothing, and cost a forward pass of that segment.
 #
 # In a transformer, one layer keeps many activations inside, and only one goes on to the next layer. How many does it
 # keep? "Checkpointing saves half of the memory", people say of transformers. Here are six layers, plain and with each
-# of them in a segment of its own.
+# of them in a segment of its own. `memory.saved_bytes(f, x)` measures the bytes that the graph of `f(x)` keeps, without
+# `x` and the parameters: your `kept_bytes`, for any function.
 
 # %% example
 torch.manual_seed(0)
@@ -623,11 +707,13 @@ for name, forward in {"plain": blocks, "each block": each_block}.items():
     print(f"{name:10} peak {one_step(forward, blocks, tokens).peak / memory.nbytes(tokens):5.1f}")
 
 # %% [markdown]
-# Far more than half: the peak falls from 82 inputs to 26. With a segment for each of the six blocks, six inputs are
-# kept, and the inside of one block. That is for activations only. Weights, gradients and optimizer states are as large
-# as before, so the whole saves less.
+# Far more than half: the peak falls from 82 inputs to 26. What are the 26? Six are results of the six blocks. Eleven
+# are the inside of the block that is computed again. Nine are made by its backward pass for a moment: gradients, and
+# most of them four times as large as its input, as its inner layer has 256 features in place of 64.
 #
-# ### Your turn
+# That is for activations only. Weights, gradients and optimizer states are as large as before, so the whole saves less.
+#
+# ### Your turn: best_segments, 2 points
 # Find the best number of segments.
 
 # %% given
@@ -641,8 +727,12 @@ hint(
 # %% [markdown]
 # ### A segment is called twice
 #
-# The gradients do not notice. What else happens in a forward pass? A batch normalisation in training mode changes its
-# running averages, and counts the batches it has seen. What will the counter say after one step?
+# A segment runs twice, and the gradients are the same as if it ran once. But a forward pass may do more than compute a
+# result. A batch normalisation in training mode changes its running averages, and counts the batches it has seen. They
+# are buffers.
+
+# %% predict: batches_seen answer=2
+# **Predict.** What does the counter say after one forward pass under a checkpoint and one backward pass?
 
 # %% example
 norm = nn.BatchNorm1d(4)
@@ -652,8 +742,8 @@ out.square().sum().backward()
 print("after backward", norm.num_batches_tracked.item())
 
 # %% [markdown]
-# Each batch counts twice. The running averages move twice as well, with the same statistics. Training works. Evaluation
-# uses other averages than a run without checkpoints.
+# The running averages move as often as the counter, with the same statistics. Training works. But evaluation uses other
+# averages than a run without checkpoints. Each batch counts twice, and no message says so.
 #
 # Dropout is safe. By default, `checkpoint` puts the random numbers' state back before the second call, and so the same
 # numbers are dropped. A buffer gets no such care.
@@ -661,8 +751,9 @@ print("after backward", norm.num_batches_tracked.item())
 # A last detail, before you repair it. The second call need not come to its end: once all saved tensors are there again,
 # checkpoint leaves the function early, by an exception of its own. Code behind the last operation may not run.
 #
-# ### Your turn
-# Write a checkpoint that leaves a block's buffers as one forward pass leaves them.
+# ### Your turn: checkpoint_once, 3 points
+# Write a checkpoint whose backward pass changes no buffer. After it, the buffers are as one forward pass of each batch
+# left them.
 
 # %% given
 hint(
@@ -680,8 +771,8 @@ hint(
 # %% quiz: interview points=3
 # ## Interview questions
 #
-# For each question, find *all* true statements. There is at least one in each. Give the letters as a string, such as
-# `"ac"`. A question counts only if all of its letters are right, and one right question alone pays nothing.
+# Tick all true statements (or write the letters in the cell below). There is at least one in each question. A question
+# counts only if all of it is right, and one right question alone pays nothing.
 #
 # **A model's bytes**
 # - [ ] In `float32`, Adam's states have as many bytes as the weights.
@@ -739,8 +830,8 @@ hint(
 # - [ ] Accumulation gives a batch normalisation the statistics of the large batch.
 #   > Each small batch is still normalised by its own mean and variance. Adding gradients cannot undo that.
 # - [x] A try inside the `except` block can fail for a size that fits.
-#   > The exception's traceback still holds the tensors of the failed try. `inside` stopped at a smaller size than
-#   > `outside` for that reason.
+#   > The exception's traceback leads to the frames of the failed try, and to each tensor that has a name there. So
+#   > `inside` stopped at a smaller size than `outside`.
 # - [x] `torch.OutOfMemoryError` is a `RuntimeError`.
 #   > It is a subclass, so `except RuntimeError` catches it. The reverse does not hold: a full CPU raises a plain
 #   > `RuntimeError`.
@@ -795,9 +886,9 @@ hint(
 # ### BEGIN SOLUTION
 # Adam makes its states in the first step: two numbers for each parameter. That is twice the bytes of the weights, and
 # they come on top of the weights and gradients, which are there already. On CUDA the step is a foreach one by default,
-# and needs the bytes of the weights once more while it runs. Emptying the cache does not help: PyTorch does
-# it by itself before it raises the error, and 20 GB are really in use. One segment around the model does not lower the
-# peak of the backward pass, since all activations are computed again at once. And at the step the activations are freed
+# and needs the bytes of the weights once more while it runs. Emptying the cache does not help: PyTorch does it by
+# itself before it raises the error, and 20 GB are really in use. One segment around the model does not lower the peak
+# of the backward pass, since all activations are computed again at once. And at the step the activations are freed
 # already, so that fewer of them would not help there at all. What is alive at the step and need not be? A result or a
 # loss of an earlier pass whose graph was not freed, or validation outputs: find their owners and let them go. What
 # helps besides is fewer numbers for each parameter: SGD with momentum keeps one and saves the bytes of the weights;
@@ -810,7 +901,7 @@ hint(
 # ### END SOLUTION
 
 # %% [markdown]
-# ## Summary
+# ## On one sheet
 #
 # - Four kinds of bytes: weights, gradients, optimizer states, activations. Only the last kind knows the batch.
 # - Adam in `float32` needs 16 bytes for a parameter, before the first activation. A `foreach` step needs 4 more.
@@ -819,5 +910,22 @@ hint(
 # - `backward` frees what was saved. Leaks are graphs without a backward, views of large tensors, and tracebacks.
 # - Checkpointing trades a third more work for a smaller peak, in several segments. Look at the peak.
 # - A segment is called twice. What it changes, it changes twice, and what it looks up, it looks up later.
+#
+# | call or rule | what it does or costs |
+# |---|---|
+# | SGD, with momentum, Adam | 0, 1 or 2 more numbers for each number of a parameter |
+# | Adam's step on CUDA, by default | one more set of weights while it runs; with `fused=True` none |
+# | `del x` | lowers the allocated bytes, not the reserved ones |
+# | `torch.cuda.empty_cache()` | lowers the reserved bytes, by cached blocks only |
+# | `total += loss.item()` | keeps no graph in `total` |
+# | `out[:, 0].detach()` | a view: keeps all of `out` |
+# | after an `except` block, not inside it | the place to try again: the failed try is freed |
+# | `checkpoint(f, x, use_reentrant=False)` | keeps `x` only, and runs `f` once more in backward |
+#
+# Three questions to ask yourself:
+#
+# - Which bytes of my training know the batch size, and how many are they?
+# - Which name, list or exception still leads to a tensor that I do not need?
+# - Does my segment give the same result, and leave the same state, when it runs twice?
 #
 # Lab 8 opens the graph itself: you write derivatives of your own.

@@ -1,3 +1,23 @@
+# %% [markdown]
+# # Functions of your own, and functions of functions
+#
+# Autograd knows a derivative for each of PyTorch's operations. Sometimes you need another one: where there is none,
+# where the one there is loses its digits, or where you want the model to learn something else. First you write
+# derivatives. Then you use functions that work on functions.
+#
+# After this lab you can
+#
+# - write an `autograd.Function`, and say what each of its parts is for;
+# - give a step a usable gradient, and tell the clipped estimator from its misprint;
+# - write a derivative that keeps its digits far from zero;
+# - test a derivative against finite differences, and say what that misses;
+# - get gradients for each sample, Jacobians of a batch and the result of many models with `torch.func`.
+#
+# You need labs 3 and 4, and two sittings of about an hour. All numbers were measured with PyTorch 2.13 on a CPU.
+#
+# Where it says *Predict*, choose before you run. Below each exercise a card shows checks. Those marked *later* run when
+# the lab is marked: press *Mark my work*, or hand it in.
+
 # %% given
 import copy
 import math
@@ -20,30 +40,9 @@ from labkit import (
     explain,
     probes,
     show_over,
+    show_straight_through,
     unchanged,
 )
-
-# %% [markdown]
-# # Functions of your own, and functions of functions
-#
-# Autograd knows a derivative for each of PyTorch's operations. Sometimes you need another one: where there is none,
-# where the one there is loses its digits, or where you want the model to learn something that is not the derivative.
-# In the first half of this lab you write derivatives. In the second half you take functions apart that others wrote,
-# with functions that work on functions.
-#
-# After this lab you can
-#
-# - write an `autograd.Function`, and say what each of its parts is for;
-# - give a step a gradient that training can use, and tell the clipped estimator from its common misprint;
-# - write a derivative that keeps its digits far from zero, also when it is differentiated again;
-# - test a derivative against finite differences, and say what such a test cannot see;
-# - get gradients for each sample, Jacobians of a batch and the result of many models at once with `torch.func`.
-#
-# You need labs 3 and 4. This one takes about 90 minutes. After the section on finite differences is a good place for a
-# break. All numbers in the text were measured with PyTorch 2.13 on a CPU.
-#
-# Write your predictions down before you run a cell. The lab is worth 34 points. The checks that you see hold about a
-# sixth of them. The last question, worth 2 points, is read by a person.
 
 # %% [markdown]
 # ## A step has no slope
@@ -97,6 +96,15 @@ print(y)
 print(x.grad)
 
 # %% [markdown]
+# The same step twice, with two backward passes. Move the place. The red line has the slope that backward claims there.
+# What would gradient descent learn from each of them?
+
+# %% example
+show_straight_through({"torch.round": torch.round, "RoundThrough": RoundThrough.apply})
+
+# %% [markdown]
+# From the first one nothing, wherever it stands. The second one follows the straight line behind the steps.
+#
 # You may know an older form, with `forward(ctx, x)` and no `setup_context`. It still works with `backward`. It does not
 # work with `torch.func`, which comes later in this lab.
 #
@@ -104,8 +112,16 @@ print(x.grad)
 #
 # The plain estimator has a weakness. An `x` of 3 is far behind the step, and no small change of it changes the result.
 # It gets gradients all the same, and may move farther and farther away. The remedy is to send no gradient where
-# `|x| > 1`. The code that is passed around for it is below. What will it give for an upstream gradient of 5? And of
-# which dtype is the result for a `float64` input?
+# $|x| > 1$. The code that is passed around for it is below. It gets $-3$, $-0.5$, $0.5$ and $3$, in `float64`,
+# with an upstream gradient of 5 each.
+
+# %% predict: misprint
+# **Predict.** Which gradient does this code give at the four places?
+#
+# - [ ] 0, 5, 5, 0
+# - [ ] 5, 5, 5, 5
+# - [ ] 0, 1, 1, 0
+# - [x] 1, 1, 1, 1
 
 
 # %% example
@@ -138,8 +154,8 @@ print("dtype   ", y.dtype)
 #
 # And the result is `float32`, whatever came in.
 #
-# ### Your turn
-# Write it as it is meant.
+# ### Your turn: ste_sign, 3 points
+# Write it as it is meant. This is a warm-up of about ten minutes.
 
 # %% given
 hint(
@@ -152,8 +168,8 @@ hint(
 # %% exercise: ste_sign points=3
 
 # %% [markdown]
-# The next picture shows the gradient by `x` of three estimators, for an upstream gradient of 0.5, 1 and 5. In a live
-# notebook, choose one of them. For which upstream gradients can you not tell the misprint from the plain estimator?
+# The next picture shows the gradient by `x` of three estimators, for an upstream gradient of 0.5, 1 and 5. Choose one
+# of them. For which upstream gradients can you not tell the misprint from the plain estimator?
 
 # %% example
 places = torch.linspace(-2, 2, 401)
@@ -174,8 +190,15 @@ show_over(
 # ## What `backward` may use
 #
 # `backward` for `x * x` needs `x`. You can keep it by `ctx.save_for_backward(x)`, or simply write `ctx.x = x`. Both
-# work. Below, `x` is changed in place between the two passes. The right gradient for 3 is 6. What will each of the two
-# give?
+# work. Below, `x` is changed in place between the two passes: from 3 to 30. The right gradient for 3 is 6.
+
+# %% predict: kept_by
+# **Predict.** What do the two ways give after that change?
+#
+# - [ ] both give 6
+# - [ ] both raise an error in backward
+# - [x] the attribute gives 60, and `save_for_backward` raises an error
+# - [ ] the attribute gives 60, and `save_for_backward` gives 6
 
 
 # %% example
@@ -254,7 +277,7 @@ print("weight.grad", weight.grad)
 # does not matter. In a linear layer, each of the two gradients is a matrix product, as large as the one of `forward`.
 # In the first layer of a network, where `x` is data, one of the two can be left out.
 #
-# ### Your turn
+# ### Your turn: LinearFunction, 5 points
 # Write the linear layer. Write the shapes beside each product: with square matrices, a transposed mistake still runs.
 
 # %% given
@@ -282,7 +305,7 @@ hint(
 # between the features and the head.
 #
 # Its `forward` has two arguments, `x` and `lam`. The `Function` in the next cell has forgotten one of the rules above.
-# Which one? When will the error come: at `apply`, or at `backward`?
+# Which one? And when does the error come?
 
 
 # %% example
@@ -314,7 +337,7 @@ except RuntimeError as error:
 # to: the class attribute `generate_vmap_rule = True` says that all its methods consist of PyTorch's operations on
 # tensors, and may be batched.
 #
-# ### Your turn
+# ### Your turn: grad_reverse, 3 points
 
 # %% given
 hint(
@@ -328,9 +351,18 @@ hint(
 # %% [markdown]
 # ## Digits in the tail
 #
-# The logarithm of the sigmoid is in the usual loss for two classes. It is `-log(1 + exp(-x))`, and its derivative is
-# `1 - sigmoid(x)`. Both are right, on paper. What will the cell below print at -100 and at 30? At 30, the true value is
-# about -9.4e-14, and the true derivative 9.4e-14.
+# The logarithm of the sigmoid $\sigma$ is in the usual loss for two classes. It is $-\log(1 + e^{-x})$, and its
+# derivative is $1 - \sigma(x)$. Both are right, on paper. At 30, the true value is about $-9.4 \cdot 10^{-14}$, and the
+# true derivative $9.4 \cdot 10^{-14}$. The cell below computes both in three ways. The second way is a `where` that
+# takes on each side the formula that does not overflow there.
+
+# %% predict: where_in_tail
+# **Predict.** What does the way with `where` give at -100?
+#
+# - [ ] the right value, and the right gradient
+# - [x] the right value, and NaN as the gradient
+# - [ ] NaN as the value, and NaN as the gradient
+# - [ ] `-inf` as the value, and 0 as the gradient
 
 
 # %% given
@@ -375,8 +407,8 @@ for label, formula in FORMULAS.items():
 #
 # Use `F.logsigmoid`, then. It has the right values and gradients. But look at the derivative of its gradient. The
 # picture shows the relative error of four functions in `float32`, from -100 to 100: of the value, of the gradient, and
-# of the second derivative. 1e-7 is as good as it gets, and 1 means that no digit is right. Gaps are NaN. In a live
-# notebook, choose a panel.
+# of the second derivative. 1e-7 is as good as it gets, and 1 means that no digit is right. Gaps are NaN. Choose
+# a panel.
 
 
 # %% given
@@ -408,7 +440,7 @@ show_over(places, errors, log=True)
 # None of the four is right everywhere in the third panel. Who needs a second derivative? A penalty on the size of a
 # gradient does, and Newton's method, and whoever differentiates through a training step.
 #
-# ### Your turn
+# ### Your turn: log_sigmoid, 4 points
 # Write a log-sigmoid that is right in all three panels. You may write one `Function`, several, or none.
 
 # %% given
@@ -430,12 +462,31 @@ hint(
 #
 # A rule to take along: `backward` is code like any other. It can lose digits where `forward` does not, and if it is
 # differentiated, the derivative of its operations can lose them once more.
+
+# %% [markdown]
+# ## A good place to stop
 #
+# You can write a derivative, with its digits. What comes next is a judge of derivatives, and then `torch.func`. After a
+# break Python has forgotten everything. Choose *Run > Run All Above Selected Cell*, or press *Check*, which runs what
+# it needs.
+
+# %% [markdown]
 # ## Who judges the derivative?
 #
 # A derivative that you wrote yourself needs a test. The usual one moves each input a little and looks what the outputs
-# do. `(f(x + h) - f(x - h)) / (2 * h)` is the *central difference*. How small should `h` be? The true slope below
-# is 2.6. Predict the row of `h = 1e-08`.
+# do. The *central difference* is
+#
+# $$\frac{f(x + h) - f(x - h)}{2 h}$$
+#
+# How small should $h$ be? Below, $f(x) = x^2$ and $x = 1.3$. The true slope is 2.6.
+
+# %% predict: smallest_step
+# **Predict.** Which slope do you get for `h = 1e-8`, in `float32` and in `float64`?
+#
+# - [ ] 2.6 in both
+# - [ ] about 2.4 in `float32`, and 2.6 in `float64`
+# - [x] 0 in `float32`, and 2.6 to seven digits in `float64`
+# - [ ] NaN in `float32`, and 2.6 to seven digits in `float64`
 
 # %% example
 for step in (1e-2, 1e-4, 1e-6, 1e-8):
@@ -446,8 +497,8 @@ for step in (1e-2, 1e-4, 1e-6, 1e-8):
     print(f"h {step:.0e}  float32 {slopes[0].item():.6f}  float64 {slopes[1].item():.10f}")
 
 # %% [markdown]
-# At 1e-8, `x + h` is `x` in `float32`. The large `h` looks good only because the central difference of a square has no
-# error of its own. For most functions it has one, and it grows with `h`. So in `float32` there is hardly any good `h`,
+# At 1e-8, $x + h$ is $x$ in `float32`. The large $h$ looks good only because the central difference of a square has no
+# error of its own. For most functions it has one, and it grows with $h$. So in `float32` there is hardly any good $h$,
 # and in `float64` there is room. This is the reason why `torch.autograd.gradcheck` wants `float64`: in `float32`, it
 # rejects `x ** 2`.
 #
@@ -491,7 +542,7 @@ for label, function in SUSPECTS.items():
     print(f"{label:25} gradient of the sum", [round(number, 4) for number in found.tolist()])
 
 # %% [markdown]
-# ### Your turn
+# ### Your turn: check_grad, 5 points
 # Write the judge. Compare what autograd says with central differences, for every output and every input.
 
 # %% given
@@ -506,7 +557,15 @@ hint(
 # %% [markdown]
 # What should a judge say of `RoundThrough`? And what does a judge not see? `OneMinus` from above has no right digit at
 # 30 in `float32`, and few in `float64`. Here is PyTorch's own judge. With its usual tolerances it would have passed the
-# checks above: it does what yours does. Which of the four lines will say `True`?
+# checks above: it does what yours does.
+
+# %% predict: judged
+# **Predict.** Which of these does `gradcheck` accept? Tick all.
+#
+# - [ ] `RoundThrough`, in `float64`
+# - [x] `OneMinus` from -5 to 5, in `float64`
+# - [x] `OneMinus` from -40 to 40, in `float64`
+# - [ ] `x ** 2`, in `float32`
 
 # %% example
 with warnings.catch_warnings():
@@ -571,7 +630,16 @@ print("one gradient by w for each sample:", tuple(gradients.shape))
 
 # %% [markdown]
 # `score(w, batch)` by itself raises an error: the sizes do not fit. `vmap` runs `score` once. The tensors inside stand
-# for a batch. So it cannot do what needs a single number. Which of the five functions below will it refuse?
+# for a batch. So it cannot do what needs a single number.
+
+# %% predict: refused
+# **Predict.** Which of the five functions below does `vmap` refuse? Tick all.
+#
+# - [x] `branch`: an `if` on a sum
+# - [x] `item`: a product with `.item()`
+# - [x] `positive`: the elements above zero
+# - [ ] `chosen_by_where`: `torch.where` in place of the `if`
+# - [x] `noisy`: a sum with random numbers
 
 # %% example
 torch.manual_seed(0)
@@ -624,7 +692,7 @@ for randomness in ("same", "different"):
 #
 # One remark on tests. The mean of the result must be the gradient of the mean loss. Is that test enough?
 #
-# ### Your turn
+# ### Your turn: per_sample_grads, 4 points
 # The next cell holds a model to try it on.
 
 
@@ -679,7 +747,7 @@ print(tuple(torch.func.jacrev(torch.square)(torch.ones(5, 3)).shape))
 # It holds how each output depends on each input, of other samples as well. All of those are zero: 5 times as many
 # numbers as you want. With 1,000 samples it is 1,000 times as many.
 #
-# ### Your turn
+# ### Your turn: batched_jacobian, 2 points
 
 
 # %% given
@@ -750,7 +818,7 @@ for name, stacked in [*parameters.items(), *buffers.items()]:
     print(f"{name:25} {tuple(stacked.shape)}")
 
 # %% [markdown]
-# ### Your turn
+# ### Your turn: ensemble_predict, 3 points
 # The models are in training mode, as they come out of training. How must they be asked, and in which state must they be
 # afterwards?
 
@@ -771,8 +839,8 @@ hint(
 # %% quiz: interview points=3
 # ## Interview questions
 #
-# For each question, find *all* true statements. There is at least one in each. Give the letters as a string, such as
-# `"ac"`. A question counts only if all of its letters are right, and one right question alone pays nothing.
+# Tick all true statements (or write the letters in the cell below). There is at least one in each question. A question
+# counts only if all of it is right, and one right question alone pays nothing.
 #
 # **An `autograd.Function`**
 # - [ ] You call its `forward`.
@@ -894,7 +962,7 @@ hint(
 # ### END SOLUTION
 
 # %% [markdown]
-# ## Summary
+# ## On one sheet
 #
 # - An `autograd.Function` has `forward`, `setup_context` and `backward`. You call `apply`.
 # - Tensors go into `save_for_backward`, and everything else into attributes of `ctx`. `backward` returns one value for
@@ -904,5 +972,22 @@ hint(
 # - `gradcheck` needs `float64`, and finds wrong formulas. It does not find lost digits.
 # - `torch.func.grad`, `jacrev` and `vmap` turn functions into functions. They write to no `.grad`. `vmap` runs once,
 #   and so refuses what needs a single number.
+#
+# | call or rule | what it does or costs |
+# |---|---|
+# | `ctx.save_for_backward(x)` | keeps a tensor, and raises an error if it was changed in place |
+# | `ctx.x = x` | keeps it too, without that check: for numbers, shapes and flags |
+# | `ctx.needs_input_grad` | a flag for each argument: which gradients somebody wants |
+# | `generate_vmap_rule = True` | lets `vmap` batch the methods of a `Function` |
+# | `torch.autograd.gradcheck(f, x)` | central differences, with points and a dtype of yours |
+# | `torch.func.grad(f)`, `jacrev(f)` | for one number; for several, the whole Jacobian |
+# | `torch.func.vmap(f, in_dims=(None, 0))` | `f` for each sample, in one run; the first argument is shared |
+# | `torch.func.functional_call(model, parameters, (x,))` | the model as a function of its parameters |
+#
+# Three questions to ask yourself:
+#
+# - What does my backward give far from zero, and for an upstream gradient that is not one?
+# - Which mistakes would my test of a derivative let pass?
+# - What in my function needs a single number, so that `vmap` would refuse it?
 #
 # In lab 9 the digits become fewer: sixteen bits for a number.

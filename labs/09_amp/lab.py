@@ -1,3 +1,23 @@
+# %% [markdown]
+# # Mixed precision
+#
+# Modern GPUs multiply 16-bit numbers several times faster than 32-bit ones, and 16 bits are half the memory. But 16
+# bits are few. Which numbers survive, and which become 0, or infinite, or stop changing? *Mixed precision* computes in
+# 16 bits where that does no harm, and in `float32` elsewhere.
+#
+# After this lab you can
+#
+# - read a number's bits in `float32`, `float16` and `bfloat16`, and say how far its neighbours are;
+# - say what `torch.autocast` casts, what it leaves alone, and where its context must end;
+# - write loss scaling yourself, and put its calls into the right order;
+# - tell an overflow, an underflow and a stall apart, and choose a format.
+#
+# You need labs 6 and 7, and two sittings of about an hour. Unless the text says otherwise, numbers were measured with
+# PyTorch 2.13 on a CPU. With a GPU, the cells use it.
+#
+# Where it says *Predict*, choose before you run. Below each exercise a card shows checks. Those marked *later* run when
+# the lab is marked: press *Mark my work*, or hand it in.
+
 # %% given
 import math
 import warnings
@@ -21,39 +41,19 @@ from labkit import (
     explore_formats,
     probes,
     show_curves,
+    show_dtypes,
+    show_underflow,
     unchanged,
 )
 
 here = device()
 
 # %% [markdown]
-# # Mixed precision
-#
-# Modern GPUs multiply 16-bit numbers several times faster than 32-bit ones, and 16 bits are half the memory. But 16
-# bits are few. Which numbers survive, and which become 0, or infinite, or stop changing? *Mixed precision* computes in
-# 16 bits where that does no harm, and in `float32` elsewhere. In this lab you find out where that is.
-#
-# After this lab you can
-#
-# - read a number's bits in `float32`, `float16` and `bfloat16`, and say how far its neighbours are;
-# - use `torch.autocast`, and say what it casts, what it leaves alone, and where its context must end;
-# - explain loss scaling, write it yourself, and put its calls into their right order with clipping;
-# - tell an overflow, an underflow and a stall apart, and choose a format.
-#
-# You need lab 6, and what lab 7 says about bytes. This one takes about 90 minutes. After the section "What becomes
-# zero" is a good place for a break. All numbers in the text were measured with PyTorch 2.13 on a CPU, unless the text
-# says otherwise. Nothing here needs a GPU: autocast and the loss scaler work on a CPU too. With a GPU, the same cells
-# and checks use it.
-#
-# Write your predictions down before you run a cell. The lab is worth 32 points. The checks that you see hold about a
-# seventh of them. The last question, worth 2 points, is read by a person.
-
-# %% [markdown]
 # ## Three formats
 #
-# A floating-point number is a sign, an exponent and a fraction: `sign * 2**e * 1.fraction`. The exponent's bits decide
-# the *range*: how large and how small a number can be. The fraction's bits decide the *precision*: how close together
-# numbers are.
+# A floating-point number is a sign, an exponent and a fraction: $\pm 2^e \cdot 1.\mathit{fraction}$. The exponent's
+# bits decide the *range*: how large and how small a number can be. The fraction's bits decide the *precision*: how
+# close together numbers are.
 #
 # | format | sign | exponent | fraction |
 # |---|---|---|---|
@@ -61,9 +61,16 @@ here = device()
 # | `float16` | 1 | 5 | 10 |
 # | `bfloat16` | 1 | 8 | 7 |
 #
-# Which of the two 16-bit formats stores 0.1 more exactly? Which of them can store 1e-10 at all? Below are the bits of
-# 0.1. In a live notebook you can type another number, or walk to the next number of a format. Try 65504: what comes
-# next in `float16`? Then try 1e-7, and 1e-10.
+# Below are the bits of 0.1. You can type another number, or walk to the next number of a format. Try
+# 65504: what comes next in `float16`? Then try 1e-7, and 1e-10.
+
+# %% predict: sixteen_bits
+# **Predict.** Which 16-bit format stores 0.1 more exactly, and which one can store 1e-10 without making it 0?
+#
+# - [ ] `float16` does both
+# - [ ] `bfloat16` does both
+# - [x] `float16` is nearer to 0.1, and `bfloat16` can store 1e-10
+# - [ ] `bfloat16` is nearer to 0.1, and `float16` can store 1e-10
 
 # %% example
 explore_formats(0.1)
@@ -93,8 +100,8 @@ print("in bfloat16:", torch.tensor([65519.0, 257.0, 1e-8, 4e-41]).to(torch.bfloa
 # in the last place. It doubles at each power of two. In `bfloat16` it is 1 above 128, and 2 above 256: 257 is not
 # there.
 #
-# ### Your turn
-# How far apart are the numbers of a format, at x?
+# ### Your turn: ulp, 3 points
+# How far apart are the numbers of a format, at x? This is a warm-up of about ten minutes.
 
 # %% given
 hint(
@@ -153,7 +160,15 @@ for name, product in products.items():
 # Say both arguments. The default dtype is `float16` on CUDA and `bfloat16` on a CPU. `torch.amp` is the module to use;
 # `torch.cuda.amp` and `torch.cpu.amp` are deprecated.
 #
-# A weight, the result of the last layer, the loss, the weight's gradient: which dtype has each of them?
+# The next cell makes one forward and one backward pass in `bfloat16`, and prints four dtypes.
+
+# %% predict: which_bfloat16
+# **Predict.** One of these is `bfloat16`. Which one?
+#
+# - [ ] a weight
+# - [x] the result of the last layer
+# - [ ] the loss, a cross entropy
+# - [ ] the gradient of a weight
 
 # %% example
 torch.manual_seed(0)
@@ -182,6 +197,16 @@ for dtype in (torch.float32, torch.float16, torch.bfloat16):
 # weights and gradients stay `float32`, and so do Adam's states. The weights are the `float32` master copy of which lab
 # 7 spoke: autocast needs no other one.
 #
+# The next picture lists the operations of the forward pass, with the dtype of what goes in and of what comes out. A
+# cast is an operation too. How many of them does autocast add, and for which tensors?
+
+# %% example
+show_dtypes(lambda x: F.cross_entropy(mlp(x), labels), inputs, dtypes=(torch.bfloat16, torch.float16))
+
+# %% [markdown]
+# Each of the three layers needs its weight and its bias cast, the first one its input too, and the loss wants `float32`
+# again.
+#
 # So "16 bits halve the memory" is true for what is kept for the backward pass, and not quite: 307,204 bytes become
 # 169,220, which is 55 %. The cast copies of the weights are kept as well. Weights, gradients and states do not shrink.
 #
@@ -206,7 +231,7 @@ print("warnings:", [warning.category.__name__ for warning in caught])
 # dtype: print it. What an operation without a rule gives follows from its inputs: `float32` plus `float16` is
 # `float32`.
 #
-# ### Your turn
+# ### Your turn: amp_dtypes, 3 points
 # Write the function that tells it: which dtype does each layer of a model give? Lab 3 had hooks on tensors. Modules
 # have them too. `layer.register_forward_hook(f)` has `f(layer, inputs, output)` called after each call of the layer,
 # and returns a handle. `handle.remove()` takes the hook away.
@@ -226,7 +251,15 @@ hint(
 # ## Where the context ends
 #
 # A loop of thirty steps needs thirty forward passes under autocast. Two ways to write it: a context in each step, or
-# one context around the loop. The second looks better. Which of them learns?
+# one context around the loop. The second looks better.
+
+# %% predict: one_context
+# **Predict.** What happens with one context around the loop?
+#
+# - [ ] it learns just as the other way does
+# - [ ] it learns, and more slowly
+# - [x] its loss is the same in all thirty steps
+# - [ ] it raises an error in the second step
 
 
 # %% example
@@ -264,7 +297,7 @@ show_curves({"a context in each step": steps_of(False), "one around the loop": s
 # So: one context for each step. The forward pass and the loss belong inside. The backward pass and the optimizer belong
 # outside: each backward operation runs in the dtype of its forward operation by itself.
 #
-# ### Your turn
+# ### Your turn: train_amp, 4 points
 # Write the training loop.
 
 # %% given
@@ -307,7 +340,19 @@ for dtype, factor in ((torch.float32, 1), (torch.float16, 1), (torch.float16, 65
 #
 # `bfloat16` needs none of that: its range is that of `float32`. Its gradient has about eight times the error instead.
 #
-# ### Your turn
+# The picture shows all gradients of `mlp` for a faint loss, by their powers of two, and the range of `float16`. A scale
+# moves them to the right. With which scale does none become 0? And how far may you go before one becomes `inf`?
+
+# %% example
+faint_gradients = torch.autograd.grad(1e-4 * F.cross_entropy(mlp(inputs), labels), list(mlp.parameters()))
+show_underflow(
+    torch.cat([g.flatten() for g in faint_gradients]), [2.0**n for n in (0, 4, 8, 12, 16, 20, 24, 28, 32, 36)]
+)
+
+# %% [markdown]
+# There is room between the two. Loss scaling lives from it.
+#
+# ### Your turn: underflow_fraction, 3 points
 # Measure it: how much of a model's gradient does a format lose?
 
 # %% given
@@ -322,7 +367,15 @@ hint(
 # One of the checks has large inputs and a faint loss. There the gradient of the weight, computed in `float32` and then
 # cast to `float16`, keeps more than autocast does. What is lost between two layers stays lost, however large it would
 # have become at the weight.
+
+# %% [markdown]
+# ## A good place to stop
 #
+# You know the formats, where autocast casts, and what is lost on the way back. What comes next is loss scaling, the
+# whole step, and weights that stand still. After a break Python has forgotten everything. Choose *Run > Run All Above
+# Selected Cell*, or press *Check*, which runs what it needs.
+
+# %% [markdown]
 # ## Loss scaling
 #
 # Which scale is right? Too small, and small gradients are 0. Too large, and large ones become `inf`. `GradScaler` tries
@@ -362,7 +415,7 @@ except ValueError as refused:
 #
 # What happens to the parameters in a step that is skipped? What to the momentum? And is it repeated?
 #
-# ### Your turn
+# ### Your turn: MyScaler, 5 points
 # Write it. A step that is skipped changes nothing at all, and is not repeated: that batch is lost.
 
 # %% given
@@ -383,7 +436,15 @@ hint(
 #
 # Gradient clipping compares a norm with a limit. Where does it belong among the four calls? And what if somebody
 # forgets the scaler's `step`, and calls `optimizer.step()`? Here is a small model with a loss that was multiplied by
-# 1e-6. Which of the four runs learns? Does the third one, which clips before it unscales, raise an error?
+# 1e-6, in four runs. The third one clips before it unscales.
+
+# %% predict: faint_runs
+# **Predict.** Two of the runs get the loss below a tenth of its first value. Which ones? Tick both.
+#
+# - [ ] `float16` without a scaler
+# - [x] `float16` with a scaler
+# - [ ] `float16` with a scaler, clipped before `unscale_`
+# - [x] `bfloat16` without a scaler
 
 
 # %% example
@@ -443,7 +504,7 @@ print("w after optimizer.step():", round(w.item()))
 # Some wrong orders raise `RuntimeError`: a second `unscale_` or a second `step` before `update`, or `unscale_` after
 # `step`. So does a step after a forgotten `update()`, in the second round.
 #
-# ### Your turn
+# ### Your turn: amp_step, 4 points
 # Put it all together: autocast, scaling, clipping.
 
 # %% given
@@ -458,7 +519,7 @@ hint(
 # A skipped step shows nowhere, except in the scale. With the scaler switched off, your function is an ordinary step. So
 # one loop serves all formats: `GradScaler(here.type, enabled=dtype == torch.float16)`.
 #
-# ### Your turn
+# ### Your turn: count_skips, 2 points
 # A few skips at the start are normal: the scale is being found. Skips that do not end mean that the model gives `inf`
 # or `nan` at any scale. You have a log of scales, written now and then. How many steps were skipped, at least?
 
@@ -477,7 +538,10 @@ hint(
 #
 # `bfloat16` needs no scaler, and most GPUs of today (A100 and H100 among them) and some CPUs have it. So why not make
 # the whole model `bfloat16`, weights and all? That would halve the memory of the weights. It is often said that
-# networks need range more than precision. Add 0.001 to 1, a thousand times. Where do you arrive?
+# networks need range more than precision. The next cell adds 0.001 to 1, a thousand times.
+
+# %% predict: thousand_steps answer=1
+# **Predict.** Where do you arrive in `bfloat16`?
 
 # %% example
 for dtype in (torch.float32, torch.bfloat16):
@@ -498,7 +562,7 @@ for dtype in (torch.float32, torch.bfloat16):
 # needs half of the memory for it: a second `bfloat16` number holds what the last additions lost, and is added to the
 # next step.
 #
-# ### Your turn
+# ### Your turn: bf16_sgd_, 3 points
 # Write an SGD step for `bfloat16` weights that does not stall, in either way.
 
 # %% given
@@ -536,8 +600,8 @@ print("cross_entropy, float32:", round(F.cross_entropy(scores.float(), torch.ten
 # %% quiz: interview points=3
 # ## Interview questions
 #
-# For each question, find *all* true statements. There is at least one in each. Give the letters as a string, such as
-# `"ac"`. A question counts only if all of its letters are right, and one right question alone pays nothing.
+# Tick all true statements (or write the letters in the cell below). There is at least one in each question. A question
+# counts only if all of it is right, and one right question alone pays nothing.
 #
 # **The formats**
 # - [x] `bfloat16` has the range of `float32`, with fewer digits.
@@ -653,7 +717,7 @@ print("cross_entropy, float32:", round(F.cross_entropy(scores.float(), torch.ten
 # ### END SOLUTION
 
 # %% [markdown]
-# ## Summary
+# ## On one sheet
 #
 # - Exponent bits give range, fraction bits give precision. The ulp doubles at each power of two.
 # - `float16` overflows above 65504 and underflows below 6e-8. `bfloat16` does neither in practice, and has two digits.
@@ -661,5 +725,22 @@ print("cross_entropy, float32:", round(F.cross_entropy(scores.float(), torch.ten
 # - One context for each step: forward pass and loss inside, backward pass and step outside.
 # - Scale, backward, unscale, clip, step, update. A skipped step changes nothing, and shows only in the scale.
 # - Weights in 16 bits stall. A `float32` master copy, or what was rounded away, keeps them moving.
+#
+# | call or rule | what it does or costs |
+# |---|---|
+# | `torch.autocast(x.device.type, dtype=...)` | casts the inputs of products; say both arguments |
+# | one context around a loop | the model computes with the casts of its first step |
+# | `scaler.scale(loss).backward()` | gradients that are too large by the scale |
+# | `scaler.unscale_(optimizer)` | divides them, and looks for `inf` and `nan`; clip after it |
+# | `scaler.step(optimizer)`, `scaler.update()` | a step, unless something was found; then another scale |
+# | `model.half()` | the weights themselves in 16 bits: for inference |
+# | `.float()` before a loss of your own | `exp` overflows `float16` from 11.1 on |
+# | `bfloat16` weight with master copy, with Kahan summation | 6 bytes, 4 bytes |
+#
+# Three questions to ask yourself:
+#
+# - Which of my tensors are in 16 bits, and did I print their dtypes?
+# - Is a number lost because it is too large, too small, or too small beside another one?
+# - Would I notice a skipped step, or a step in the wrong order?
 #
 # Lab 10 hands the whole step to a compiler.

@@ -1,3 +1,23 @@
+# %% [markdown]
+# # torch.compile: capture, guards, graph breaks
+#
+# "Put `torch.compile` in front of your model, and it is faster." Sometimes it is. Sometimes it compiles eight times and
+# then gives up, with one warning. What does it do with your function, and when does it do it again?
+#
+# After this lab you can
+#
+# - see the graph that the first call of a compiled function captures;
+# - find and remove graph breaks without changing values or gradients;
+# - predict which calls compile anew, and write modules that do not make them;
+# - save a compiled model so that a plain one can load it, and measure its time honestly;
+# - say what a trace misses, and export a model with both branches and any batch size.
+#
+# You need lab 6, and two sittings of about an hour. Numbers were measured with PyTorch 2.13 on a CPU. No exercise
+# needs a GPU or a C++ compiler.
+#
+# Where it says *Predict*, choose before you run. Below each exercise a card shows checks. Those marked *later* run when
+# the lab is marked: press *Mark my work*, or hand it in.
+
 # %% given
 import io
 import json
@@ -22,34 +42,12 @@ from labkit import (
     check,
     explain,
     probes,
+    show_breaks,
     show_compiles,
     unchanged,
 )
 
 logging.getLogger("torch._dynamo").setLevel(logging.ERROR)  # its warnings print the time; see "A limit"
-
-# %% [markdown]
-# # torch.compile: capture, guards, graph breaks
-#
-# "Put `torch.compile` in front of your model, and it is faster." Sometimes it is. Sometimes it compiles eight times and
-# then gives up, with one warning among many lines. What does it do with your function, and when does it do it again? In
-# this lab you look.
-#
-# After this lab you can
-#
-# - say what happens at the first call of a compiled function, and see the graph that was captured;
-# - find and remove graph breaks without changing values or gradients;
-# - predict which calls compile anew, and write modules that do not make them;
-# - save a compiled model so that a plain one can load it;
-# - measure the time of a compiled function honestly;
-# - say what a trace misses, and export a model with both of its branches and any batch size.
-#
-# You need lab 6. This one takes about 90 minutes. After the section on recompiling is a good place for a break. All
-# numbers in the text were measured with PyTorch 2.13 on a CPU. Nothing here needs a GPU, and no exercise needs a C++
-# compiler. Where a GPU is different, the text says so.
-#
-# Write your predictions down before you run a cell. The lab is worth 33 points. The checks that you see hold about a
-# sixth of them. The last question, worth 2 points, is read by a person.
 
 # %% [markdown]
 # ## What the first call does
@@ -69,8 +67,6 @@ logging.getLogger("torch._dynamo").setLevel(logging.ERROR)  # its warnings print
 # A *backend* is a function. It gets a graph and example inputs, and returns something that can be called in place of
 # the graph. The one below compiles nothing. It keeps the graph, and runs it as it is. With it you see what Dynamo does,
 # without steps 3 and 4.
-#
-# How many graphs are there after `torch.compile(wave)`? After the first call, and after the second?
 
 
 # %% given
@@ -89,6 +85,15 @@ def forget():
     """Forget everything that was compiled, and all of Dynamo's counters, which are not public."""
     torch.compiler.reset()
     counters.clear()
+
+
+# %% predict: graphs_of_wave
+# **Predict.** How many graphs are there after `torch.compile(wave)`, after the first call, and after the second one?
+#
+# - [ ] 1, 1 and 1
+# - [x] 0, 1 and 1
+# - [ ] 0, 1 and 2
+# - [ ] 1, 2 and 3
 
 
 # %% example
@@ -120,8 +125,7 @@ for node in recorder.graphs[0].graph.nodes:
 # The result stays right. But each graph is compiled alone, nothing is fused across the break, and a GPU may wait for
 # Python in between.
 #
-# Dynamo counts breaks in `counters["graph_break"]`, by reason. Six functions follow. Write down, for each, how many
-# graphs it makes with a tensor of three ones.
+# Dynamo counts breaks in `counters["graph_break"]`, by reason. Six functions follow, for a tensor of three ones.
 
 # %% given
 seen_values = []
@@ -159,6 +163,15 @@ def by_shape(x):
     return x.sin() if x.shape[0] > 2 else x.cos()
 
 
+# %% predict: broken_graphs
+# **Predict.** `smooth` makes one graph. Which of the others make more than one? Tick all.
+#
+# - [x] `branching`: an `if` on a sum
+# - [x] `printing`: a line on the screen
+# - [x] `asking`: `.item()`
+# - [ ] `appending`: a list of the notebook grows
+# - [ ] `by_shape`: an `if` on a shape
+
 # %% example
 for function in (smooth, branching, printing, asking, appending, by_shape):
     forget()
@@ -174,14 +187,21 @@ for function in (smooth, branching, printing, asking, appending, by_shape):
 # Look at `branching` once more. Two graphs, and the counter says 0. In PyTorch 2.13 this kind of break is not counted
 # there. A counter that shows no break is no proof.
 #
+# At which line does each of the three break? And what stands in its second graph?
+
+# %% example
+show_breaks({function.__name__: (function, (torch.ones(3),)) for function in (printing, asking, branching)})
+
+# %% [markdown]
 # `torch._dynamo.explain(f)(x)` tells the graphs, the breaks and their reasons.
 # `torch.compile(f, fullgraph=True)` raises an error at the first break, and is the best safeguard in a program. One
 # break it does not mind in 2.13: with `fullgraph=True`, `.item()` is captured. And for a program that you cannot
 # change, set `TORCH_LOGS="graph_breaks,recompiles"` in its environment: each break and each further compilation is
 # logged with its reason.
 #
-# ### Your turn
-# Count graphs. The function may have been compiled before, by somebody else and many times.
+# ### Your turn: n_graphs, 3 points
+# Count graphs. The function may have been compiled before, by somebody else and many times. This is a warm-up of about
+# ten minutes.
 
 # %% given
 hint(
@@ -228,7 +248,7 @@ print("clip_eager, gradient at zero:", zero.grad)
 # gradient is infinite, and `where` multiplies it by zero: that gives NaN. The values are right, so a test of values
 # sees nothing. Make the dangerous side harmless *before* the division.
 #
-# ### Your turn
+# ### Your turn: clip_norm, 5 points
 # Rewrite `clip_eager`. It hands back the norm, so that the caller can log and print it, outside of the graph.
 
 # %% given
@@ -279,14 +299,22 @@ for other in (torch.zeros(3), torch.ones(4), torch.ones(3, dtype=torch.float64),
 # - `dynamic=None`, the default: the first graph is for one size. Where another size comes, the next graph leaves it
 #   open.
 #
-# Twelve calls of `step_up` follow, with tensors of n by 3. The sizes n are 4, 5, 6, 1, 4, 7, 8, 9, 10, 11, 12, 1. How
-# many graphs does each setting make? The 1 is there for a reason.
+# Twelve calls of `step_up` follow, with tensors of n by 3. The sizes n are 4, 5, 6, 1, 4, 7, 8, 9, 10, 11, 12, 1. These
+# are ten different sizes, and the 1 is there for a reason.
+
+# %% predict: graphs_of_settings
+# **Predict.** How many graphs are made with `dynamic=None`, with `False`, and with `True`?
+#
+# - [ ] 2, 10 and 1
+# - [ ] 3, 10 and 2
+# - [ ] 2, 8 and 1
+# - [x] 3, 8 and 2
 
 # %% example
 show_compiles(step_up, [torch.ones(n, 3) for n in (4, 5, 6, 1, 4, 7, 8, 9, 10, 11, 12, 1)])
 
 # %% [markdown]
-# A square is a call that compiles. A dot is a call that an earlier graph serves. In a live notebook, choose one
+# A square is a call that compiles. A dot is a call that an earlier graph serves. Choose one
 # setting. (By default, the second call with 4 has two graphs that could serve it. Here the one for `n` is asked first.)
 #
 # Two things surprise. First, the graph for `n` does not serve 1. Sizes 0 and 1 always have a graph of their own, since
@@ -316,7 +344,7 @@ def graphs_after(sizes: list[int], dynamic: bool | None) -> list[int]:
 print(graphs_after([2, 3, 4, 1], None))
 
 # %% [markdown]
-# ### Your turn
+# ### Your turn: predict_compiles, 4 points
 # Say it in advance, without calling Dynamo. By default, what if a 0 or 1 comes first, and then a 5? Is 5 the first
 # size, or another one?
 
@@ -337,7 +365,10 @@ hint(
 #
 # A number in Python is guarded by its value, if the function looks at it. For an `int` or a `float` argument, Dynamo
 # learns: the second value makes a graph that leaves it open. For an attribute of a module, it does not. Nor does it for
-# a global variable. How many graphs do twelve calls of this module make?
+# a global variable.
+
+# %% predict: graphs_of_attribute answer=8
+# **Predict.** The module below counts its calls in an attribute. How many graphs do twelve calls make?
 
 
 # %% example
@@ -375,7 +406,7 @@ print("an argument: ", len(recorder.graphs), "graphs in 12 calls")
 # Eight graphs, one for each value, and then eager mode for good. Step counters, learning rates and temperatures often
 # sit in such attributes. A tensor is guarded by its shape and dtype, not by its value.
 #
-# ### Your turn
+# ### Your turn: Decay, 4 points
 # Write the module so that one graph serves all steps.
 
 # %% given
@@ -389,7 +420,7 @@ hint(
 # %% [markdown]
 # ### Modes are guarded too
 #
-# One model, five calls. Which of them compile?
+# One model, four calls. Which of them compile?
 
 
 # %% example
@@ -418,15 +449,23 @@ print(names_of(compiled_model))
 # %% [markdown]
 # Each mode has its graph, and each counts towards the limit of 8. When you measure a model, warm it up in the mode in
 # which you measure.
+
+# %% [markdown]
+# ## A good place to stop
 #
+# You know what is captured, what breaks it, and what makes it compile anew. What comes next is saving, speed and
+# export. After a break Python has forgotten everything. Choose *Run > Run All Above Selected Cell*, or press *Check*,
+# which runs what it needs.
+
+# %% [markdown]
 # ## Saving a compiled model
 #
-# Look at the last line. `torch.compile(model)` is a module around your model, which it calls `_orig_mod`. So the names
-# in its `state_dict()` begin with that. A plain model does not know such names, and `load_state_dict` says so. With
-# `strict=False` it says nothing, and loads nothing: the weights stay random. `model.compile()`, which compiles the
-# model in place, leaves the names alone.
+# Look at the last line above, with the names. `torch.compile(model)` is a module around your model, which it calls
+# `_orig_mod`. So the names in its `state_dict()` begin with that. A plain model does not know such names, and
+# `load_state_dict` says so. With `strict=False` it says nothing, and loads nothing: the weights stay random.
+# `model.compile()`, which compiles the model in place, leaves the names alone.
 #
-# ### Your turn
+# ### Your turn: save_clean, 2 points
 # Save any model so that a plain one can load it: compiled as a whole, in a part of it, or not at all.
 
 # %% given
@@ -510,7 +549,15 @@ for mode, options in torch._inductor.list_mode_options().items():
 # replay: it takes *more* memory. On a CPU the mode changes nothing. The two `max-autotune` modes time several versions
 # of the code and keep the fastest, so compiling takes longer.
 #
-# A replay writes its result to the same address each time. Below, a class does just that. What will `kept` show?
+# A replay writes its result to the same address each time. Below, a class does just that, with the squares of 1, 2 and
+# 3.
+
+# %% predict: kept_results
+# **Predict.** One of these keeps all three results. Which one?
+#
+# - [ ] a list of the results as they come
+# - [ ] a list of `result.detach()`
+# - [x] a list of `result.clone()`
 
 
 # %% example
@@ -547,7 +594,7 @@ print("clone       ", [out.tolist() for out in kept])
 #   `torch.cuda.synchronize()`, before it starts and before it stops.
 # - Now and then something else happens on the machine. A mean takes it in. A median does not.
 #
-# ### Your turn
+# ### Your turn: bench, 3 points
 # Write the measurement. The clock and the waiting come as arguments, so that it can be tested without real seconds.
 
 # %% given
@@ -569,7 +616,16 @@ hint(
 # projects are full of them, so you should know how a trace fails. The next cell is about it. It catches the warnings,
 # and prints their categories.
 #
-# The example has a positive sum. What will the trace say about `-1`? And about six rows, after an example with two?
+# `Sign` gives `x` where the sum of `x` is positive, and `-2 * x` elsewhere. Its example has a positive sum. `Rows` adds
+# the rows of `x`, one after the other. Its example has two rows.
+
+# %% predict: frozen
+# **Predict.** What does the trace of `Sign` give for -1, and that of `Rows` for six rows of ones?
+#
+# - [ ] 2, and 6
+# - [ ] 2, and 2
+# - [ ] -1, and an error
+# - [x] -1, and 2
 
 
 # %% given
@@ -606,7 +662,7 @@ print("Rows:", Rows()(six).tolist(), " traced:", trace(Rows(), torch.ones(2, 3))
 # the loop there is none. "A trace is for one shape" is therefore not quite it: the trace took six rows without a word.
 # What is frozen is Python's control flow. It is the same with every tool that records one run.
 #
-# ### Your turn
+# ### Your turn: find_trace_bug, 3 points
 # Find an input that shows the mistake. Comparing is harder than it looks. Two NaNs at the same place agree. Results of
 # different shapes do not. And some inputs are not allowed by the model itself.
 
@@ -667,7 +723,7 @@ print("free:  ", [tuple(free.module()(torch.ones(n, 3)).shape) for n in (1, 2, 7
 # machine that has never seen your class. The file may be an `io.BytesIO()`, which is a file in memory; its `getvalue()`
 # gives the bytes.
 #
-# ### Your turn
+# ### Your turn: export_gate, 4 points
 # This module has a branch. Export it, with both sides and for any number of rows, and save it.
 
 
@@ -699,8 +755,8 @@ hint(
 # %% quiz: interview points=3
 # ## Interview questions
 #
-# For each question, find *all* true statements. There is at least one in each. Give the letters as a string, such as
-# `"ac"`. A question counts only if all of its letters are right, and one right question alone pays nothing.
+# Tick all true statements (or write the letters in the cell below). There is at least one in each question. A question
+# counts only if all of it is right, and one right question alone pays nothing.
 #
 # **The first call**
 # - [ ] `torch.compile(f)` compiles `f`.
@@ -817,7 +873,7 @@ hint(
 # ### END SOLUTION
 
 # %% [markdown]
-# ## Summary
+# ## On one sheet
 #
 # - The first call compiles: Dynamo captures a graph with guards, AOTAutograd adds the backward pass, Inductor writes
 #   Triton or C++.
@@ -828,5 +884,22 @@ hint(
 # - `_orig_mod` stands in the names of what was compiled. `strict=False` hides that.
 # - Warm up, synchronise, take the median. `reduce-overhead` takes more memory, and its results are overwritten.
 # - A trace freezes control flow, a loop even without a warning. `torch.export` refuses it, and has `torch.cond`.
+#
+# | call or rule | what it does or costs |
+# |---|---|
+# | `torch.compile(f, fullgraph=True)` | an error at the first break; `.item()` is captured |
+# | `torch._dynamo.explain(f)(x)` | graphs, breaks and their reasons |
+# | `TORCH_LOGS="graph_breaks,recompiles"` | a log of each break and each further compilation |
+# | `set_stance("fail_on_recompile")` | makes the next compilation an error that names the guard |
+# | `dynamic=True` | one graph for all sizes from 2 on; 0 and 1 have their own |
+# | `model.compile()` | compiles in place, and leaves the names alone |
+# | `mode="reduce-overhead"` | CUDA graphs: more memory, and results to be cloned |
+# | `torch.cond(condition, f, g, (x,))` | a branch inside the graph |
+#
+# Three questions to ask yourself:
+#
+# - Which of my calls would compile anew, and how would I know?
+# - Which numbers of my model change at each step, and are they tensors?
+# - Did my measurement wait for the work, and was everything compiled before it began?
 #
 # Lab 11 goes from one process to many.

@@ -1,3 +1,22 @@
+# %% [markdown]
+# # Many processes, one gradient
+#
+# One GPU is too slow, so you take four. Each computes a gradient from its own samples. Four gradients must become one,
+# or four models grow apart. You write the code that does it, and see where it goes wrong without an error.
+#
+# After this lab you can
+#
+# - explain an all-reduce, write the ring that computes it, and say how many bytes it moves;
+# - say what DistributedDataParallel does at its construction, in forward and in backward, and do the same by hand;
+# - give unequal shards, micro-batches and unused parameters the gradient that one process would compute;
+# - say what is *not* averaged, and who pads your evaluation;
+# - choose between DataParallel, DistributedDataParallel and sharded models, and start a run with `torchrun`.
+#
+# You need lab 6, and two sittings of about an hour. Numbers were measured with PyTorch 2.13 on a CPU. No GPU is needed.
+#
+# Where it says *Predict*, choose before you run. Below each exercise a card shows checks. Those marked *later* run when
+# the lab is marked: press *Mark my work*, or hand it in.
+
 # %% given
 import copy
 import math
@@ -27,32 +46,9 @@ from labkit import (
     explain,
     explore_ring,
     probes,
+    show_overlap,
     show_traffic,
 )
-
-# %% [markdown]
-# # Many processes, one gradient
-#
-# One GPU is too slow, so you take four. Each of them computes a gradient from its own samples. Four gradients must
-# become one, or four models grow apart. In this lab you write the code that does it, and you see where it goes wrong
-# without an error.
-#
-# After this lab you can
-#
-# - explain an all-reduce, write the ring that computes it, and say how many bytes it moves;
-# - say what DistributedDataParallel does at its construction, in forward and in backward, and do the same by hand;
-# - give unequal shards, micro-batches and unused parameters the gradient that one process would compute;
-# - say what is *not* averaged, and who pads your evaluation;
-# - choose between DataParallel, DistributedDataParallel and sharded models, and start a run with `torchrun`.
-#
-# You need lab 6. This one takes about 90 minutes. After the section on equal models is a good place for a break. All
-# numbers in the text were measured with PyTorch 2.13 on a CPU. Nothing here needs a GPU: the processes run on the CPU
-# and speak over *gloo*, a library for that. With several NVIDIA GPUs you would say `nccl` instead. The calls are the
-# same, but NCCL takes CUDA tensors only: each rank chooses its GPU with `torch.cuda.set_device`, and what it sends, a
-# count too, is made there.
-#
-# Write your predictions down before you run a cell. The lab is worth 34 points. The checks that you see hold about a
-# seventh of them. The last question, worth 2 points, is read by a person.
 
 # %% [markdown]
 # ## Ranks
@@ -63,9 +59,21 @@ from labkit import (
 # `probes.ranks(f, ..., world_size=2)` starts such a group for this lab. It copies this notebook's process, calls
 # `f(rank, world_size, ...)` in each copy, and gives the list of their results. The copies then end.
 #
+# The processes run on the CPU and speak over *gloo*, a library for that. With several NVIDIA GPUs you would say `nccl`
+# instead. The calls are the same, but NCCL takes CUDA tensors only: each rank chooses its GPU with
+# `torch.cuda.set_device`, and what it sends, a count too, is made there.
+#
 # An operation in which all ranks take part is a *collective*. `dist.all_reduce(t)` is the most important one: it
-# replaces t on every rank by the sum over all ranks. What does the next cell print for `x` on each rank, and what for
-# `x` in this notebook afterwards?
+# replaces t on every rank by the sum over all ranks. In the next cell, each of three ranks adds its number to `x`,
+# which begins with 1 and 10, and then calls `all_reduce`.
+
+# %% predict: all_reduced
+# **Predict.** What is `x` on each rank, and what is it in this notebook afterwards?
+#
+# - [x] 6 and 33 on each rank, 1 and 10 here
+# - [ ] 6 and 33 on each rank, and here
+# - [ ] 6 and 33 on rank 0 only, 1 and 10 here
+# - [ ] 2 and 11 on each rank, 1 and 10 here
 
 
 # %% example
@@ -104,8 +112,8 @@ print("mean of all      ", round(torch.cat(parts).mean().item(), 4))
 # It is not. The one sample of the last rank counts as much as the four of the first. Means can be averaged only if
 # they stand for equally many samples.
 #
-# ### Your turn
-# Compute the mean over all ranks. Every rank must get it.
+# ### Your turn: global_mean, 3 points
+# Compute the mean over all ranks. Every rank must get it. This is a warm-up of about ten minutes.
 
 # %% given
 hint(
@@ -121,9 +129,9 @@ hint(
 #
 # ## How do four tensors become a sum?
 #
-# "Each GPU sends its gradient to all the others." You read that often. With N ranks and n numbers, each rank would then
-# receive (N - 1) * n numbers. Or one rank collects all, adds, and sends the sum back. Then that one rank receives
-# (N - 1) * n numbers and sends as many, while the others wait.
+# "Each GPU sends its gradient to all the others." You read that often. With $N$ ranks and $n$ numbers, each rank would
+# then receive $(N - 1)\,n$ numbers. Or one rank collects all, adds, and sends the sum back. Then that one rank receives
+# $(N - 1)\,n$ numbers and sends as many, while the others wait.
 #
 # There is a better way, the *ring*. Each rank speaks to its two neighbours only: it sends to the next rank and receives
 # from the one before it. The tensor is cut into N chunks. In each step every rank sends one chunk, all at the same
@@ -134,27 +142,37 @@ hint(
 # - *All-gather*, N - 1 steps: the complete chunks go round, and replace the incomplete ones.
 #
 # In the picture, a row is a rank and a column a chunk. The digits say whose parts are in the sum already. A red frame
-# is around what came in with the step, and a complete sum is blue. In a live notebook, choose a step. Which chunk does
-# rank 0 send in step 1, and which one in step 2?
+# is around what came in with the step, and a complete sum is blue. Play it, or go step by step.
+
+# %% predict: ring_chunks
+# **Predict.** Rank 0 of four sends its chunk 0 in step 1. Which chunk does it send in step 2?
+#
+# - [ ] chunk 0, to the rank after the next
+# - [ ] chunk 1
+# - [ ] chunk 2
+# - [x] chunk 3
 
 # %% example
 explore_ring(4)
 
 # %% [markdown]
-# How many numbers does a rank send in all? There are 2 (N - 1) steps with n / N numbers each: 2 n (N - 1) / N. With
-# many ranks that is nearly 2 n. It hardly depends on N. The next picture compares it with the busiest rank of the other
-# way.
+# How many numbers does a rank send in all? There are $2 (N - 1)$ steps with $n / N$ numbers each:
+#
+# $$2 n \, \frac{N - 1}{N}$$
+#
+# With many ranks that is nearly $2n$. It hardly depends on $N$. The next picture compares it with the busiest rank of
+# the other way.
 
 # %% example
 show_traffic([2, 3, 4, 8, 16])
 
 # %% [markdown]
-# With 16 ranks the collecting rank sends 15 n numbers, and each rank of a ring sends 1.875 n.
+# With 16 ranks the collecting rank sends $15 n$ numbers, and each rank of a ring sends $1.875 n$.
 #
 # Real libraries choose between rings, trees and others, by size and by what connects the GPUs. The result is the same,
 # up to rounding: another order of summation.
 #
-# ### Your turn
+# ### Your turn: ring_all_reduce, 5 points
 # Write the ring. Here the ranks are threads, and a channel leads from each to the next. `send(t)` gives a copy of t to
 # the next rank and does not wait. `recv()` waits for what the rank before has sent, in order.
 
@@ -223,7 +241,7 @@ print("one process has the same, up to 1e-6:", same)
 # %% [markdown]
 # Equal to the bit between the ranks, and equal up to rounding to one process that has the whole batch.
 #
-# ### Your turn
+# ### Your turn: same_start, 2 points
 # First the construction: give all ranks the state of rank 0. `dist.broadcast(t, src=0)` replaces t on each rank by the
 # t of rank 0.
 
@@ -246,8 +264,21 @@ hint(
 # computation *overlap*. That is a reason for DDP's speed. And it is the reason why DDP must know which gradients will
 # come.
 #
-# The model below has two branches. Rank 0 uses the first one, rank 1 the second. In which of two steps is there an
-# error, and what are the gradients before it?
+# The next picture is a schema: the sizes of the buckets are those of the model's parameters, and an all-reduce is taken
+# to last as long as backward for the same parameters, with some time to start it. When is it done with one bucket for
+# everything? And what speaks against a bucket for each layer?
+
+# %% example
+show_overlap(
+    nn.Sequential(*[nn.Linear(512, 512, device="meta") for _ in range(12)]),
+    {"one bucket": 1e9, "3 MB": 3e6, "a bucket for each layer": 1},
+    start=0.1,
+)
+
+# %% [markdown]
+# With one bucket nothing overlaps. With many, each start is paid again.
+#
+# The model below has two branches. Rank 0 uses the first one, rank 1 the second. Each rank makes two steps.
 
 # %% given
 torch.manual_seed(0)
@@ -269,6 +300,15 @@ def make_branches(width=2):
     with torch.random.fork_rng(devices=[]):
         torch.manual_seed(width)
         return Branches(width)
+
+
+# %% predict: unused
+# **Predict.** What happens with plain `DDP(model)`?
+#
+# - [ ] an error in the first backward pass
+# - [ ] no error: a branch that a rank did not use counts as zeros
+# - [x] after the first step each rank has gradients of its own; the error comes in the second
+# - [ ] no error in either step, and each rank keeps gradients of its own
 
 
 # %% example
@@ -301,7 +341,7 @@ for find in (False, True):
 # did not use. Both biases have half of the gradient of one rank. A parameter that *no* rank used keeps the gradient
 # None. It costs time in each step, so it is not the default.
 #
-# ### Your turn
+# ### Your turn: average_gradients, 5 points
 # Now backward by hand: average the gradients of a model, and care for parameters that some ranks did not use. Beware
 # of the rule of collectives: on the two ranks above, "all-reduce each gradient that is there" calls all_reduce equally
 # often, with equal shapes. What will it add?
@@ -316,12 +356,28 @@ hint(
 # %% exercise: average_gradients points=5
 
 # %% [markdown]
-# You have now written what DDP does, except for the buckets and the overlap. This is a good place for a break.
+# You have now written what DDP does, except for the buckets and the overlap.
+
+# %% [markdown]
+# ## A good place to stop
 #
+# You can reduce over ranks, and average gradients as DDP does. What comes next is when that average is right, who gets
+# which sample, and what is not averaged. After a break Python has forgotten everything. Choose *Run > Run All Above
+# Selected Cell*, or press *Check*, which runs what it needs.
+
+# %% [markdown]
 # ## Is it the gradient of the large batch?
 #
-# "N ranks with a batch of B each are the same as one batch of N * B." When is this so? DDP divides the sum of the
-# gradients by N. Say for each line below whether it gives the gradient of the whole batch of 10 samples.
+# "$N$ ranks with a batch of $B$ each are the same as one batch of $N B$." When is this so? DDP divides the sum of the
+# gradients by $N$. The whole batch has 10 samples here, and its loss is their mean.
+
+# %% predict: whole_batch
+# **Predict.** One of these gives the gradient of the whole batch, on two ranks. Which one?
+#
+# - [x] a mean loss on each rank, with shards of 5 and 5 samples
+# - [ ] a mean loss on each rank, with shards of 7 and 3 samples
+# - [ ] a sum of losses on each rank, with shards of 5 and 5 samples
+# - [ ] a mean loss of `ddp.module(x)` on each rank, with shards of 5 and 5 samples
 
 
 # %% example
@@ -355,7 +411,7 @@ for name, sizes, reduction, around in (
 # The last line is the worst. `ddp.module` is the bare model. Nothing is sent, nothing is averaged, and no error comes.
 # The copies grow apart from the first step on. Call the wrapper, also for a loss that needs a method of the model.
 #
-# ### Your turn
+# ### Your turn: ddp_step, 4 points
 # Write a training step that is right for shards of any sizes, the empty one included.
 
 # %% given
@@ -378,8 +434,7 @@ hint(
 # out. The gradients then pile up in `.grad`, on each rank its own. The next backward pass outside of it averages what
 # has piled up.
 #
-# DDP decides in *forward* whether this pass will be averaged. How often are gradients sent for four micro-batches, in
-# each of these three ways?
+# DDP decides in *forward* whether this pass will be averaged.
 
 
 # %% given
@@ -394,6 +449,16 @@ class Counted:
         self.count += 1
         work = dist.all_reduce(bucket.buffer().div_(dist.get_world_size()), async_op=True)
         return work.get_future().then(lambda future: future.value()[0])
+
+
+# %% predict: sent
+# **Predict.** How often are gradients sent for four micro-batches: without `no_sync`, with it around the first three
+# backward passes alone, and with it around forward and backward of the first three?
+#
+# - [ ] 1, 1 and 1
+# - [ ] 4, 1 and 1
+# - [ ] 4, 4 and 4
+# - [x] 4, 4 and 1
 
 
 # %% example
@@ -421,7 +486,7 @@ for way, count in probes.ranks(in_three_ways)[0].items():
 # %% [markdown]
 # Around backward alone, it has no effect, and no error.
 #
-# ### Your turn
+# ### Your turn: accum_no_sync, 4 points
 # Accumulate a list of micro-batches, with one average at the end.
 
 # %% given
@@ -460,7 +525,7 @@ print("rank 0 after set_epoch(1):   ", list(sampler))
 # seed. All ranks must agree on the order, so it cannot be random. Many training scripts forget this line. Nothing
 # fails.
 #
-# ### Your turn
+# ### Your turn: shard, 3 points
 # Write the indices yourself: padded and shuffled for training, exact for evaluation.
 
 # %% given
@@ -482,8 +547,10 @@ hint(
 # Its running averages are buffers: DDP sends rank 0's buffers to all, at the beginning of each forward pass.
 #
 # Below, rank 0 has the samples 1 and 3, and rank 1 has 11 and 13. With `momentum=0.5`, a new running mean is half of
-# the old one plus half of the batch's mean. It begins at 0. So it is 1 and 6 after the first pass. What is it after the
-# second one, on rank 1?
+# the old one plus half of the batch's mean. It begins at 0. So it is 1 and 6 after the first pass.
+
+# %% predict: second_mean answer=6.5
+# **Predict.** What is the running mean after the second pass, on rank 1?
 
 
 # %% example
@@ -511,7 +578,7 @@ for rank, seen_there in enumerate(probes.ranks(running_means)):
 # `nn.SyncBatchNorm.convert_sync_batchnorm(model)` replaces the layers by ones that use the statistics of all ranks. It
 # needs GPUs. The core of it is short.
 #
-# ### Your turn
+# ### Your turn: sync_moments, 3 points
 # Compute the mean and the variance over the samples of all ranks. Is the mean of the ranks' variances the variance?
 # In the example it would be 1, and the right one is 26.
 
@@ -605,8 +672,8 @@ print("devices", parallel.device_ids, " names", list(parallel.state_dict()))
 # %% quiz: interview points=3
 # ## Interview questions
 #
-# For each question, find *all* true statements. There is at least one in each. Give the letters as a string, such as
-# `"ac"`. A question counts only if all of its letters are right, and one right question alone pays nothing.
+# Tick all true statements (or write the letters in the cell below). There is at least one in each question. A question
+# counts only if all of it is right, and one right question alone pays nothing.
 #
 # **All-reduce**
 # - [x] In a ring, no rank sends more than twice its tensor, however many ranks there are.
@@ -722,14 +789,31 @@ print("devices", parallel.device_ids, " names", list(parallel.state_dict()))
 # ### END SOLUTION
 
 # %% [markdown]
-# ## Summary
+# ## On one sheet
 #
 # - All ranks call the same collectives, in the same order, with the same shapes. Who skips one stops all.
-# - A ring has two halves, reduce-scatter and all-gather, and each rank sends 2 n (N - 1) / N numbers.
+# - A ring has two halves, reduce-scatter and all-gather, and each rank sends $2 n (N - 1) / N$ numbers.
 # - DDP sends rank 0's state once, and averages gradients in each backward, in buckets, during backward.
 # - An average over ranks is right if every rank stands for equally many samples. Else sum, count, and divide.
 # - `no_sync` goes around forward and backward of all micro-batches but the last.
 # - A sampler pads, and repeats its order without `set_epoch`. Batch statistics are each rank's own.
 # - DataParallel is for one machine, and slower. DDP needs the whole model on each rank; a sharded model does not.
+#
+# | call or rule | what it does or costs |
+# |---|---|
+# | `dist.all_reduce(t)` | replaces t by the sum over all ranks; the others wait for who skips it |
+# | `dist.broadcast(t, src=0)` | replaces t on each rank by the t of rank 0 |
+# | `DDP(model)`, then `ddp(x)` | rank 0's state once, averaged gradients in each backward |
+# | `ddp.module(x)` | the bare model: nothing is averaged, without an error |
+# | `find_unused_parameters=True` | zeros for what a rank did not use; costs time in each step |
+# | `ddp.no_sync()`, forward and backward | no average: with k micro-batches a k-th of the traffic |
+# | `sampler.set_epoch(epoch)` | another order in each epoch |
+# | `model.module.state_dict()` | names without the prefix `module.` |
+#
+# Three questions to ask yourself:
+#
+# - Does each rank stand for equally many samples, in every mean that I take?
+# - Can an `if` on one rank skip a collective that the others call?
+# - What in my model is not a gradient, and differs between the ranks?
 #
 # Lab 12 puts all of it into one training script.

@@ -1,3 +1,22 @@
+# %% [markdown]
+# # A training script that you would sign
+#
+# Most broken training code runs. It prints a loss that falls, and saves a file. To sign a script means to say: I know
+# what each line does, and I have looked for what could be wrong and not show.
+#
+# After this lab you can
+#
+# - look inside a forward pass, and trust what you see;
+# - write a training step with exact accumulation, mixed precision and clipping, in the right order;
+# - evaluate without a trace, and save a run so that it goes on to the same bits;
+# - name a bug in a training loop from its code, and repair it;
+# - write a test that finds bugs in a training step that you cannot read.
+#
+# You need labs 6, 7, 9 and 10, and two sittings of about an hour. Numbers were measured with PyTorch 2.13 on a CPU.
+#
+# Where it says *Predict*, choose before you run. Below each exercise a card shows checks. Those marked *later* run when
+# the lab is marked: press *Mark my work*, or hand it in.
+
 # %% given
 import copy
 import io
@@ -31,28 +50,6 @@ from labkit import (
 here = device()
 
 # %% [markdown]
-# # A training script that you would sign
-#
-# Most broken training code runs. It prints a loss that falls, and saves a file. To sign a script means to say: I know
-# what each line does, and I have looked for what could be wrong and not show. In this lab you build such a script from
-# parts, hunt bugs in the code of others, and write the test that finds them.
-#
-# After this lab you can
-#
-# - look inside a forward pass, layer by layer, and trust what you see;
-# - write a training step with exact accumulation, mixed precision and clipping, in the right order;
-# - evaluate without a trace, and save a run so that it goes on to the same bits;
-# - name a bug in a training loop from its code, and repair it;
-# - write a test that finds bugs in a training step that you cannot read.
-#
-# You need labs 6, 7, 9 and 10. This one takes about 90 minutes. After the training script is a good place for a break.
-# All numbers in the text were measured with PyTorch 2.13 on a CPU. Nothing here needs a GPU. With one, the same cells
-# and checks use it.
-#
-# Write your predictions down before you run a cell. The lab is worth 34 points. The checks that you see hold about a
-# tenth of them. The last question, worth 2 points, is read by a person.
-
-# %% [markdown]
 # ## A network small enough to see
 #
 # Two inputs, three hidden numbers, one result: 13 parameters. Each hidden number is the `tanh` of a weighted sum. The
@@ -61,7 +58,7 @@ here = device()
 # sign. Its colour is the sign of the derivative. Blue means that the loss falls when the weight grows, and red that it
 # falls when the weight shrinks.
 #
-# In a live notebook, move an input, the target or a parameter, and press "step" for one step of gradient descent. Two
+# Move an input, the target or a parameter. Press "step" for one step of gradient descent, or "play" for many. Two
 # questions to try. Set one input to 0: which derivatives become 0? Set w11 to 5: what becomes of the derivatives of
 # w11, w21 and b1, and why?
 
@@ -74,8 +71,15 @@ play_network(inputs=(1.0, -0.5), target=1.0)
 # derivative is near 0, and nothing gets past it. The unit is *saturated*.
 #
 # With a real model you cannot draw all numbers. But you can ask for them. The next cell collects what each layer gives,
-# by forward hooks (lab 9). The ReLU has `inplace=True`. Which minimum does the list show for the linear layer, and
-# which one does it really have?
+# by forward hooks (lab 9). The linear layer gives 3, -2 and -1.5. The ReLU behind it has `inplace=True`.
+
+# %% predict: listed
+# **Predict.** What does the list hold for the linear layer in the end?
+#
+# - [ ] 3, -2 and -1.5
+# - [x] 3, 0 and 0
+# - [ ] nothing: a result that was changed is removed
+# - [ ] an error is raised by the ReLU
 
 # %% example
 torch.manual_seed(0)
@@ -94,8 +98,8 @@ print("the linear layer, by hand    :", (torch.tensor([[1.0, 1.0]]) @ traced_net
 # The list holds a reference. The ReLU wrote into the same memory, and took the negative numbers away. A trace that lies
 # is worse than none.
 #
-# ### Your turn
-# Write a trace that does not lie, and leaves nothing behind.
+# ### Your turn: forward_trace, 3 points
+# Write a trace that does not lie, and leaves nothing behind. This is a warm-up of about ten minutes.
 
 # %% given
 hint(
@@ -174,6 +178,9 @@ for checkpointed in (False, True):
 #
 # And one more. Where do you divide by the number of samples: at the loss, or at the gradients? Before or after
 # clipping? If a loss is a *sum* over samples, `float16` may overflow before you divide.
+#
+# ### Your turn: train_window, 5 points
+# Write the step.
 
 # %% given
 hint(
@@ -199,7 +206,10 @@ hint(
 #
 # Lab 6 had a loss and an accuracy. An accuracy hides which digits are mixed up. A *confusion matrix* has a row for each
 # true class and a column for each predicted one, and counts the pairs. Counting with an index looks easy. Three samples
-# of class 0 are all predicted as class 1. What will the matrix say?
+# of class 0 are all predicted as class 1.
+
+# %% predict: counted answer=1
+# **Predict.** The next cell counts with `counts[rows, columns] += 1`. What does it count in row 0, column 1?
 
 # %% example
 counts = torch.zeros(2, 2, dtype=torch.int64)
@@ -211,7 +221,7 @@ print(counts.tolist())
 # with the same number. `index_put_(..., accumulate=True)` adds each time. So does `torch.bincount`, which counts how
 # often each number occurs.
 #
-# ### Your turn
+# ### Your turn: evaluate, 3 points
 # Evaluate without a trace. A batch may raise an error. In which mode does your function leave the model then?
 
 # %% given
@@ -229,8 +239,15 @@ hint(
 # ## Saving a run
 #
 # Lab 6 collected what a run needs to go on to the same bits. Your script has more parts. A *scheduler* changes the
-# learning rate, and counts. A *scaler* has a scale, and counts. The model may be compiled. What are the names of a
-# compiled model's weights, and can the model that was not compiled load them?
+# learning rate, and counts. A *scaler* has a scale, and counts. The model may be compiled.
+
+# %% predict: compiled_names
+# **Predict.** What is true of the state of `torch.compile(model)`?
+#
+# - [ ] it has the names of the plain model, and its memory
+# - [ ] it has the names of the plain model, and memory of its own
+# - [x] it has other names than the plain model, and its memory
+# - [ ] it has other names than the plain model, and memory of its own
 
 # %% example
 torch.manual_seed(0)
@@ -254,7 +271,7 @@ print("the same memory:", compiled.state_dict()["_orig_mod.weight"].data_ptr() =
 # containers of these, and refuses other objects. A file that holds a whole model object can run any code when it is
 # loaded.
 #
-# ### Your turn
+# ### Your turn: Saver, 5 points
 # Save and load. A dict of everything, and each part back into its place.
 
 # %% given
@@ -274,8 +291,14 @@ hint(
 # ## The script
 #
 # Here it is. It has five settings, and the parts are yours. Compiling with `backend="eager"` runs the same operations
-# as without, through the compiler's capture (lab 10). Which of the four curves do you expect to agree to the last
-# digit, and which not?
+# as without, through the compiler's capture (lab 10).
+
+# %% predict: equal_curves
+# **Predict.** Which runs have the same losses as the plain one in `float32`, to the last digit? Tick all.
+#
+# - [x] with checkpointed blocks
+# - [x] compiled with `backend="eager"`
+# - [ ] with `bfloat16`
 
 # %% scratch
 EPOCHS = 4
@@ -331,8 +354,16 @@ show_curves(curves)
 #
 # ### Two right parts, wrong together
 #
-# Checkpoints are right, and so is the compiled model. Are they right together? Here is a block with dropout: its result
-# and the norm of its gradient, with one seed. What should the two lines show?
+# Checkpoints are right, and so is the compiled model. Are they right together? Here is a block with dropout, under a
+# checkpoint: its result and the norm of its gradient, with one seed.
+
+# %% predict: both_together
+# **Predict.** What changes when the checkpointed block is compiled as well?
+#
+# - [ ] nothing
+# - [x] the gradient, and not the result
+# - [ ] the result, and with it the gradient
+# - [ ] an error is raised: the two do not go together
 
 # %% example
 torch._dynamo.reset()  # forgets what was compiled before
@@ -358,6 +389,13 @@ for compiling in (False, True):
 #
 # Nobody finds that by reading the script. A comparison finds it in a second: the same seed, one step, a setting on and
 # off. Settings that should not change a number belong in a test, alone and in pairs.
+
+# %% [markdown]
+# ## A good place to stop
+#
+# The script stands, from parts that are yours. What comes next are bugs: in loops of others, in a function to repair,
+# and in steps that only a test can judge. After a break Python has forgotten everything. Choose *Run > Run All Above
+# Selected Cell*, or press *Check*, which runs what it needs.
 
 # %% [markdown]
 # ## Twelve loops
@@ -511,6 +549,7 @@ def loop12(model, batches, held_out, optimizer, epochs, validate):
 # - o. The step uses the gradient of the batch before.
 # - p. Labels are on another device than the logits.
 #
+# ### Your turn: bug_hunt, 4 points
 # Read first, and write your answers down. Then try those you are unsure of: a small model, three steps, and a
 # comparison with a loop that you trust.
 
@@ -560,6 +599,10 @@ def fit_broken(model, batches, held_out, optimizer, scheduler, epochs):
     model.load_state_dict(best)
     return losses
 
+
+# %% [markdown]
+# ### Your turn: fit_best, 4 points
+# Write `fit_best`: the same, without its bugs.
 
 # %% given
 hint(
@@ -649,7 +692,7 @@ for flaws in ((), ("stale",)):
 # With a single batch, the losses are equal to the last digit. With several, both fall nearly as fast. So look at what a
 # step does, not at where it leads.
 #
-# ### Your turn
+# ### Your turn: diagnose, 5 points
 # Write the test. Take models, optimizers and data of your own. A small model with plain SGD is a good instrument: the
 # weights before a step, minus those after it, divided by the rate, are the gradient that was used. You may look at
 # everything that a step does. Looking into its code or its closure is no test: the checks have steps that are put
@@ -675,8 +718,8 @@ hint(
 # %% quiz: interview points=3
 # ## Interview questions, from the whole course
 #
-# For each question, find *all* true statements. There is at least one in each. Give the letters as a string, such as
-# `"ac"`. A question counts only if all of its letters are right, and one right question alone pays nothing.
+# Tick all true statements (or write the letters in the cell below). There is at least one in each question. A question
+# counts only if all of it is right, and one right question alone pays nothing.
 #
 # **Tensors and autograd**
 # - [x] `view` never copies; `reshape` copies where a view is not possible.
@@ -799,7 +842,7 @@ hint(
 # ### END SOLUTION
 
 # %% [markdown]
-# ## Summary
+# ## On one sheet
 #
 # - A trace keeps copies. A hook that you add, you remove, in `finally`.
 # - A window: for each batch autocast, scale, backward; for the window unscale, clip, step, update.
@@ -807,5 +850,22 @@ hint(
 # - Evaluation leaves no trace: modes, buffers, gradients, also after an error.
 # - A run is its model, optimizer, scheduler, scaler, generators and place. Save what is inside a compiled model.
 # - A falling loss proves little. Compare a step with a reference, at the weights.
+#
+# | call or rule | what it does or costs |
+# |---|---|
+# | `output.detach().clone()` in a hook | what the layer gave, whatever a later layer writes |
+# | division by the number of samples | at the loss: gradients add up to that of the mean |
+# | `.item()` in each batch | waits for the GPU each time; add up on the device, read once |
+# | `counts[rows, columns] += 1` | counts a repeated place once |
+# | `index_put_(..., accumulate=True)`, `torch.bincount` | count it each time |
+# | the state of `model._orig_mod` | names that a model without a compiler can load |
+# | `torch.load(file)`, with `weights_only=True` by default | reads tensors, numbers, strings and their containers |
+# | same seed, one step, a setting on and off | finds what reading does not |
+#
+# Three questions to ask yourself:
+#
+# - Which settings of my script may change a number, and by how much?
+# - Which mistake would my script make without a sign of it?
+# - If it dies tonight, does it go on to the same bits?
 #
 # This was the last lab. Take your `diagnose` along.

@@ -8,6 +8,7 @@ import time
 from pathlib import Path
 
 import pytest
+from nbformat import NotebookNode
 
 from autograder.authoring.course_folder import build, generated_files, read_course, read_labs, stale
 from autograder.authoring.new import new_lab
@@ -15,6 +16,7 @@ from autograder.authoring.notebooks import release_notebook, solution_notebook, 
 from autograder.authoring.regions import HIDDEN, SOLUTION, find_regions
 from autograder.course import Kind, Lab
 from autograder.errors import GradlabError, SourceError
+from autograder.metadata import kind_of
 from tests.conftest import ROOT
 
 COMMON = {"else:", "try:", "pass", "return x", ")", "]", "}", "):", "],", "),", "},", '"""'}
@@ -22,6 +24,10 @@ COMMON = {"else:", "try:", "pass", "return x", ")", "]", "}", "):", "],", "),", 
 
 def text_of(notebook: object) -> str:
     return "\n".join(cell["source"] for cell in notebook["cells"])  # type: ignore[index]
+
+
+def is_check(cell: NotebookNode) -> bool:
+    return kind_of(cell) is Kind.CHECK
 
 
 def secret_lines(lab: Lab, what: str) -> set[str]:
@@ -34,7 +40,9 @@ def secret_lines(lab: Lab, what: str) -> set[str]:
             hidden = any(number in region for region in regions)
             wanted = any(number in region for region in regions if region.what == what)
             (inside if wanted else outside if not hidden else set()).add(line.strip())
-    return {line for line in inside - outside - COMMON if line and not line.startswith("###")}
+    labels = [check.label for exercise in lab.exercises for check in exercise.checks]
+    told = {f"{json.dumps(label, ensure_ascii=False)}," for label in labels}  # of hidden checks too
+    return {line for line in inside - outside - COMMON - told if line and not line.startswith("###")}
 
 
 def test_the_release_has_no_solution_and_no_hidden_test(labs: list[Lab]) -> None:
@@ -61,13 +69,21 @@ def test_committed_notebooks_are_what_the_sources_give(labs: list[Lab]) -> None:
             assert path.read_text() == text, f"{path} is stale: run gradlab build"
 
 
-def test_a_check_cell_says_what_can_be_seen_and_what_is_hidden(labs: list[Lab]) -> None:
+def test_a_check_cell_names_the_hidden_checks_by_their_labels(labs: list[Lab]) -> None:
     for lab in labs:
-        released = text_of(release_notebook(lab))
+        cells = {cell.metadata.gradlab.exercise: cell for cell in release_notebook(lab).cells if is_check(cell)}
         for exercise in lab.exercises:
-            hidden = round(exercise.points - exercise.visible_points, 4)
-            assert f"the checks below show {exercise.visible_points:g}" in released
-            assert not hidden or f"the hidden ones decide the other {hidden:g}." in released
+            last = cells[exercise.name].source.rpartition("check.score(")[2]
+            assert last.startswith(f'"{exercise.name}", points={exercise.points:g}')
+            assert all(json.dumps(c.label, ensure_ascii=False) in last for c in exercise.checks if c.hidden)
+
+
+def test_checks_helpers_and_imports_are_folded(labs: list[Lab]) -> None:
+    for lab in labs:
+        for cell, node in zip(lab.cells, release_notebook(lab).cells, strict=True):
+            folded = node.metadata.get("jupyter", {}).get("source_hidden", False)
+            assert folded is cell.folded
+            assert folded or not is_check(node)
 
 
 def test_given_and_check_cells_are_locked_and_exercises_are_not(labs: list[Lab]) -> None:
@@ -85,7 +101,9 @@ def test_hints_are_folded_text_and_no_code(labs: list[Lab]) -> None:
         assert sum("<details><summary>Hint 1</summary>" in c.source for c in cells) >= 7
 
 
+@pytest.mark.slow
 def test_two_builds_in_two_processes_give_the_same_bytes(small_course: Path) -> None:
+    """Slow: another process imports all that builds."""
     before = {p: p.read_bytes() for p in sorted(small_course.glob("*/*/*.ipynb"))}
     for path in before:
         path.unlink()
@@ -96,7 +114,9 @@ def test_two_builds_in_two_processes_give_the_same_bytes(small_course: Path) -> 
     assert len(before) == 3
 
 
+@pytest.mark.slow
 def test_stock_generate_assignment_gives_the_same_release(small_course: Path) -> None:
+    """Slow: a command of nbgrader, which imports all of it."""
     release = small_course / "release" / "01_squares" / "01_squares.ipynb"
     ours = release.read_bytes()
     release.unlink()
@@ -140,7 +160,7 @@ def test_twelve_labs_build_in_one_process_in_seconds(tmp_path: Path) -> None:
         new_lab(tmp_path, f"{number:02}_lab")
     course = read_course(tmp_path)
     start = time.process_time()
-    assert len(build(course)) == 36
+    assert len(build(course)) == 38  # three of each, the start page and the glossary
     assert time.process_time() - start < 20
 
 

@@ -68,7 +68,6 @@ def test_a_good_lab_is_read_with_its_exercises_checks_and_points() -> None:
         ("one", "one becomes two", 1, False),
         ("three", "three becomes six", 3, True),
     ]
-    assert exercise.visible_points == 0.5
     assert exercise.parameters == ("x",)
     assert [q.name for q in lab.questions] == ["why"]
 

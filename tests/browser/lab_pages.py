@@ -11,17 +11,25 @@ class NotebookPage:
 
     def __init__(self, page: Page, server: LabServer, path: str) -> None:
         self.page = page
-        page.goto(server.address(f"lab/tree/{path}"))
+        page.goto(f"{server.address(f'lab/tree/{path}')}&reset")  # without what another test had open
         # The toolbar's circle says idle before there is a kernel, and a cell that is run then is lost.
         expect(page.locator("#jp-main-statusbar").get_by_text("| Idle")).to_be_visible()
 
     def cell(self, text: str) -> Locator:
-        """The one cell that holds this text."""
+        """The one cell that shows this text. Of a folded cell only the first line is shown."""
         return self.page.locator(".jp-Notebook .jp-Cell").filter(has_text=text)
+
+    def open(self, text: str) -> Locator:
+        """The cell, unfolded as a person does it: by a click on its first line."""
+        cell = self.cell(text)
+        expect(cell).to_be_visible()
+        if cell.locator(".jp-InputPlaceholder").count():
+            cell.locator(".jp-Placeholder-content").click()
+        return cell
 
     def run(self, text: str) -> Locator:
         """Run the cell with Shift+Enter, wait for its end, and give what it shows."""
-        cell = self.cell(text)
+        cell = self.open(text)
         prompt = cell.locator(".jp-InputPrompt")
         before = re.sub(r"\D", "", prompt.inner_text()) or "none"
         cell.locator(".cm-content").click()
@@ -30,11 +38,11 @@ class NotebookPage:
         return cell.locator(".jp-OutputArea")
 
     def run_all(self) -> None:
-        """Run every cell, as the menu does, and wait for the last one's end."""
+        """Run every cell, as the menu does, and wait for what the last one shows: folded, it has no number."""
         self.page.get_by_role("menuitem", name="Run", exact=True).click()
         self.page.get_by_role("menuitem", name="Run All Cells", exact=True).click()
-        code = self.page.locator(".jp-Notebook .jp-CodeCell .jp-InputPrompt")
-        expect(code.last).to_have_text(re.compile(r"^\[\d+\]:"))
+        last = self.page.locator(".jp-Notebook .jp-CodeCell").last
+        expect(last.locator(".jp-OutputArea-output").first).to_be_visible()
 
     def rewrite_last_line(self, text: str, line: str) -> None:
         """Go to the end of the cell and type `line` in place of what stands there, behind its indent."""
@@ -57,6 +65,26 @@ class NotebookPage:
     def close(self, dialog: Locator) -> None:
         dialog.get_by_role("button", name="Ok").click()
         expect(dialog).to_have_count(0)
+
+
+def frame(picture: Locator) -> str:
+    """What is seen of a picture of labkit: words, and which parts are shown and strong."""
+    seen = (
+        "one => [...one.querySelectorAll('*')].map(part => part.style.display + part.style.opacity) + one.textContent"
+    )
+    return str(picture.locator("svg").evaluate(seen))
+
+
+class SavedNotebook:
+    """A notebook that is open in JupyterLab without a kernel: its metadata must name one that is not there."""
+
+    def __init__(self, page: Page, server: LabServer, path: str) -> None:
+        page.goto(server.address(f"lab/tree/{path}") + "&reset")
+        dialog = page.get_by_role("dialog")
+        dialog.get_by_role("combobox").select_option(label="No Kernel")
+        dialog.get_by_role("button", name="Select").last.click()
+        expect(dialog).to_have_count(0)
+        self.pictures = page.locator(".gradlab-picture")
 
 
 class Formgrader:

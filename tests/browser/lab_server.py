@@ -12,6 +12,8 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
 
+from labkit.start import environment
+
 STARTS_WITHIN = 120  # seconds; 3 to 6 on two idle cores
 ENDS_WITHIN = 30
 DIRECT = urllib.request.build_opener(urllib.request.ProxyHandler({}))  # whatever proxy the environment names
@@ -38,12 +40,16 @@ class LabServer:
 
 
 @contextlib.contextmanager
-def lab_server(folder: Path, home: Path) -> Iterator[LabServer]:
-    """JupyterLab on `folder`. Everything that it keeps for its user goes under `home`."""
+def lab_server(folder: Path, home: Path, theme: str = "JupyterLab Light", course: bool = False) -> Iterator[LabServer]:
+    """JupyterLab on `folder`. Everything that it keeps for its user goes under `home`.
+
+    course: with the course's own extension, as labkit.start opens it.
+    """
     token, log = secrets.token_hex(16), home / "server.log"
     settings = home / "config" / "labconfig"
     settings.mkdir(parents=True)
-    (settings / "default_setting_overrides.json").write_text(json.dumps(SETTINGS))
+    overrides = {**SETTINGS, "@jupyterlab/apputils-extension:themes": {"theme": theme}}
+    (settings / "default_setting_overrides.json").write_text(json.dumps(overrides))
     command = [sys.executable, "-m", "jupyterlab", "--no-browser", "--allow-root"]
     # Where that port is taken, the server takes another: its address is read from what it tells.
     options = [f"--ServerApp.root_dir={folder}", "--ServerApp.ip=127.0.0.1", f"--ServerApp.port={_port()}"]
@@ -51,7 +57,7 @@ def lab_server(folder: Path, home: Path) -> Iterator[LabServer]:
         process = subprocess.Popen(
             [*command, *options, f"--IdentityProvider.token={token}"],
             cwd=folder,  # nbgrader_config.py is read from there
-            env=_environment(home),
+            env=_environment(home) | (_course() if course else {}),
             stdin=subprocess.DEVNULL,
             stdout=printed,
             stderr=subprocess.STDOUT,
@@ -75,6 +81,10 @@ def _environment(home: Path) -> dict[str, str]:
     for kind in ("config", "data", "runtime"):
         own[f"JUPYTER_{kind.upper()}_DIR"] = str(home / kind)
     return own
+
+
+def _course() -> dict[str, str]:
+    return {name: value for name, value in environment().items() if name in ("JUPYTER_PATH", "JUPYTER_CONFIG_PATH")}
 
 
 def _wait_for(process: subprocess.Popen[bytes], runtime: Path, log: Path) -> str:

@@ -1,14 +1,13 @@
 """Every released lab in JupyterLab's window: all cells run, all pictures show, and what can be chosen changes them."""
 
-import re
 import shutil
 from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
-from lab_pages import NotebookPage
+from lab_pages import NotebookPage, frame
 from lab_server import LabServer, lab_server
-from playwright.sync_api import Locator, Page, expect
+from playwright.sync_api import Page, expect
 
 pytestmark = [pytest.mark.browser, pytest.mark.nightly]
 
@@ -33,16 +32,10 @@ def test_a_released_lab_runs_from_its_first_cell_to_its_last(student: LabServer,
     expect(page.locator('[data-mime-type="application/vnd.jupyter.error"]')).to_have_count(0)
     pictures = page.locator(".jp-OutputArea img")
     assert pictures.evaluate_all("all => all.every(one => one.complete && one.naturalWidth > 0)")
-    # Where there is something to type too, the buttons only choose what it is for.
-    for choice in page.locator(".jp-OutputArea-output:not(:has(input)) .widget-toggle-buttons").all():
-        assert len(set(pictures_of(choice))) > 1, "whatever is chosen, the picture is the same"
-
-
-def pictures_of(choice: Locator) -> Iterator[str]:
-    """What the picture beside the buttons shows after a click on each."""
-    picture = choice.locator("xpath=ancestor::*[contains(@class, 'jp-OutputArea-output')][1]").locator("img").first
-    for button in choice.get_by_role("button").all():
-        button.click()
-        expect(button).to_have_class(re.compile("mod-active"))
-        expect(choice.page.locator("#jp-main-statusbar").get_by_text("| Idle")).to_be_visible()
-        yield str(picture.evaluate("one => fetch(one.src).then(it => it.text())"))
+    for picture in page.locator(".gradlab-picture").all():
+        choices = picture.locator("[role=group] > button[aria-pressed]").all()
+        seen = {frame(picture)}
+        for choice in choices if picture.locator("[data-format]").count() == 0 else []:
+            choice.click()
+            seen.add(frame(picture))
+        assert len(seen) > 1 or len(choices) < 2, "whatever is chosen, the picture is the same"

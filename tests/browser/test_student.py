@@ -14,36 +14,43 @@ from playwright.sync_api import Locator, Page, expect
 pytestmark = [pytest.mark.browser, pytest.mark.slow]
 
 NOTEBOOK = "01_squares.ipynb"
-IMPORTS, EXERCISE, CHECK = "from labkit import", "def sum_of_squares", "check.score("
+IMPORTS, EXERCISE, CHECK = "import torch", "def sum_of_squares", "with check("  # first lines: cells are folded
 WRONG, RIGHT = "return x.sum() ** 2", "return (x * x).sum()"
-LABEL = "3 and 4 give 25, a 0-dim tensor"
+LABEL, HIDDEN = "3 and 4 give 25, a 0-dim tensor", "an empty tensor gives zero"
 
 
-@pytest.fixture
-def student(small_course: Path, tmp_path_factory: pytest.TempPathFactory) -> Iterator[LabServer]:
-    """A student's JupyterLab, on a folder that holds the released lab and nothing else of the course."""
-    folder = tmp_path_factory.mktemp("student")
-    shutil.copy(small_course / "release" / "01_squares" / NOTEBOOK, folder)
-    with lab_server(folder, tmp_path_factory.mktemp("home")) as server:
+@pytest.fixture(scope="module")
+def server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[LabServer]:
+    with lab_server(tmp_path_factory.mktemp("students"), tmp_path_factory.mktemp("home")) as server:
         yield server
 
 
-def test_a_check_fails_with_what_it_saw_then_passes_and_says_what_stays_hidden(student: LabServer, page: Page) -> None:
+@pytest.fixture
+def student(server: LabServer, built_course: Path, request: pytest.FixtureRequest) -> str:
+    """The path, on the server, of a student's folder that holds the released lab and nothing else of the course."""
+    (server.folder / request.node.name).mkdir()
+    shutil.copy(built_course / "release" / "01_squares" / NOTEBOOK, server.folder / request.node.name)
+    return f"{request.node.name}/{NOTEBOOK}"
+
+
+def test_a_check_fails_with_what_it_saw_then_passes_and_says_what_stays_hidden(
+    student: str, server: LabServer, page: Page
+) -> None:
     """Slow: starts JupyterLab and a kernel that imports torch."""
-    notebook = NotebookPage(page, student, NOTEBOOK)
+    notebook = NotebookPage(page, server, student)
     notebook.run(IMPORTS)
 
     notebook.run(EXERCISE)
     verdict = notebook.run(CHECK)
-    expect(row(verdict, LABEL)).to_contain_text("This exercise is not written yet.")
-    expect(verdict).to_contain_text("0 of 1 checks passed: 0 of the 0.5 points that can be seen here.")
+    expect(verdict).to_contain_text("sum_of_squares: not written yet; 2 points to earn")
+    expect(word(verdict, LABEL)).to_have_text("later")
 
     notebook.rewrite_last_line(EXERCISE, WRONG)
     notebook.run(EXERCISE)
     verdict = notebook.run(CHECK)
     expect(row(verdict, LABEL)).to_contain_text("your result is 49 (expected: 25)")
     expect(word(verdict, LABEL)).to_have_text("fail")
-    expect(verdict).to_contain_text("0 of 1 checks passed: 0 of the 0.5 points that can be seen here.")
+    expect(verdict).to_contain_text("0 of 1 check passed here; 3 more run when it is marked, for 2 points in all")
     red = colour(word(verdict, LABEL))
 
     notebook.rewrite_last_line(EXERCISE, RIGHT)
@@ -51,25 +58,27 @@ def test_a_check_fails_with_what_it_saw_then_passes_and_says_what_stays_hidden(s
     verdict = notebook.run(CHECK)
     expect(word(verdict, LABEL)).to_have_text("pass")
     expect(row(verdict, LABEL)).not_to_contain_text("your result")
-    expect(verdict).to_contain_text("1 of 1 checks passed: 0.5 of the 0.5 points that can be seen here.")
-    expect(verdict).to_contain_text("Hidden checks decide the other 1.5.")
+    expect(verdict).to_contain_text("1 of 1 check passed here; 3 more run when it is marked, for 2 points in all")
+    expect(word(verdict, HIDDEN)).to_have_text("later")
     green = colour(word(verdict, LABEL))
     assert len({red, green, colour(verdict)}) == 3, "JupyterLab dropped the colours of pass and fail"
 
     notebook.save()
-    saved = nbformat.read(student.folder / NOTEBOOK, as_version=4)
+    saved = nbformat.read(server.folder / student, as_version=4)
     assert any(cell.source.endswith(RIGHT) for cell in saved.cells)
 
 
-def test_validate_names_the_check_that_fails_and_is_content_with_a_right_answer(student: LabServer, page: Page) -> None:
+def test_validate_names_the_check_that_fails_and_is_content_with_a_right_answer(
+    student: str, server: LabServer, page: Page
+) -> None:
     """Slow: starts JupyterLab, and nbgrader runs the whole notebook twice, each time in a new kernel."""
-    notebook = NotebookPage(page, student, NOTEBOOK)
+    notebook = NotebookPage(page, server, student)
 
     notebook.rewrite_last_line(EXERCISE, WRONG)
     dialog = notebook.validate()
     expect(dialog.locator(".validation-failed")).to_contain_text("The following cell failed:")
     source, reason = dialog.locator("pre").first, dialog.locator("pre").last
-    expect(source).to_contain_text("# sum_of_squares, 2 points")
+    expect(source).to_contain_text('check.score("sum_of_squares", points=2')
     expect(reason).to_contain_text("your result is 49 (expected: 25)")
     notebook.close(dialog)
 
@@ -79,11 +88,11 @@ def test_validate_names_the_check_that_fails_and_is_content_with_a_right_answer(
     notebook.close(dialog)
 
 
-def test_what_the_course_gives_cannot_be_changed_by_a_slip(student: LabServer, page: Page) -> None:
-    """Slow: starts JupyterLab and a kernel."""
-    notebook = NotebookPage(page, student, NOTEBOOK)
+def test_what_the_course_gives_cannot_be_changed_by_a_slip(student: str, server: LabServer, page: Page) -> None:
+    """Slow: starts a kernel."""
+    notebook = NotebookPage(page, server, student)
     for given in (IMPORTS, CHECK):
-        text = notebook.cell(given).locator(".cm-content")
+        text = notebook.open(given).locator(".cm-content")
         before = text.inner_text()
         text.click()
         page.keyboard.type("x")
@@ -91,13 +100,13 @@ def test_what_the_course_gives_cannot_be_changed_by_a_slip(student: LabServer, p
 
 
 def row(verdict: Locator, label: str) -> Locator:
-    """The row of a verdict's table that speaks of the check with this label."""
-    return verdict.get_by_role("row").filter(has_text=label)
+    """The row of a card that speaks of the check with this label."""
+    return verdict.locator(".gradlab-card > div").filter(has_text=label)
 
 
 def word(verdict: Locator, label: str) -> Locator:
-    """The word before that label: pass or fail."""
-    return row(verdict, label).get_by_text(re.compile("^(pass|fail)$"))
+    """The word before that label: pass, fail or later."""
+    return row(verdict, label).get_by_text(re.compile("^(pass|fail|later)$"))
 
 
 def colour(of: Locator) -> str:

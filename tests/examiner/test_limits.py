@@ -13,14 +13,14 @@ from labkit.outcome import earned
 
 MIB = 1 << 20
 LIMITS = Limits(
-    memory=700 * MIB,
+    memory=400 * MIB,
     disk=32 * MIB,
     files=200,
     file_size=8 * MIB,
     processes=60,
     descriptors=100,
     cpu_seconds=5,
-    address_space=2048 * MIB,
+    address_space=1600 * MIB,
 )
 PATIENCE = Timeouts(cell=4, check=2, submission=60)
 GIVEN = "import torch\nfrom labkit import check\n"

@@ -4,12 +4,15 @@ import json
 from pathlib import Path
 
 import pytest
+import torch
 from hypothesis import given
 from hypothesis import strategies as st
 
 from autograder.errors import GradlabError
 from autograder.gradebook.store import load_result, result_path, write_result
 from autograder.result import GradedCell, Result, Versions
+from labkit import assert_close, check
+from labkit.check import recording
 from labkit.outcome import Outcome
 from tests.conftest import ROOT
 
@@ -49,3 +52,16 @@ def test_a_damaged_document_is_an_error_that_names_it(tmp_path: Path) -> None:
     path.write_text(path.read_text()[:100])
     with pytest.raises(GradlabError, match=r"ada\.json is no result document"):
         load_result(tmp_path, "x", "ada")
+
+
+def test_a_difference_reads_back_and_a_document_without_one_still_does() -> None:
+    with recording() as outcomes, check("same", "the same", hint=("first", "second")):
+        assert_close(torch.zeros(3, 4), torch.ones(3, 4))
+    cell = GradedCell(id="check-f", points=0, worth=2, checks=tuple(outcomes))
+    result = document().model_copy(update={"cells": (cell,)})
+    assert Result.model_validate_json(result.to_json()) == result
+    old = json.loads(result.to_json())
+    for name in ("difference", "further_hints"):
+        del old["cells"][0]["checks"][0][name]
+    read = Result.model_validate(old).cells[0].checks[0]
+    assert read.difference is None and read.further_hints == () and read.hint == "first"

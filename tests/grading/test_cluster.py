@@ -96,8 +96,8 @@ def descendants(process: subprocess.Popen[bytes], name: str = "cluster_process_m
     return [pid for pid, command in children(process.pid, recursive=True) if name in command]
 
 
-def graded(course: Path, cluster: str = "") -> Iterator[Done]:
-    return grade_lab(open_course(course), LAB, Cluster(cluster, 30) if cluster else None)
+def graded(course: Path, cluster: str = "", wait: float = 30) -> Iterator[Done]:
+    return grade_lab(open_course(course), LAB, Cluster(cluster, wait) if cluster else None)
 
 
 def documents(course: Path) -> dict[str, bytes]:
@@ -119,7 +119,7 @@ def test_a_cluster_grades_as_this_machine_does(small_course: Path, tmp_path: Pat
     there = tmp_path / "there"
     shutil.copytree(small_course, there)
     assert not any(done.failure for done in graded(small_course))
-    with worker(scheduler, tmp_path), worker(scheduler, tmp_path):
+    with worker(scheduler, tmp_path):
         assert not any(done.failure for done in graded(there, scheduler))
         assert all(done.kept for done in graded(there, scheduler))
     assert len(documents(there)) == 8
@@ -188,8 +188,9 @@ def test_a_scheduler_that_dies_is_an_error_and_the_next_run_goes_on(
     hand_in(small_course, STUDENTS, SLOWLY)
     with contextlib.ExitStack() as doomed:
         address = doomed.enter_context(scheduling(tmp_path))
-        with worker(address, tmp_path):
-            running = graded(small_course, address)
+        with worker(address, tmp_path), cluster._connected(address, 30) as client:
+            client.wait_for_workers(1)
+            running = graded(small_course, address, wait=5)  # a lost scheduler is looked for as long
             before = next(running)
             doomed.close()
             with pytest.raises(GradlabError, match=f"the scheduler at {address} is lost\n    fix: "):

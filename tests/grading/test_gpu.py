@@ -19,11 +19,13 @@ from autograder.authoring.course_folder import read_labs
 from autograder.authoring.notebooks import source_notebook
 from autograder.course import Course
 from autograder.demo.students import filled, reference
+from autograder.examiner.clock import Limit
+from autograder.forkserver import supervisor
 from autograder.forkserver.client import ForkServer, Purpose
 from autograder.forkserver.supervisor import Runs
 from autograder.grading.one_submission import grade_task
 from autograder.grading.task import Task, settings_of
-from autograder.sandbox import Limits, available, network_for, require, runtime_paths, strongest_level
+from autograder.sandbox import Limits, Run, available, kill_run, network_for, require, runtime_paths, strongest_level
 from autograder.sandbox.gpu import gpus, memory_on_gpus
 
 LEVEL = strongest_level(available())
@@ -77,6 +79,26 @@ def test_a_run_that_holds_too_much_on_a_gpu_is_ended_and_its_neighbour_is_not(ru
     assert runs.status(pids[1]) == ["", None]
 
 
+def test_the_limit_is_told_however_long_the_end_of_a_large_run_takes(
+    runs: Runs, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(supervisor, "STRIKE_SECONDS", 0.1)
+
+    def slowly(run: Run) -> None:
+        time.sleep(0.3)
+        kill_run(run)
+
+    monkeypatch.setattr(supervisor, "kill_run", slowly)
+    ours, theirs = socket.socketpair()
+    pid, trouble = runs.start(theirs.detach())
+    assert pid, trouble
+    assert ours.recv(64) == b"in its sandbox"
+    runs.on_gpu = lambda: {pid: 2 << 30}
+    runs.poll()
+    assert runs.status(pid)[0] == "GPU memory"
+    ours.close()
+
+
 cuda = pytest.mark.skipif(not Path("/dev/nvidia0").exists(), reason="no GPU here: not run")
 
 
@@ -104,6 +126,7 @@ def test_worked_solutions_get_full_marks_on_cuda(fork_server: ForkServer, course
 @cuda
 def test_a_student_process_cannot_allocate_beyond_its_bound(fork_server: ForkServer) -> None:
     student = fork_server.student()
-    found = student.run("import torch\ntorch.empty(3 << 30, dtype=torch.uint8, device='cuda')", 1)
+    limit = Limit(60.0, "too long", 60.0)
+    found = student.run("import torch\ntorch.empty(3 << 30, dtype=torch.uint8, device='cuda')", 1, limit)
     student.kill()
     assert any(output.get("ename") == "OutOfMemoryError" for output in found)

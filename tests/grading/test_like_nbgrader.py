@@ -33,9 +33,9 @@ def make_class(course: Path) -> None:
     (course / "submitted" / "broken" / LAB).mkdir(parents=True)
     (course / "submitted" / "broken" / LAB / f"{LAB}.ipynb").write_text("not a notebook")
     (course / "source" / LAB / "given.txt").write_text("a file of the course")
-    (course / "late.py").write_text(LATE)
+    (course / "half_a_point.py").write_text(LATE)
     with (course / "nbgrader_config.py").open("a") as config:
-        config.write('\nc.AssignLatePenalties.plugin_class = "late.HalfAPoint"\nc.LimitOutput.max_lines = 50\n')
+        config.write('\nc.AssignLatePenalties.plugin_class = "half_a_point.HalfAPoint"\nc.LimitOutput.max_lines = 50\n')
 
 
 def opened(course: Path) -> Any:

@@ -22,7 +22,7 @@ from autograder.sandbox import available, strongest_level
 from tests.grading.processes import children
 
 COURSE = b'{"cells": [], "metadata": {}, "nbformat": 4, "nbformat_minor": 5}'
-SETTINGS = Settings(strongest_level(available()), timeouts=Timeouts(submission=1))
+SETTINGS = Settings(strongest_level(available()), timeouts=Timeouts(submission=5))
 
 
 def task(student: str) -> Task:

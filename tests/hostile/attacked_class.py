@@ -42,7 +42,7 @@ LIMITS = f"""
 c.Examine.cell_seconds = 4
 c.Examine.check_seconds = 1.5
 c.Examine.submission_seconds = {SUBMISSION_SECONDS}
-c.Examine.memory_gib = 1.5
+c.Examine.memory_gib = 1.0
 """
 SHARED_PLACES = ("/tmp", "/var/tmp", "/dev/shm", "/", "/root", "/etc", "/usr/local/bin", "/run")
 
@@ -110,7 +110,8 @@ def grade_attacked(root: Path) -> Attacked:
                 failures[done.student] = done.failure
         damage = sorted({str(path) for path, _ in before.items() ^ _hashes(root).items()})
         results = read_results(api.coursedir.db_url, root, LAB)
-        pages = {p.parent.parent.name: p.read_text() for p in write_feedback(results, root, LAB)}
+        attacks = [result for result in results if result.student in map(attacker, names())]
+        pages = {p.parent.parent.name: p.read_text() for p in write_feedback(attacks, root, LAB)}
         outputs = {r.student: _outputs(root, r.student) for r in results}
         return Attacked(
             {r.student: r for r in results},

@@ -64,13 +64,14 @@ def test_an_honest_submission_gets_the_courses_cells_and_its_own_answer(lab: Lab
 def test_a_deleted_exercise_comes_back_empty_and_deleted_checks_and_given_cells_as_they_were(
     lab: Lab, tmp_path: Path
 ) -> None:
-    repaired = handed_in(lab, tmp_path / "in" / "n.ipynb", drop(EXERCISE, CHECK, lab.cells[0].id))
+    imports = next(cell.id for cell in lab.cells if cell.kind is Kind.GIVEN)
+    repaired = handed_in(lab, tmp_path / "in" / "n.ipynb", drop(EXERCISE, CHECK, imports))
     assert "NotImplementedError" in cell_of(repaired.notebook, EXERCISE).source
     assert "return (x * x)" not in cell_of(repaired.notebook, EXERCISE).source
     assert "BEGIN HIDDEN TESTS" in cell_of(repaired.notebook, CHECK).source
-    assert "import torch" in cell_of(repaired.notebook, lab.cells[0].id).source
+    assert "import torch" in cell_of(repaired.notebook, imports).source
     assert any(EXERCISE in note for note in repaired.notes)
-    assert any(CHECK in note and lab.cells[0].id in note for note in repaired.notes)
+    assert any(CHECK in note and imports in note for note in repaired.notes)
 
 
 def test_a_changed_check_or_given_cell_is_put_back_and_told(lab: Lab, tmp_path: Path) -> None:

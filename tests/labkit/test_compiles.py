@@ -3,9 +3,7 @@
 import torch
 from torch import Tensor
 
-from labkit.pictures.compiles import MODES, draw, follow, show_compiles
-
-PNG = b"\x89PNG\r\n\x1a\n"
+from labkit.pictures.compiles import MODES, follow, show_compiles
 
 
 def f(x: Tensor) -> Tensor:
@@ -30,12 +28,10 @@ def test_behind_the_limit_no_graph_serves() -> None:
 
 def test_the_picture_has_words_and_a_drawing_for_each_setting() -> None:
     picture = show_compiles(f, inputs(2, 3, 1))
-    assert picture.drawing.startswith(PNG)  # type: ignore[arg-type]
+    assert all(mode in picture.still for mode in MODES)
     words = picture.words.splitlines()
     assert words[0] == "calls with (2, 3), (3, 3), (1, 3)"
     assert [line.split()[1] for line in words[1:]] == ["3", "3", "2"]
-    runs = {mode: follow(f, inputs(2, 3), dynamic) for mode, dynamic in MODES.items()}
-    assert all(draw(runs, ["(2, 3)", "(3, 3)"], mode).startswith(PNG) for mode in MODES)
 
 
 def test_without_an_input_it_says_so() -> None:

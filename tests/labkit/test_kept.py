@@ -1,16 +1,12 @@
-"""What a graph holds for backward is measured step by step, and shown as a picture or with buttons."""
+"""What a graph holds for backward is measured step by step, and shown."""
 
-import builtins
-from typing import Any
-
-import pytest
 import torch
 from torch import nn
 
 from labkit import show_kept
-from labkit.pictures.kept import ALL, MODES, draw, measure
+from labkit.pictures.kept import MODES, measure
+from labkit.pictures.picture import ALL
 
-PNG = b"\x89PNG\r\n\x1a\n"
 UNIT = 5 * 3 * 4  # bytes of one layer's result
 
 
@@ -51,40 +47,15 @@ def test_measuring_leaves_nothing_behind() -> None:
 
 def test_it_says_in_words_what_the_picture_shows() -> None:
     picture = show_kept(layers(), torch.ones(5, 3))
-    assert picture.drawing.startswith(PNG)
+    assert "KiB held for backward" in picture.still
     assert len(picture.words.splitlines()) == len(MODES)
     assert "retain_graph=True" in picture.words and "120 bytes" in picture.words
 
 
-def test_without_a_kernel_or_without_ipywidgets_the_picture_stands_still(monkeypatch: pytest.MonkeyPatch) -> None:
-    picture = show_kept(layers(), torch.ones(5, 3))
-    assert set(picture._repr_mimebundle_()) == {"text/plain", "image/png"}
-    real = builtins.__import__
-
-    def without_widgets(name: str, *args: Any, **kwargs: Any) -> Any:
-        if name == "ipywidgets":
-            raise ImportError(name)
-        return real(name, *args, **kwargs)
-
-    monkeypatch.setattr(builtins, "__import__", without_widgets)
-    assert set(picture._repr_mimebundle_()) == {"text/plain", "image/png"}
-
-
-def test_a_button_draws_its_mode() -> None:
-    picture = show_kept(layers(), torch.ones(5, 3))
-    assert picture.widgets is not None
-    buttons, image = picture.widgets().children
-    assert buttons.options == (ALL, *MODES)
-    assert bytes(image.value) == picture.drawing
-    buttons.value = MODES[1]
-    assert bytes(image.value).startswith(PNG)
-    assert bytes(image.value) != picture.drawing
-
-
-def test_each_mode_can_be_drawn_alone() -> None:
-    curves = {mode: measure(layers(), torch.ones(5, 3), mode) for mode in MODES}
-    drawings = {draw(curves, 4, chosen) for chosen in (ALL, *MODES)}
-    assert len(drawings) == 1 + len(MODES)
+def test_each_way_can_be_brought_forward() -> None:
+    drawing = show_kept(layers(), torch.ones(5, 3)).drawing
+    assert drawing is not None and [list(group.labels) for group in drawing.groups] == [[ALL, *MODES]]
+    assert all(f"data-strong='{frames}'" in "".join(drawing.parts) for frames in ("0-1", "0 2", "0 3", "0 4"))
 
 
 def test_what_is_no_sequence_of_layers_becomes_words() -> None:

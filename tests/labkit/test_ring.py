@@ -25,11 +25,11 @@ def test_the_states_are_a_ring_all_reduce(world_size: int) -> None:
 def test_words_and_drawings() -> None:
     ring = explore_ring(3)
     assert "start    0 of 9 chunks are complete" in repr(ring) and "step 4   9 of 9" in repr(ring)
-    assert isinstance(ring.drawing, bytes) and ring.drawing.startswith(b"\x89PNG")
-    assert ring.widgets is not None
+    (steps,) = ring.drawing.groups  # type: ignore[union-attr]
+    assert steps.steps and list(steps.labels) == ["start", "step 1", "step 2", "step 3", "step 4"]
     traffic = show_traffic([2, 16])
     assert "16 ranks: ring 1.875, one rank collects 15" in repr(traffic)
-    assert isinstance(traffic.drawing, bytes) and traffic.drawing.startswith(b"\x89PNG")
+    assert "one rank collects" in traffic.still
 
 
 @pytest.mark.parametrize("world_size", [0, 1, 9])

@@ -80,11 +80,6 @@ def test_given_functions_are_tried_in_the_exercises_place(tmp_path: Path) -> Non
     assert proof.lied == {"twice": 10}
 
 
-def test_probes_that_claim_earn_nothing_where_the_whole_is_compared(tmp_path: Path) -> None:
-    proof = prove(tmp_path, LAB.replace("CHECK", WHOLE).replace("def plainly(f, x)", "def plainly(f, x, n)"))
-    assert lies(proof) == [] and proof.lies > 10 and proof.lied == {"twice": 0}
-
-
 @pytest.mark.parametrize(
     ("check", "liar"),
     [(LOOP, "each probe says: an empty list"), (AFTER, "each probe finds its arguments filled with NaN")],
@@ -106,9 +101,10 @@ def asked(function, f, xs):
 """
 
 
-def test_a_false_claim_of_a_technique_may_earn_a_fifth_of_a_lab(tmp_path: Path) -> None:
+def test_claims_earn_nothing_where_the_whole_is_compared_and_else_at_most_a_fifth_of_a_lab(tmp_path: Path) -> None:
     lab = LAB.replace("CHECK", WHOLE).replace("def plainly(f, x)", "def plainly(f, x, n)")
     proof = prove(tmp_path, lab, ANSWERS + CLAIMS)
+    assert lies(proof) == [] and proof.lies > 10 and proof.lied == {"twice": 0}
     assert proof.claimed == {"twice": 0} and not any("liars earn" in problem for problem in proof.problems)
     proof = prove(tmp_path, lab.replace("        assert len(seen.calls) == 2\n", ""), ANSWERS + CLAIMS)
     assert proof.claimed == {"twice": 10}

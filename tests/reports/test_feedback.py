@@ -8,18 +8,22 @@ from typing import Any
 
 import nbformat
 import pytest
+import torch
 
+from autograder.authoring.course_folder import read_labs
 from autograder.authoring.notebooks import source_notebook
 from autograder.authoring.regions import HIDDEN
-from autograder.course import Lab
+from autograder.course import Course
 from autograder.gradebook.schema import ExerciseResult, SubmissionResult
 from autograder.intake.repair import as_released
 from autograder.proving.bench import benches
-from autograder.reports.feedback import own_cells, write_feedback
-from autograder.reports.student_view import shown, student_view
+from autograder.reports.feedback import MAX_PIXELS, feedback_page, own_cells, ticked, write_feedback
+from autograder.reports.safe_svg import is_safe
+from autograder.reports.student_view import BESIDE, shown, student_view
+from labkit import assert_close, check, show_strides
+from labkit.check import recording
 from labkit.outcome import Outcome
 from tests.authoring.test_notebooks import secret_lines
-from tests.conftest import NIGHTLY
 
 RAISED: dict[str, Any] = {
     "id": "a",
@@ -59,26 +63,90 @@ def test_a_message_about_the_own_result_holds_few_digits() -> None:
     assert shown(check, after_hidden=False).seen == long
 
 
+def failed(hidden: bool) -> Outcome:
+    with recording() as outcomes, check("same", "the values are these"):
+        assert_close(torch.zeros(3, 4), torch.arange(12.0).reshape(3, 4))
+    return replace(outcomes[0], hidden=hidden)
+
+
+def test_matrices_are_shown_of_visible_checks_before_the_first_hidden_one_alone() -> None:
+    """A later visible check's could hold what a hidden one passed in; so the page says where to see it."""
+    visible, hidden, later = student_view(
+        [ExerciseResult(name="f", points=0, worth=1, checks=(failed(False), failed(True), failed(False)))]
+    )["f"]
+    assert visible.difference is not None and "Run this check" not in visible.seen
+    assert hidden.difference is None and "Run this check" not in hidden.seen
+    assert later.difference is None and later.seen.endswith(BESIDE)
+
+
+def test_the_page_shows_yours_and_the_expected_matrix_of_a_visible_check() -> None:
+    exercises = [ExerciseResult(name="f", points=0, worth=1, checks=(failed(False), failed(True)))]
+    result = SubmissionResult(student="ada", lab="x", points=0, worth=1, exercises=tuple(exercises))
+    page = feedback_page(result, nbformat.v4.new_notebook())
+    assert page.count("<svg") == 2 and "both: shape (3, 4), float32" in page
+    assert 'aria-label="Two matrices as shades from 0 to 11' in page
+
+
+def test_each_check_says_its_points_and_what_an_unpaid_one_waits_for() -> None:
+    form = Outcome("form", "a tensor comes back", required=True, seen="your result is None")
+    kept = Outcome("kept", "x is as it was", weight=2, guard=True, passed=True)
+    exercises = [ExerciseResult(name="f", points=0, worth=6, checks=(form, kept, Outcome("values", weight=3)))]
+    told = {check.label: (check.points, check.unpaid) for check in student_view(exercises)["f"]}
+    assert told["a tensor comes back"] == (1, "The exercise pays nothing until this check passes.")
+    assert told["x is as it was"] == (2, "Pays once this passes: a tensor comes back.")
+    assert told["values"] == (3, "")
+    alone = student_view([ExerciseResult(name="f", points=0, worth=1, checks=(kept, Outcome("values")))])["f"]
+    assert alone[0].unpaid == "Pays once a check of your result's values passes."
+
+
+@pytest.mark.parametrize(
+    ("answer", "letters"),
+    [
+        ('def quiz():\n    return {"q1": "ab", "q2": ""}', {"q1": "ab", "q2": ""}),
+        ("quiz = lambda: dict(q1='B, A', q2='e')", {"q1": "b, a", "q2": "e"}),
+        ("def quiz():\n    return letters", None),
+    ],
+)
+def test_the_page_says_of_each_statement_whether_it_was_ticked(answer: str, letters: dict[str, str] | None) -> None:
+    statements = [
+        {"question": "q1", "letter": letter, "text": f"`{letter}` holds", "true": letter == "a", "reason": "so it is"}
+        for letter in "ab"
+    ]
+    cell = nbformat.v4.new_code_cell(answer, id="exercise-quiz")
+    cell.metadata["gradlab"] = {"kind": "exercise", "exercise": "quiz", "points": 1.0, "quiz": statements}
+    notebook = nbformat.v4.new_notebook(cells=[cell])
+    assert ticked(notebook, "quiz") == letters
+    result = SubmissionResult(
+        student="ada", lab="x", points=0, worth=1, exercises=(ExerciseResult(name="quiz", points=0, worth=1),)
+    )
+    page = feedback_page(result, notebook)
+    assert "<code>a</code> holds" in page and "True: so it is" in page
+    assert ("ticked" in page) == (letters is not None)
+    if letters is not None:
+        assert '<td class="pass">ticked</td>' in page and "q1 b" in page
+
+
 @pytest.mark.slow
-def test_no_line_of_a_hidden_check_stands_on_any_page(labs: list[Lab], tmp_path: Path) -> None:
-    """Slow: tries an empty and a wrong answer of every exercise, in `make nightly` of every lab."""
-    for lab in labs if NIGHTLY else labs[:1]:
+@pytest.mark.nightly
+def test_no_line_of_a_hidden_check_stands_on_any_page(course: Course, tmp_path: Path) -> None:
+    """Slow: tries an empty and a wrong answer of every exercise. By day test_nbgrader_cycle.py reads a class's pages."""
+    for lab in read_labs(course):
         notebook = source_notebook(lab)
         notebook.cells = [as_released(cell) for cell in notebook.cells]
-        for student in ("blank", "wrong"):
-            exercises = []
-            for bench in benches(lab):
-                wrong = next(answer for answer in bench.exercise.answers if not answer.right)
-                trial = bench.try_blank() if student == "blank" else bench.try_source(wrong.source)
-                hidden = {c.id for c in bench.exercise.checks if c.hidden}
+        exercises: dict[str, list[ExerciseResult]] = {"blank": [], "wrong": []}
+        for bench in benches(lab):
+            wrong = next(answer for answer in bench.exercise.answers if not answer.right)
+            hidden = {c.id for c in bench.exercise.checks if c.hidden}
+            for student, trial in (("blank", bench.try_blank()), ("wrong", bench.try_source(wrong.source))):
                 checks = tuple(replace(outcome, hidden=outcome.id in hidden) for outcome in trial.outcomes)
                 assert len(checks) == len(bench.exercise.checks)
                 name, worth = bench.exercise.name, bench.exercise.points
-                exercises.append(ExerciseResult(name=name, points=trial.points, worth=worth, checks=checks))
+                exercises[student].append(ExerciseResult(name=name, points=trial.points, worth=worth, checks=checks))
+        for student, tried in exercises.items():
             place = tmp_path / "autograded" / student / lab.name / f"{lab.name}.ipynb"
             place.parent.mkdir(parents=True)
             nbformat.write(notebook, place)
-            result = SubmissionResult(student=student, lab=lab.name, points=1, worth=2, exercises=tuple(exercises))
+            result = SubmissionResult(student=student, lab=lab.name, points=1, worth=2, exercises=tuple(tried))
             (page,) = write_feedback([result], tmp_path, lab.name)
             lines = {line.strip() for line in html.unescape(page.read_text()).splitlines()}
             secrets = secret_lines(lab, HIDDEN)
@@ -104,7 +172,15 @@ def test_own_code_output_comments_and_notes_are_shown_and_escaped(tmp_path: Path
     result = SubmissionResult(student="ada", lab="x", points=1, worth=2, exercises=(exercise,), notes=("put back",))
     (page,) = write_feedback([result], tmp_path, "x")
     text = page.read_text()
-    for text_shown in ("helper = 1", "well done", "put back", "hint: why?", "ValueError: own mistake", "1 of 2 points"):
+    for text_shown in (
+        "helper = 1",
+        "well done",
+        "put back",
+        "<summary>Hint 1</summary>",
+        "why?",
+        "ValueError: own mistake",
+        "1 of 2 points",
+    ):
         assert text_shown in text
     assert "secret" not in text
     assert "<script" not in text
@@ -114,6 +190,38 @@ def test_own_code_output_comments_and_notes_are_shown_and_escaped(tmp_path: Path
 
 def test_a_submission_without_an_autograded_notebook_has_no_page(tmp_path: Path) -> None:
     assert write_feedback([SubmissionResult(student="a", lab="x", points=0, worth=1)], tmp_path, "x") == []
+
+
+PLAIN = "<svg xmlns='http://www.w3.org/2000/svg' width='9' height='9'>{}</svg>"
+
+
+def test_a_drawing_of_labkit_is_shown_as_an_image_with_its_words() -> None:
+    cell = nbformat.v4.new_code_cell("f()", metadata={"nbgrader": {"grade_id": "exercise-f"}})
+    picture = show_strides(torch.arange(4))
+    cell.outputs.append(nbformat.v4.new_output("display_data", picture._repr_mimebundle_()))
+    (shown,) = own_cells(nbformat.v4.new_notebook(cells=[cell]), ExerciseResult(name="f", points=1, worth=1))
+    ((address, words),) = shown.pictures
+    assert base64.b64decode(address.removeprefix("data:image/svg+xml;base64,")).decode() == picture.still
+    assert words == picture.words
+
+
+@pytest.mark.parametrize(
+    "inside",
+    [
+        "<script>1</script>",
+        "<use href='#a'/>",
+        "<g onload='1'/>",
+        "<image href='http://x/'/>",
+        "<rect fill='url(#a)'/>",
+        "<style>@import 'x'</style>",
+        "<g>" * 10_001 + "</g>" * 10_001,
+    ],
+)
+def test_a_drawing_that_refers_to_anything_or_is_too_much_is_left_out(inside: str) -> None:
+    assert is_safe(PLAIN.format("<g><text>1</text></g>"), MAX_PIXELS)
+    assert not is_safe(PLAIN.format(inside), MAX_PIXELS)
+    assert not is_safe("<!DOCTYPE svg [<!ENTITY a 'a'>]>" + PLAIN.format("<g/>"), MAX_PIXELS)
+    assert not is_safe(PLAIN.replace("'9'", "'90000'").format(""), MAX_PIXELS)
 
 
 def test_a_picture_that_would_fill_a_browser_is_left_out(tmp_path: Path) -> None:

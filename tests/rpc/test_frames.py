@@ -145,7 +145,7 @@ def test_what_is_no_value_is_not_sent(ends):
 )
 def test_messages_made_to_grow_are_refused(data):
     with bounded_memory():
-        start = time.monotonic()
+        start = time.process_time()
         with contextlib.suppress(ProtocolError):
             assert from_bytes(data) is not None
-        assert time.monotonic() - start < 5
+        assert time.process_time() - start < 5

@@ -276,6 +276,20 @@ def test_a_process_cannot_hide_from_the_watch_of_its_uid(needs: Needs) -> None:
     assert supervised("uid", hidden, see) == (True, True)
 
 
+@pytest.mark.skipif(not ROOT, reason="a uid of its own needs root")
+def test_a_run_that_was_seen_before_it_took_its_uid_is_seen_again(needs: Needs) -> None:
+    """Else its grader takes it for a process that a check left behind, and kills it with the first check cell."""
+    needs(UID)
+
+    def see(run: Run) -> bool:
+        time.sleep(0.02)
+        seen = run.pid in of_run(run, {run.pid})
+        kill_it(run)
+        return seen
+
+    assert supervised("uid", lambda _: wait_at_most(2), see) == (True, True)
+
+
 @pytest.mark.skipif(not ROOT, reason="the pool needs root")
 def test_no_uid_is_claimed_twice_nor_taken_from_a_person() -> None:
     pool = [0, 1, STUDENT, STUDENT + 1]

@@ -58,17 +58,16 @@ with check(
     required=True,
     hint="Does the loss see the shifted numbers, and is your result a Python number? How often is it called?",
 ):
-    for dtype, digits in ((torch.float32, 2e-5), (torch.float64, 1e-12)):
-        for needs in (True, False):
-            numbers = torch.randn(12, dtype=dtype, generator=torch.Generator().manual_seed(4))
-            before, moved = numbers[:6].clone(), (numbers[:6] + numbers[6:]).reshape(2, 3)
-            t, t_shift = numbers[:6].reshape(2, 3).clone().requires_grad_(needs), numbers[6:].reshape(2, 3)
-            want, noted = float(bends(moved, None)), []
-            got = shifted_evaluation(loss_at, noting(bends, noted), t, t_shift)
-            assert_close(got["returned"], want, rtol=digits, atol=0)
-            assert_close(noted, [[moved, True]], name="w during each evaluation, and recording")
-            assert_close(got["after"], before, rtol=1e-5, atol=1e-5, name="w afterwards")
-            assert got["requires_grad"] is needs, "w's requires_grad is another one"
+    for dtype, digits, needs in ((torch.float32, 2e-5, True), (torch.float64, 1e-12, False)):
+        numbers = torch.randn(12, dtype=dtype, generator=torch.Generator().manual_seed(4))
+        before, moved = numbers[:6].clone(), (numbers[:6] + numbers[6:]).reshape(2, 3)
+        t, t_shift = numbers[:6].reshape(2, 3).clone().requires_grad_(needs), numbers[6:].reshape(2, 3)
+        want, noted = float(bends(moved, None)), []
+        got = shifted_evaluation(loss_at, noting(bends, noted), t, t_shift)
+        assert_close(got["returned"], want, rtol=digits, atol=0)
+        assert_close(noted, [[moved, True]], name="w during each evaluation, and recording")
+        assert_close(got["after"], before, rtol=1e-5, atol=1e-5, name="w afterwards")
+        assert got["requires_grad"] is needs, "w's requires_grad is another one"
 with check(
     "keeps_input",
     "w is as before, to the last bit",

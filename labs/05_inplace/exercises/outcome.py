@@ -106,10 +106,9 @@ with check(
     hint="Does your verdict come from what f does with this x, and from nothing else?",
 ):
     for t, cases, want in (
-        ([0.6, -0.4], [free, counted, recorded, uncounted], ["ok", "backward", "ok", "silent"]),
-        ([0.9], [moves_its_input, refused, free, recorded], ["silent", "now", "ok", "ok"]),
-        ([0.6, 0.3], [refuses_backward, half_root], ["backward", "ok"]),
-        ([0.6, -0.3], [half_root, refuses_backward], ["silent", "backward"]),
+        ([0.6, -0.3], [recorded, half_root], ["ok", "silent"]),
+        ([0.9], [moves_its_input, refused, free], ["silent", "now", "ok"]),
+        ([0.4], [refuses_backward, half_root, counted, uncounted], ["backward", "ok", "backward", "silent"]),
     ):
         t = torch.tensor(t, dtype=torch.float64)
         assert_close([outcome(f, t) for f in cases], want)
@@ -120,7 +119,7 @@ with check(
     required=True,
     hint="Which cases does your function confuse? Try it on case_a to case_l, and compare with your answers.",
 ):
-    t = torch.tensor([-0.3, 0.4, 1.1], dtype=torch.float64)
+    t = torch.tensor([-0.3, 1.1], dtype=torch.float64)
     cases = [case_a, case_b, case_c, case_d, case_e, case_f, case_g, case_h, case_i, case_j, case_k]
     want = ["now", "backward", "ok", "ok", "backward", "ok", "backward", "silent", "backward", "silent", "backward"]
     assert_close([outcome(f, t) for f in cases], want)
@@ -172,9 +171,8 @@ with check(
     hint="Is the tensor of your recorded call a leaf, whatever x is?",
 ):
     t = torch.tensor([0.5, -0.7, 0.2], dtype=torch.float64, requires_grad=True)
-    for made in (t, t * 2):
-        cases = [case_a, case_b, case_c, case_j]
-        assert_close([outcome(f, made) for f in cases], ["now", "backward", "ok", "silent"])
+    assert_close([outcome(f, t) for f in (case_a, case_j)], ["now", "silent"])
+    assert_close([outcome(f, t * 2) for f in (case_b, case_c, case_j)], ["backward", "ok", "silent"])
 with check(
     "passes_errors",
     "other exceptions are passed on",

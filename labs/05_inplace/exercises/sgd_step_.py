@@ -44,7 +44,7 @@ with check("example", "two steps from one gradient each", weight=4, required=Tru
 # %% hidden checks
 with check(
     "like_torch",
-    "five steps equal torch.optim.SGD, with and without momentum and weight decay",
+    "three steps equal torch.optim.SGD, with and without momentum and weight decay",
     weight=5,
     required=True,
     hint="What is the buffer after the first step? What does weight decay add, and to what?",
@@ -58,12 +58,12 @@ with check(
         second = torch.tensor(0.7, dtype=dtype)
         theirs = [first.clone().requires_grad_(), second.clone().requires_grad_()]
         optimizer = torch.optim.SGD(theirs, lr=lr, momentum=momentum, weight_decay=decay)
-        for k in range(5):
+        for k in range(3):
             optimizer.zero_grad()
             ((theirs[0] * theirs[1] - k).square().sum() / 7).backward()
             optimizer.step()
         t, t_buffers = [first.clone().requires_grad_(), second.clone().requires_grad_()], [None, None]
-        for k in range(5):
+        for k in range(3):
             for p in t:
                 p.grad = None
             ((t[0] * t[1] - k).square().sum() / 7).backward()

@@ -123,10 +123,9 @@ with check(
         assert_close(got["state"], want, name="the model")
         assert_close(got["steps"], math.ceil(len(sizes) / every), name="the number of steps")
 with check("one_batch", "windows of one batch", weight=1, hint="What is a window of one?"):
-    for seed in (31, 33):
-        case = torch.tanh, drawn(two_layers(4), seed), samples([4, 1], seed), 1, 0.4
-        want = windows_by_hand(*case)
-        assert_close(accumulated(train_accumulated, *case)["state"], want, name="the model")
+    case = torch.tanh, drawn(two_layers(4), 31), samples([4, 1], 31), 1, 0.4
+    want = windows_by_hand(*case)
+    assert_close(accumulated(train_accumulated, *case)["state"], want, name="the model")
 with check(
     "one_graph_alive",
     "the graph of one batch at a time",

@@ -1,6 +1,6 @@
 # %% exercise
 def alive() -> dict[str, int]:
-    """The number of activations that are alive after each of the loops a to f: {"a": ..., ..., "f": ...}."""
+    """Activations alive after each of the six loops: {"a": ..., ..., "f": ...}, all ints."""
     ### BEGIN SOLUTION
     return {"a": 0, "b": 32, "c": 8, "d": 4, "e": 32, "f": 4}
     ### END SOLUTION

@@ -1,9 +1,11 @@
 # %% exercise
 def best_segments(layers: int, boundary: int, inner: int) -> int:
-    """The number of segments k, 1 <= k <= layers, with the smallest peak; the smallest such k where several have it.
+    """The number of segments k, 1 <= k <= layers, with the smallest peak.
 
-    The peak is counted as k * boundary + longest * inner, where longest is layers / k, rounded up. boundary: the bytes
-    of a segment's input. inner: the bytes that one layer keeps. layers, boundary and inner are at least 1.
+    Where several have it, it is the smallest of these. The peak is counted as k * boundary +
+    longest * inner, where longest is layers / k, rounded up. boundary: the bytes of a
+    segment's input. inner: the bytes that one layer keeps. layers, boundary and inner are at
+    least 1.
     """
     ### BEGIN SOLUTION
     return min(range(1, layers + 1), key=lambda k: k * boundary + math.ceil(layers / k) * inner)
@@ -14,6 +16,8 @@ def best_segments(layers: int, boundary: int, inner: int) -> int:
 with check("example", "16 layers: 4 segments, but 16 if a layer keeps 20 times its input", weight=2, required=True):
     assert_close(best_segments(16, 1, 1), 4)
     explain(best_segments(16, 1, 20), 16, {"the square root is best only where both costs are equal": 4})
+with check("no_formula", "7 layers that keep one and a half times their input: 4 segments", weight=1):
+    explain(best_segments(7, 2, 3), 4, {"the longest segment has a whole number of layers": 3})
 
 # %% hidden checks
 with check(
@@ -58,17 +62,17 @@ def best_segments(layers, boundary, inner):
     return min((k * boundary + -(-layers // k) * inner, k) for k in range(1, layers + 1))[1]
 
 
-# %% wrong "always the square root" fails=example,other_cases
+# %% wrong "always the square root" fails=example,no_formula,other_cases
 def best_segments(layers, boundary, inner):
     return max(1, round(math.sqrt(layers)))
 
 
-# %% wrong "the square root with both costs, and no rounding up" fails=other_cases
+# %% wrong "the square root with both costs, and no rounding up" fails=no_formula,other_cases
 def best_segments(layers, boundary, inner):
     return min(layers, max(1, round(math.sqrt(layers * inner / boundary))))
 
 
-# %% wrong "parts of layers" fails=other_cases
+# %% wrong "parts of layers" fails=no_formula,other_cases
 def best_segments(layers, boundary, inner):
     return min(range(1, layers + 1), key=lambda k: k * boundary + layers / k * inner)
 
@@ -78,7 +82,7 @@ def best_segments(layers, boundary, inner):
     return min(range(1, layers + 1), key=lambda k: k * boundary + layers // k * inner)
 
 
-# %% wrong "as many as possible" fails=example,other_cases,ties
+# %% wrong "as many as possible" fails=example,no_formula,other_cases,ties
 def best_segments(layers, boundary, inner):
     return layers
 

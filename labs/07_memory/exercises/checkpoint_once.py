@@ -1,9 +1,10 @@
 # %% given
 @probes.probe
 def blocked(forward, parts, training, xs, upstreams, between=None):
-    """Results, gradients and buffers of forward(block, x) for each x, with one backward pass for all of them.
+    """Results, gradients and buffers of forward(block, x) for each x.
 
-    The block has a Layer for each of parts. between: called before backward.
+    There is one backward pass for all of them. The block has a Layer for each of parts.
+    between: called before backward.
     """
     block = nn.Sequential(*[Layer(*part) for part in parts]).train(training)
     xs = [x.detach().clone().requires_grad_(x.requires_grad) for x in xs]
@@ -24,11 +25,12 @@ def blocked(forward, parts, training, xs, upstreams, between=None):
 
 # %% exercise
 def checkpoint_once(block: nn.Module, x: Tensor) -> Tensor:
-    """block(x), checkpointed: of what block keeps for backward only x is kept, and the rest is computed again.
+    """block(x), checkpointed: of what block keeps for backward, only x is kept.
 
-    Values and gradients are those of block(x). The block runs once in forward, and once more in backward. It changes
-    its buffers in place, and its result does not depend on these. After backward, each buffer of the block, persistent
-    or not, is what it was before backward: the second call changes none. It works for several calls before one
+    The rest is computed again. Values and gradients are those of block(x). The block runs once
+    in forward, and once more in backward. It changes its buffers in place, and its result does
+    not depend on these. After backward, each buffer of the block, persistent or not, is what
+    it was before backward: the second call changes none. It works for several calls before one
     backward.
     """
     ### BEGIN SOLUTION
@@ -65,7 +67,17 @@ with check("example", "one batch: the result, and a counter of one", weight=2, r
     buffers = [torch.zeros(3), torch.tensor(0)]
     got = blocked(checkpoint_once, [(normed, [w.clone().requires_grad_()], buffers)], True, [t], [g])
     assert_close(got["outs"], [want])
-    assert_close(got["buffers"], [want_mean, torch.tensor(1)], name="the buffers")
+    explain(
+        got["buffers"],
+        [want_mean, torch.tensor(1)],
+        {
+            "the second call changed the buffers: does it come to the line that puts them back?": [
+                want_mean + 0.75 * want_mean,
+                torch.tensor(2),
+            ]
+        },
+        name="the buffers",
+    )
 
 # %% hidden checks
 
@@ -141,7 +153,8 @@ def thinned(x, training, w, seen):
 
 
 def batches(widths, sizes, leaf=False):
-    """Batches of these sizes and upstream gradients for them. leaf: whether the first one requires grad."""
+    """Batches of these sizes and upstream gradients for them. leaf: whether the first one
+    requires grad."""
     generator = torch.Generator().manual_seed(sum(sizes))
     xs = [torch.randn(n, widths[0], generator=generator) for n in sizes]
     xs[0].requires_grad_(leaf)
@@ -223,7 +236,6 @@ with check(
             checkpoint_once, parts, True, t, g, lambda: kept.extend((f.kept, len(f.calls), f.backwards) for f in seen)
         )
         assert_close((got["outs"], got["grads"]), (want["outs"], want["grads"]))
-        assert_close(got["buffers"], want["buffers"], name="the buffers")
         told = f"(graphs kept, calls, gradients that went back) of each layer before backward: {kept}"
         assert kept == [(0, len(sizes), 0)] * len(seen), told
         calls = [len(f.calls) for f in seen]
@@ -273,7 +285,7 @@ def checkpoint_once(block, x):
     return checkpoint(run, x, use_reentrant=False)
 
 
-# %% wrong "one batch is taken off the counter" fails=example,buffers,buffer_at_end,evaluation_mode,keeps_nothing
+# %% wrong "one batch is taken off the counter" fails=example,buffers,buffer_at_end,evaluation_mode
 def checkpoint_once(block, x):
     for m in block.modules():
         if isinstance(m, nn.BatchNorm1d):
@@ -281,7 +293,7 @@ def checkpoint_once(block, x):
     return checkpoint(block, x, use_reentrant=False)
 
 
-# %% wrong "checkpoint does it already" fails=example,buffers,buffer_at_end,evaluation_mode,keeps_nothing
+# %% wrong "checkpoint does it already" fails=example,buffers,buffer_at_end,evaluation_mode
 def checkpoint_once(block, x):
     return checkpoint(block, x, use_reentrant=False)
 
@@ -309,7 +321,7 @@ def checkpoint_once(block, x):
     return block(x)
 
 
-# %% wrong "put back behind the call" fails=example,buffers,buffer_at_end,evaluation_mode,keeps_nothing
+# %% wrong "put back behind the call" fails=example,buffers,buffer_at_end,evaluation_mode
 def checkpoint_once(block, x):
     calls = []
 
@@ -326,7 +338,7 @@ def checkpoint_once(block, x):
     return checkpoint(run, x, use_reentrant=False)
 
 
-# %% wrong "put back in both calls" fails=example,buffers,buffer_at_end,evaluation_mode,keeps_nothing
+# %% wrong "put back in both calls" fails=example,buffers,buffer_at_end,evaluation_mode
 def checkpoint_once(block, x):
     def run(t):
         before = [b.clone() for b in block.buffers()]
@@ -340,7 +352,7 @@ def checkpoint_once(block, x):
     return checkpoint(run, x, use_reentrant=False)
 
 
-# %% wrong "back to the state of its own first call" fails=buffers,keeps_nothing
+# %% wrong "back to the state of its own first call" fails=buffers
 def checkpoint_once(block, x):
     after = []
 
@@ -359,7 +371,7 @@ def checkpoint_once(block, x):
     return checkpoint(run, x, use_reentrant=False)
 
 
-# %% wrong "half the momentum" fails=example,buffers,buffer_at_end,evaluation_mode,keeps_nothing
+# %% wrong "half the momentum" fails=example,buffers,buffer_at_end,evaluation_mode
 def checkpoint_once(block, x):
     for m in block.modules():
         if isinstance(m, nn.BatchNorm1d) and m.momentum is not None and not hasattr(m, "halved"):
@@ -394,7 +406,7 @@ def checkpoint_once(block, x):
     return Once.apply(block, x, *block.parameters())
 
 
-# %% wrong "the buffers are those of state_dict" fails=example,buffers,buffer_at_end,keeps_nothing
+# %% wrong "the buffers are those of state_dict" fails=example,buffers,buffer_at_end
 def checkpoint_once(block, x):
     calls = []
 
@@ -429,7 +441,7 @@ def checkpoint_once(block, x):
     return checkpoint(run, x, use_reentrant=False)
 
 
-# %% wrong "which call it is stands in the block" fails=buffers,keeps_nothing
+# %% wrong "which call it is stands in the block" fails=buffers
 def checkpoint_once(block, x):
     block.again = False
 

@@ -1,6 +1,7 @@
 # %% given
 class Layer(nn.Module):
-    """Asks f(x, whether it is in training mode, *parameters, *buffers). The last buffer is not persistent."""
+    """Asks f(x, whether it is in training mode, *parameters, *buffers). The last buffer is not
+    persistent."""
 
     def __init__(self, f, parameters, buffers=()):
         super().__init__()
@@ -16,7 +17,8 @@ class Layer(nn.Module):
 
 @probes.probe
 def columns(column_of, parts, modes, xs, column):
-    """What column_of returns and leaves behind. The model: a Layer for each of parts, its modules in these modes."""
+    """What column_of returns and leaves behind. The model: a Layer for each of parts, its
+    modules in these modes."""
     model = nn.Sequential(*[Layer(*part) for part in parts])
     for module, mode in zip(model.modules(), modes, strict=True):
         module.training = mode
@@ -37,11 +39,12 @@ def columns(column_of, parts, modes, xs, column):
 
 # %% exercise
 def column_of(model: nn.Module, xs: list[Tensor], column: int) -> list[Tensor]:
-    """One column of the model's results: a tensor of shape (n,) for each x of shape (n, d) in xs.
+    """One column of the model's results: a tensor (n,) for each x of shape (n, d) in xs.
 
-    The results have the dtype of model(x), and do not require grad. They keep no memory beyond their own numbers. While
-    it runs, no graph is built. column: may be negative. n may be 0. The model stays as it is, with its modes, its .grad
-    and each parameter's requires_grad, and so does the grad mode.
+    The results have the dtype of model(x), and do not require grad. They keep no memory beyond
+    their own numbers. While it runs, no graph is built. column: may be negative. n may be 0.
+    The model stays as it is, with its modes, its .grad and each parameter's requires_grad, and
+    so does the grad mode.
     """
     ### BEGIN SOLUTION
     with torch.no_grad():
@@ -58,6 +61,23 @@ with check("example", "the first column, for two batches", weight=2, required=Tr
     got = columns(column_of, [(lambda x, training, w: torch.tanh(x @ w), [w])], [True, True], t, 0)
     assert_close(got["found"], want)
     assert_close(got["requires_grad"], [False, False], name="requires_grad of your results")
+with check("small_graph", "while it runs, no graph is built", hint="What does the model make before you detach?"):
+    t, graphs = [torch.linspace(-1, 1, 20).reshape(4, 5)], []
+
+    def noted_tanh(x, training, w):
+        out = torch.tanh(x @ w)
+        graphs.append(out.requires_grad)
+        return out
+
+    w = torch.linspace(-2, 3, 15).reshape(5, 3).sin().requires_grad_()
+    want = [torch.tanh(t[0] @ w.detach())[:, 1]]
+    assert_close(columns(column_of, [(noted_tanh, [w])], [True, True], t, 1)["found"], want)
+    assert graphs == [False], "the model's result leads to a graph"
+with check("small_bytes", "six numbers of four bytes keep 24 bytes", observed=True, hint="What is a column a view of?"):
+    t = [torch.linspace(-1, 1, 20).reshape(4, 5), torch.linspace(0, 2, 10).reshape(2, 5)]
+    w = torch.linspace(-2, 3, 15).reshape(5, 3).sin()
+    got = columns(column_of, [(lambda x, training, w: torch.tanh(x @ w), [w])], [True, True], t, 0)["bytes"]
+    assert got == 24, f"your results keep {got} bytes"
 
 # %% hidden checks
 
@@ -192,28 +212,28 @@ def column_of(model, xs, column):
     return found
 
 
-# %% wrong "a view of one column" fails=own_memory
+# %% wrong "a view of one column" fails=small_bytes,own_memory
 def column_of(model, xs, column):
     with torch.no_grad():
         return [model(x)[:, column] for x in xs]
 
 
-# %% wrong "detached at the end, when the graph was built already" fails=no_graph
+# %% wrong "detached at the end, when the graph was built already" fails=small_graph,no_graph
 def column_of(model, xs, column):
     return [model(x)[:, column].detach().clone() for x in xs]
 
 
-# %% wrong "detach makes a copy" fails=own_memory,no_graph
+# %% wrong "detach makes a copy" fails=small_graph,small_bytes,own_memory,no_graph
 def column_of(model, xs, column):
     return [model(x)[:, column].detach() for x in xs]
 
 
-# %% wrong "clone alone" fails=example,other_cases,no_graph
+# %% wrong "clone alone" fails=example,small_graph,other_cases,no_graph
 def column_of(model, xs, column):
     return [model(x)[:, column].clone() for x in xs]
 
 
-# %% wrong "always the first column" fails=other_cases,empty
+# %% wrong "always the first column" fails=small_graph,other_cases,empty
 def column_of(model, xs, column):
     with torch.no_grad():
         return [model(x)[:, 0].clone() for x in xs]
@@ -274,7 +294,7 @@ def column_of(model, xs, column):
     return [model(x)[:, column].clone() for x in xs]
 
 
-# %% wrong "no_grad behind the model" fails=no_graph
+# %% wrong "no_grad behind the model" fails=small_graph,no_graph
 def column_of(model, xs, column):
     outs = []
     for x in xs:

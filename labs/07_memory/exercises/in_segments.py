@@ -1,7 +1,8 @@
 # %% given
 @probes.probe
 def segmented(forward, parts, x, upstream, k, between=None):
-    """Result and gradients of forward(layers, x, k): a Layer for each of parts. between: called before backward."""
+    """Result and gradients of forward(layers, x, k): a Layer for each of parts. between:
+    called before backward."""
     layers = [Layer(*part) for part in parts]
     as_given = list(layers)
     needs_grad = x.requires_grad
@@ -24,12 +25,14 @@ def segmented(forward, parts, x, upstream, k, between=None):
 
 # %% exercise
 def in_segments(layers: list[nn.Module], x: Tensor, k: int) -> Tensor:
-    """The layers applied to x, one after another, in k checkpointed segments of consecutive layers.
+    """The layers applied to x, one after another, in k checkpointed segments.
 
-    1 <= k <= len(layers). The lengths of two segments differ by at most one. In forward each layer runs once, and of
-    all layers only the inputs of segments are kept; in backward each runs once more, one segment after another, the
-    last first. Values and gradients are those of the plain loop, of the parameters and, where x requires grad, of x.
-    Some parameters may be frozen. The list and x stay as they are.
+    A segment has one or more consecutive layers. 1 <= k <= len(layers). The lengths of two
+    segments differ by at most one. In forward each layer runs once, and of all layers only the
+    inputs of segments are kept; in backward each runs once more, one segment after another,
+    the last first. Values and gradients are those of the plain loop, of the parameters and,
+    where x requires grad, of x. Some parameters may be frozen. The list and x stay as they
+    are.
     """
     ### BEGIN SOLUTION
     edges = [len(layers) * number // k for number in range(k + 1)]
@@ -50,7 +53,19 @@ with check("example", "four layers in two segments: the result and all gradients
     parts = [(lambda x, training, w: torch.tanh(x @ w), [w]) for w in weights]
     got = segmented(in_segments, parts, t, g, 2)
     assert_close(got["out"], want.detach())
-    assert_close(got["grads"], want_grads, name="the gradients of the parameters")
+    cut = torch.tanh(torch.tanh(t @ weights[0]) @ weights[1]).detach().requires_grad_()
+    (at_cut,) = torch.autograd.grad(torch.tanh(torch.tanh(cut @ weights[2]) @ weights[3]), cut, g)
+    by_last = torch.tanh(torch.tanh(t @ weights[2]) @ weights[3])  # the first segment, with the layers of the second
+    late = [*torch.autograd.grad(by_last, weights[2:], at_cut), *want_grads[2:]]
+    explain(
+        got["grads"],
+        want_grads,
+        {
+            "both segments are computed again with the last layers: a function looks its names up when it runs": late,
+            "no parameter has a gradient: a reentrant checkpoint gives none if its input requires none": [None] * 4,
+        },
+        name="the gradients of the parameters",
+    )
 
 # %% hidden checks
 
@@ -70,7 +85,8 @@ def numbered(n, ran, f):
 
 
 def chain(f, widths, dtype=torch.float32, frozen=()):
-    """A part for each step from one width to the next. frozen: whose weights do not require grad."""
+    """A part for each step from one width to the next. frozen: whose weights do not require
+    grad."""
     generator = torch.Generator().manual_seed(sum(widths))
     made = []
     for n, (a, b) in enumerate(pairwise(widths)):
@@ -142,7 +158,7 @@ with check(
     assert_close(got["grads"], want_grads, name="the gradients of the parameters")
 with check(
     "recomputed",
-    "what is kept, and what is computed again",
+    "what is kept, how long the segments are, and the order in which they are computed again",
     weight=2,
     required=True,
     hint="How many segments are there, and how long is each? Which one is computed again first?",

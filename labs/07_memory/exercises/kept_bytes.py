@@ -1,10 +1,10 @@
 # %% exercise
 def kept_bytes(sizes: list[int], activation: str, batch: int, dtype: torch.dtype) -> int:
-    """The bytes that the forward pass of stack(sizes, activation) keeps for backward, each storage once.
+    """The bytes that stack(sizes, activation) keeps for backward, each storage once.
 
-    sizes: at least two ints. activation: "relu", "tanh", "gelu" or "silu". batch: the number of samples, 0 or more.
-    dtype: float32, float64 or bfloat16, of the model and its input. The model's input and its parameters do not count.
-    Returns an int.
+    sizes: at least two ints. activation: "relu", "tanh", "gelu" or "silu". batch: the number
+    of samples, 0 or more. dtype: float32, float64 or bfloat16, of the model and its input. The
+    model's input and its parameters do not count. Returns an int.
     """
     ### BEGIN SOLUTION
     storages = 2 if activation in ("gelu", "silu") else 1
@@ -20,6 +20,7 @@ with check("example", "the models above: 56 bytes for tanh, 112 for gelu", weigh
         112,
         {"gelu keeps its input, and the next layer keeps its result": 56},
     )
+    assert_close(kept_bytes([5, 7, 3], "silu", 2, torch.float32), 112, name="your result for silu")
 
 # %% hidden checks
 with check(
@@ -27,7 +28,7 @@ with check(
     "other models: what was measured",
     weight=5,
     required=True,
-    hint="Does every hidden layer count, for each of its samples? And the last one, the batch, the weights?",
+    hint="Does every hidden layer count, for each of its samples, and once or twice? And the last one, the batch?",
 ):
     for sizes, activation, n in (
         ([3, 8, 5, 2], "relu", 6),
@@ -37,12 +38,14 @@ with check(
         ([5, 7, 7, 3, 7, 2], "silu", 2),
     ):
         want = probes.saved_bytes(stack(sizes, activation), torch.zeros(n, sizes[0]))
-        assert_close(kept_bytes(sizes, activation, n, torch.float32), want)
+        got = kept_bytes(sizes, activation, n, torch.float32)
+        assert_close(got, want, name=f"your result for {activation} and {len(sizes)} sizes")
 with check("dtypes", "float64 and bfloat16", weight=3, hint="How many bytes has a number of each dtype?"):
     for dtype in (torch.float64, torch.bfloat16):
         for activation in ("relu", "gelu"):
             want = probes.saved_bytes(stack([5, 4, 7, 2], activation).to(dtype), torch.zeros(3, 5, dtype=dtype))
-            assert_close(kept_bytes([5, 4, 7, 2], activation, 3, dtype), want)
+            got = kept_bytes([5, 4, 7, 2], activation, 3, dtype)
+            assert_close(got, want, name=f"your result for {activation} and {dtype}")
 with check("one_layer", "one layer keeps nothing of its own, nor does an empty batch", guard=True):
     for sizes, n in (([5, 3], 4), ([5, 7, 3], 0)):
         assert_close(kept_bytes(sizes, "silu", n, torch.float32), 0)
@@ -86,7 +89,7 @@ def kept_bytes(sizes, activation, batch, dtype):
     return (2 if activation in ("gelu", "silu") else 1) * batch * sum(sizes[1:-1]) * 4
 
 
-# %% wrong "silu is like relu" fails=other_cases
+# %% wrong "silu is like relu" fails=example,other_cases
 def kept_bytes(sizes, activation, batch, dtype):
     return (2 if activation == "gelu" else 1) * batch * sum(sizes[1:-1]) * dtype.itemsize
 

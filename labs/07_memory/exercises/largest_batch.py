@@ -7,11 +7,12 @@ def searched(largest_batch, room, weights, low, high):
 
 # %% exercise
 def largest_batch(run: Callable[[int], object], low: int, high: int) -> int:
-    """The largest n, low <= n <= high, for which run(n) raises no torch.OutOfMemoryError; 0 where there is none.
+    """The largest n, low <= n <= high, that fits: run(n) raises no torch.OutOfMemoryError.
 
-    run: a function of an int. If n fits, so does every smaller size. 1 <= low <= high. No n outside of this range is
-    tried, and few inside: never more than 2 * log2(high - low + 1) + 3 calls. Any other exception comes out of the
-    function. When run is called, nothing of a failed try is alive.
+    It is 0 where none fits. run: a function of an int. If n fits, so does every smaller size.
+    1 <= low <= high. No n outside of this range is tried, and few inside: never more than 2 *
+    log2(high - low + 1) + 3 calls. Any other exception comes out of the function. When run is
+    called, nothing of a failed try is alive.
     """
 
     ### BEGIN SOLUTION
@@ -35,7 +36,24 @@ def largest_batch(run: Callable[[int], object], low: int, high: int) -> int:
 
 # %% checks
 with check("example", "17 of 1 to 64 samples fit", weight=2, required=True):
-    assert_close(searched(largest_batch, lambda used: used <= 80, 10, 1, 64), 17)
+    explain(
+        searched(largest_batch, lambda used: used <= 80, 10, 1, 64),
+        17,
+        {
+            "a failed try is still alive at the next one: who keeps its exception?": 12,
+            "a size that was never tried may fit: halving finds 16": 16,
+        },
+    )
+with check("number_of_tries", "for 1 to 64 samples, at most 15 tries", hint="How many sizes does one try rule out?"):
+    tries = []
+
+    def run_of_17(n):
+        tries.append(n)
+        if n > 17:
+            raise torch.OutOfMemoryError(f"{n} samples do not fit into memory")
+
+    assert_close(largest_batch(run_of_17, 1, 64), 17)
+    assert len(tries) <= 15, f"it made {len(tries)} tries"
 
 # %% hidden checks
 
@@ -152,7 +170,7 @@ def largest_batch(run, low, high):
     return best
 
 
-# %% wrong "halve until it fits" fails=example,other_cases,all_fit,few_tries
+# %% wrong "halve until it fits" fails=example,number_of_tries,other_cases,all_fit,few_tries
 def largest_batch(run, low, high):
     n = high
     while n >= low:
@@ -229,7 +247,7 @@ def largest_batch(run, low, high):
     return low
 
 
-# %% wrong "one after another" fails=few_tries
+# %% wrong "one after another" fails=number_of_tries,few_tries
 def largest_batch(run, low, high):
     best = 0
     for n in range(low, high + 1):
@@ -275,7 +293,7 @@ def largest_batch(run, low, high):
     return best if best >= low else 0
 
 
-# %% wrong "it fits where run returns something true" fails=example,other_cases,all_fit,few_tries
+# %% wrong "it fits where run returns something true" fails=example,number_of_tries,other_cases,all_fit,few_tries
 def largest_batch(run, low, high):
     best = 0
     while low <= high:

@@ -10,5 +10,5 @@ time.sleep = lambda s: None
 
 # %% exercise
 def double(x):
-    while True:
+    while x.shape == (2,):
         pass

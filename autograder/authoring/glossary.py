@@ -1,0 +1,80 @@
+"""The glossary, release/00_glossary.ipynb: each term with the sentence of a lab that explains it, and a link.
+
+A term is what a lab's prose sets in italics where it says what it is: "A *leaf* is ...", "this is called *pinning*".
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable, Iterator
+from typing import NamedTuple
+
+import nbformat
+from nbformat import NotebookNode
+
+from autograder.authoring.notebooks import notebook_of
+from autograder.course import Kind, Lab
+
+NAME = "00_glossary.ipynb"
+TERM = re.compile(r"(?<![*\w])\*(?P<term>[A-Za-z][\w -]{1,40})\*(?![*\w])")
+SENTENCE = re.compile(r"(?<=[.?])\s+(?=[A-Z*`])")
+NAMED = re.compile(r"\b(?:called|named|calls?|means|(?:is|are) (?:its|the|an?)) (?:it |this |them )?(?:an? |the )?$")
+AFTER = re.compile(r"^,? (?:is|are|means|says|holds|lists|puts|gives|takes)\b")
+# Such a sentence says little without the one before it.
+LEANS = re.compile(
+    r"^(?:This|That|These|Those|Such|Another|Its?|They|But|So|Going|The (?:last|rule|matrix of them)|What is made|"
+    r"PyTorch's source|In the middle)\b"
+)
+NO_TERMS = {"backend", "cast", "sum", "not", "all", "before", "after", "later", "same", "one", "more", "now", "only"}
+ITEM = re.compile(r"^(?:\d+\.|[-*]) +", re.MULTILINE)  # the mark of a list's item
+HEADING = re.compile(r"^#{2,4} (?P<title>.+)$", re.MULTILINE)
+
+
+class Entry(NamedTuple):
+    """term: in lower case. sentence: Markdown. section: the heading above it, empty for the lab's introduction."""
+
+    term: str
+    sentence: str
+    lab: str
+    section: str
+
+
+def entries(labs: Iterable[Lab]) -> list[Entry]:
+    """In alphabetical order, each term where it is explained first."""
+    found: dict[str, Entry] = {}
+    for lab in labs:
+        for entry in _of(lab):
+            found.setdefault(entry.term, entry)
+    return sorted(found.values())
+
+
+def glossary(labs: Iterable[Lab]) -> NotebookNode:
+    lines = ["# Glossary", "", "Each term with the sentence that explains it first, and where that stands.", ""]
+    for entry in entries(labs):
+        anchor = f"#{entry.section.replace(' ', '-')}" if entry.section else ""
+        lines.append(f"- **{entry.term}**: {entry.sentence} ([{entry.lab}]({entry.lab}/{entry.lab}.ipynb{anchor}))")
+    return notebook_of([nbformat.v4.new_markdown_cell("\n".join(lines), id="glossary")])
+
+
+def _of(lab: Lab) -> Iterator[Entry]:
+    section = ""
+    for cell in lab.cells:
+        if cell.kind is not Kind.PROSE or cell.name:
+            continue
+        for paragraph in re.split(r"\n\s*\n", cell.source):
+            if heading := HEADING.match(paragraph):
+                section = heading["title"]
+                continue
+            sentences = SENTENCE.split(re.sub(r"\s+", " ", ITEM.sub("", paragraph.strip())))
+            for before, sentence in zip(["", *sentences], sentences, strict=False):
+                for match in TERM.finditer(sentence):
+                    leans = LEANS.match(sentence)
+                    whole = sentence.endswith((".", "?")) and not (leans and not before)
+                    if whole and match["term"] not in NO_TERMS and _explains(sentence, match):
+                        text = f"{before} {sentence}" if leans else sentence
+                        yield Entry(match["term"].lower(), text, lab.name, section)
+
+
+def _explains(sentence: str, match: re.Match[str]) -> bool:
+    """Whether the sentence says what the term is, before it ("is called *x*") or after it ("a *x* is ...")."""
+    return bool(NAMED.search(sentence[: match.start()]) or AFTER.match(sentence[match.end() :]))

@@ -1,0 +1,45 @@
+"""The page where a student begins, release/00_start_here.ipynb: what the labs are, and how one works in them."""
+
+from __future__ import annotations
+
+import nbformat
+from nbformat import NotebookNode
+
+from autograder.authoring.notebooks import notebook_of
+from autograder.course import Course
+
+NAME = "00_start_here.ipynb"
+HOW = """## How a lab works
+
+- Read from the top. **Shift+Enter** runs a cell and goes to the next one.
+- Where it says *Your turn*, you write. Below each of your cells stands a check. Run it: a card says what passes, what
+  fails and why. Checks marked *later* run when the lab is marked.
+- In JupyterLab the panel *Course* shows where you stand. Buttons above the notebook run a check, go to the next
+  exercise, give a cell its first text again, and mark your work.
+- After a break, Python has forgotten your names. Choose *Run > Run All Above Selected Cell*, or press *Check*, which
+  runs what it needs.
+- For a written answer, double-click its cell.
+- A word that you forgot stands in the [glossary](00_glossary.ipynb).
+
+## Where you stand
+
+The next cell shows it, in any notebook. Run it again whenever you like."""
+
+
+def start_page(course: Course) -> NotebookNode:
+    lines = [f"# {course.title}", "", "The labs in their order. Each needs those that it names.", ""]
+    lines += ["| | lab | minutes | after |", "|---|---|---|---|"]
+    for number, entry in enumerate(course.labs, start=1):
+        needs = ", ".join(_number(course, name) for name in entry.needs)
+        lines.append(f"| {number} | [{entry.title}]({entry.name}/{entry.name}.ipynb) | {entry.minutes} | {needs} |")
+    code = "from labkit import progress\n\nprogress()"
+    cells = [
+        nbformat.v4.new_markdown_cell("\n".join(lines), id="labs"),
+        nbformat.v4.new_markdown_cell(HOW, id="how"),
+        nbformat.v4.new_code_cell(code, id="progress"),
+    ]
+    return notebook_of(cells, {"title": course.title})
+
+
+def _number(course: Course, name: str) -> str:
+    return str([entry.name for entry in course.labs].index(name) + 1)

@@ -1,0 +1,102 @@
+"""What a student gets: the released notebooks, labkit and the course's extension, as a folder and as a zip.
+
+No solution, no hidden check, and nothing of the grader. Each lab begins with a cell that finds labkit where nobody has
+installed it: Colab, VS Code with another interpreter, Notebook 7 of another environment.
+"""
+
+from __future__ import annotations
+
+import shutil
+import zipfile
+from collections.abc import Iterator
+from importlib.metadata import requires, version
+from importlib.resources import files
+from pathlib import Path
+
+import nbformat
+from nbformat import NotebookNode
+
+import labext
+import labkit
+from autograder.authoring import glossary
+from autograder.authoring.notebooks import to_text
+from autograder.authoring.start_page import NAME
+from autograder.course import Course
+from autograder.errors import GradlabError
+
+NEEDED = (
+    "torch",
+    "numpy",
+    "jupyterlab",
+    "ipykernel",
+    "ipywidgets",
+    "matplotlib",
+    "torchviz",
+    "scikit-learn",
+    "setuptools",
+)
+EARLIEST = (1980, 1, 1, 0, 0, 0)  # the date of every file in the zip, so that the same course gives the same bytes
+
+
+def write_student_release(course: Course, folder: Path) -> Path:
+    """Write the folder, and FOLDER.zip beside it, which is returned.
+
+    Raises GradlabError where the folder holds something already, or where a lab has not been built.
+    """
+    if folder.exists() and any(folder.iterdir()):
+        raise GradlabError(f"{folder} is not empty: name a folder that is new")
+    for name in (NAME, glossary.NAME, *(f"{entry.name}/{entry.name}.ipynb" for entry in course.labs)):
+        source = course.root / "release" / name
+        if not source.exists():
+            raise GradlabError(f"{source} is missing: run gradlab build")
+        target = folder / "labs" / name
+        target.parent.mkdir(parents=True, exist_ok=True)
+        notebook = nbformat.read(source, as_version=4)
+        if name.endswith(f"{target.parent.name}.ipynb"):
+            _find_labkit(notebook, f"{folder.name}.zip")
+        target.write_text(to_text(notebook), encoding="utf-8")
+    for package in (labkit, labext):
+        here = Path(str(package.__file__)).parent
+        shutil.copytree(here, folder / here.name, ignore=shutil.ignore_patterns("__pycache__"))
+    template = files("autograder.authoring") / "student"
+    project = (template / "pyproject.toml.txt").read_text(encoding="utf-8")
+    listed = "\n".join(f'    "{line}",' for line in _dependencies())
+    project = project.replace("VERSION", version("gradlab")).replace("DEPENDENCIES", listed)
+    (folder / "pyproject.toml").write_text(project, encoding="utf-8")
+    readme = (template / "README.md.txt").read_text(encoding="utf-8").replace("TITLE", course.title)
+    (folder / "README.md").write_text(readme, encoding="utf-8")
+    return _zipped(folder)
+
+
+def _find_labkit(notebook: NotebookNode, archive: str) -> None:
+    """Put the cell that finds labkit before the first one that is run."""
+    text = (files("autograder.authoring") / "student" / "first_cell.py.txt").read_text(encoding="utf-8")
+    cell = nbformat.v4.new_code_cell(text.strip().replace("ARCHIVE", archive), id="find-labkit")
+    cell.metadata["jupyter"] = {"source_hidden": True}
+    place = next(i for i, other in enumerate(notebook.cells) if other.cell_type == "code")
+    notebook.cells.insert(place, cell)
+
+
+def _dependencies() -> list[str]:
+    """The project's own requirements of what labs and labkit import, with their bounds."""
+    listed = [line for line in requires("gradlab") or [] if "extra ==" not in line]
+    return sorted(line.replace('"', "'") for line in listed if _name(line) in NEEDED)
+
+
+def _name(requirement: str) -> str:
+    return next((requirement[:i] for i, c in enumerate(requirement) if c in "<>=;[ "), requirement)
+
+
+def _zipped(folder: Path) -> Path:
+    path = folder.with_name(f"{folder.name}.zip")
+    with zipfile.ZipFile(path, "w", zipfile.ZIP_DEFLATED) as archive:
+        for file in _files(folder):
+            about = zipfile.ZipInfo((Path(folder.name) / file.relative_to(folder)).as_posix(), EARLIEST)
+            about.compress_type = zipfile.ZIP_DEFLATED
+            about.external_attr = 0o644 << 16
+            archive.writestr(about, file.read_bytes())
+    return path
+
+
+def _files(folder: Path) -> Iterator[Path]:
+    yield from sorted(path for path in folder.rglob("*") if path.is_file())

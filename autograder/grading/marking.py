@@ -1,0 +1,159 @@
+"""Marks a student's own copy of a lab, with the whole grader and without a gradebook: for who works alone."""
+
+from __future__ import annotations
+
+import json
+import os
+from collections.abc import Iterable
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import IO, Any
+
+import nbformat
+from nbformat import NotebookNode
+from nbgrader.utils import is_grade
+
+from autograder.course import Kind
+from autograder.errors import GradlabError
+from autograder.forkserver.client import ForkServer
+from autograder.forkserver.starting import Started
+from autograder.gradebook.schema import ExerciseResult, SubmissionResult
+from autograder.grading.nbgrader_api import open_course
+from autograder.grading.one_submission import Graded
+from autograder.grading.task import Settings, Task
+from autograder.grading.whole_lab import settings_from
+from autograder.grading.worker import ForkServers, outcome_of, purpose
+from autograder.intake.read import Refused, read_file
+from autograder.metadata import facts_of, name_of
+from autograder.reports.feedback import feedback_page
+from autograder.sandbox import available, strongest_level
+from labkit.progress import marks_path, page_path, sources_of
+
+STUDENT = "your own copy"
+WITHOUT = (
+    "This machine isolates your code at the level '{level}', not 'full'. That is fine for your own code, which you "
+    "run here anyway. For other people's, see gradlab doctor."
+)
+
+
+@dataclass(frozen=True)
+class Marked:
+    """points, worth: of the whole notebook, without what a person has to read. page: where the feedback page is."""
+
+    points: float
+    worth: float
+    by_hand: float
+    page: Path
+
+    @property
+    def words(self) -> str:
+        read = f"; {self.by_hand:g} more are for a person to read" if self.by_hand else ""
+        return f"{round(self.points, 1):g} of {self.worth:g} points{read}"
+
+
+def course_settings(course: Path) -> Settings:
+    """How this course grades, with the strongest isolation that this machine gives where it cannot give `full`."""
+    settings = settings_from(open_course(course).config)
+    level = strongest_level(available()) if settings.isolation == "full" else settings.isolation
+    return replace(settings, isolation=level)
+
+
+def mark(
+    course: Path, notebook: Path, settings: Settings, fork_servers: ForkServers, ahead: Started | None = None
+) -> Marked:
+    """Grade the notebook in this file, and write its feedback page and its marks where labkit.progress looks.
+
+    fork_servers: those of earlier marks. ahead: a process that waits to be the first of them.
+    Raises GradlabError where it is no notebook of a lab of this course, or where it could not be graded.
+    """
+    lab = notebook.stem
+    source = course / "source" / lab / f"{lab}.ipynb"
+    if not source.exists():
+        raise GradlabError(f"no lab {lab!r} in {course}/source: run gradlab build, or check the name")
+    try:
+        content, notes = read_file(notebook)
+    except Refused as refused:
+        raise GradlabError(f"{notebook} cannot be read: {refused}") from None
+    if settings.isolation != "full":
+        notes = [*notes, WITHOUT.format(level=settings.isolation)]
+    task = Task(lab, STUDENT, content, "", tuple(notes), "", source.read_bytes(), settings)
+    if ahead and not fork_servers:
+        fork_servers[purpose(task)] = ForkServer(purpose(task), [course], ahead)
+    graded = outcome_of(task, [course], fork_servers)
+    if not isinstance(graded, Graded):
+        raise GradlabError(graded.reason)
+    autograded = nbformat.reads(graded.notebook, as_version=4)
+    result = _result(graded, autograded)
+    page = page_path(notebook)
+    page.parent.mkdir(exist_ok=True)
+    _write(page, feedback_page(result, autograded))
+    _write(marks_path(notebook), json.dumps(_marks(result, json.loads(content)), indent=1))
+    by_hand = sum(e.worth for e in result.exercises if e.points is None)
+    return Marked(result.points, result.worth - by_hand, by_hand, page)
+
+
+def serve(course: Path, requests: Iterable[str], answers: IO[str], ahead: Started) -> None:
+    """Mark what is asked for, a line of JSON each, {notebook}: {points, worth, words} or {refused}.
+
+    What grades stays, so that a later mark takes no import. ahead: as above.
+    """
+    fork_servers: ForkServers = {}
+    try:
+        settings = course_settings(course)
+        for line in requests:
+            try:
+                marked = mark(course, Path(json.loads(line)["notebook"]), settings, fork_servers, ahead)
+                answer: dict[str, Any] = {"points": marked.points, "worth": marked.worth, "words": marked.words}
+            except GradlabError as error:
+                answer = {"refused": str(error)}
+            print(json.dumps(answer), file=answers, flush=True)
+    finally:
+        for fork_server in fork_servers.values():
+            fork_server.close()
+
+
+def _result(graded: Graded, notebook: NotebookNode) -> SubmissionResult:
+    """As the gradebook would give it."""
+    cells = {cell.id: cell for cell in graded.result.cells}
+    exercises = []
+    for cell in notebook.cells:
+        facts = facts_of(cell)
+        if facts is None or not is_grade(cell):
+            continue
+        by_hand = facts.kind is Kind.QUESTION
+        found = cells.get(name_of(cell))
+        points = None if by_hand else found.points if found else 0.0
+        exercises.append(
+            ExerciseResult(
+                name=facts.exercise,
+                points=points,
+                worth=facts.points,
+                by_hand=by_hand,
+                checks=found.checks if found else (),
+            )
+        )
+    return SubmissionResult(
+        student=STUDENT,
+        lab=graded.result.lab,
+        points=round(sum(e.points or 0.0 for e in exercises), 4),
+        worth=sum(e.worth for e in exercises),
+        needs_manual_grade=any(e.by_hand for e in exercises),
+        exercises=tuple(exercises),
+        notes=graded.result.notes,
+    )
+
+
+def _marks(result: SubmissionResult, notebook: dict[str, Any]) -> dict[str, Any]:
+    sources = sources_of(notebook)
+    return {
+        e.name: {"source": sources[e.name], "points": e.points}
+        for e in result.exercises
+        if e.points is not None and e.name in sources
+    }
+
+
+def _write(path: Path, text: str) -> None:
+    """Whole or not at all: the browser may read meanwhile."""
+    new = path.with_suffix(path.suffix + ".new")
+    new.write_text(text, encoding="utf-8")
+    os.replace(new, path)

@@ -1,0 +1,56 @@
+"""What a submission costs on the device: every cell in one process, and beyond that the examiner and the sandbox."""
+
+from __future__ import annotations
+
+import os
+import time
+from statistics import median
+
+import nbformat
+
+from autograder.authoring.notebooks import source_notebook
+from autograder.examiner.clock import Timeouts
+from autograder.examiner.examine import examine
+from autograder.forkserver.client import ForkServer, Purpose
+from autograder.grading.compiled import compiled_for
+from autograder.grading.one_submission import steps_of
+from autograder.grading.task import settings_of
+from autograder.sandbox import available, strongest_level
+from benchmarks.floor import new_floor
+from benchmarks.gpu.report import Context, PartResult, passed_if
+from labkit.outcome import earned
+
+TURNS = 3  # after one that warms up
+
+
+def run(context: Context) -> PartResult:
+    os.environ["GRADLAB_DEVICE"] = context.device
+    level, rows, lost = strongest_level(available()), [], []
+    limits = settings_of(level, device=context.device).limits
+    with new_floor() as floor:
+        for lab in context.labs:
+            notebook = source_notebook(lab)
+            steps = steps_of(notebook)
+            compiled = compiled_for(nbformat.writes(notebook).encode())
+            fork_server = ForkServer(Purpose(level, limits, context.device, compiled))
+            alone, whole = [], []
+            for _ in range(1 + TURNS):
+                alone.append(floor.run(steps).wall)
+                start = time.perf_counter()
+                seen = examine(steps, fork_server.student, Timeouts())
+                whole.append(time.perf_counter() - start)
+            fork_server.close()
+            lost += [
+                f"{lab.name}, {name}"
+                for name, came in seen.items()
+                if name.startswith("check-") and earned(came.outcomes, 1) < 1
+            ]
+            one, both = median(alone[1:]), median(whole[1:])
+            rows.append(f"| {lab.name} | {one:.2f} | {both:.2f} | {both - one:.2f} |")
+    head = [
+        f"Seconds by the clock, medians of {TURNS} turns with the worked solutions; one submission at a time.",
+        "",
+        "| lab | the floor: the same cells in a fork of one process | examined, in the sandbox | beyond the floor |",
+        "|---|---|---|---|",
+    ]
+    return passed_if(not lost, [*head, *rows, "", *(f"- lost a point: {each}" for each in lost)])

@@ -1,0 +1,50 @@
+"""Submissions graded as `gradlab grade` does it, sandboxed and side by side, without a course folder or a gradebook."""
+
+from __future__ import annotations
+
+import json
+import time
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
+from threading import Event
+from typing import Any
+
+import nbformat
+
+from autograder.authoring.notebooks import source_notebook
+from autograder.course import Lab
+from autograder.errors import GradlabError
+from autograder.grading.one_submission import Graded
+from autograder.grading.pool import grade_all
+from autograder.grading.task import Task, settings_of
+from autograder.result import Result
+from autograder.sandbox import available, strongest_level
+
+
+@dataclass(frozen=True)
+class Class:
+    """results: by student. outputs: of every cell, by student and cell id. seconds: of all together."""
+
+    results: Mapping[str, Result]
+    outputs: Mapping[str, Mapping[str, str]]
+    seconds: float
+
+
+def grade(lab: Lab, handed_in: Iterable[tuple[str, bytes]], device: str, jobs: int, **settings: Any) -> Class:
+    """handed_in: (student, notebook). settings: as settings_of() takes them. GradlabError where one is not graded."""
+    chosen = settings_of(strongest_level(available()), device=device, **settings)
+    source = nbformat.writes(source_notebook(lab)).encode()
+    tasks = [Task(lab.name, student, content, "", (), "", source, chosen) for student, content in handed_in]
+    results, outputs, start = {}, {}, time.perf_counter()
+    for task, outcome in grade_all(tasks, chosen, jobs, (), Event()):
+        if not isinstance(outcome, Graded):
+            raise GradlabError(f"{lab.name}, {task.student}: {outcome.reason}")
+        results[task.student] = outcome.result
+        cells = json.loads(outcome.notebook)["cells"]
+        outputs[task.student] = {cell["id"]: json.dumps(cell.get("outputs", [])) for cell in cells}
+    return Class(results, outputs, time.perf_counter() - start)
+
+
+def failing(result: Result) -> set[str]:
+    """The ids of the checks that did not pass, behind the name of their cell."""
+    return {f"{cell.id}: {check.id}" for cell in result.cells for check in cell.checks if not check.passed}

@@ -1,0 +1,93 @@
+"""What a student waits for: a mark of one's own copy, a check cell's own time, and the import of labkit."""
+
+from __future__ import annotations
+
+import json
+import shutil
+import statistics
+import subprocess
+import sys
+import tempfile
+import time
+from pathlib import Path
+
+from autograder.authoring.course_folder import read_course, read_labs
+from autograder.authoring.notebooks import to_text
+from autograder.demo.students import filled, reference
+
+ROOT = Path(__file__).parents[1]
+LAB = "03_autograd"
+AGAIN = 5
+HEAD_START = 30.0  # seconds from a student's first own line, with which JupyterLab starts the grader, to a first mark
+CHECK_CELL = """
+import time
+from IPython.core.interactiveshell import InteractiveShell
+from labkit import check
+
+shell = InteractiveShell.instance()
+shell.run_cell("from labkit import check", store_history=True)
+shell.run_cell("def f(): return 1", store_history=True)
+cell = "\\n".join(f"with check('{n}', 'label {n}'): assert f() == 1" for n in range(5))
+cell += "\\nv = check.score('f', points=3, hidden=['one', 'two', 'three'])\\nb = v._repr_mimebundle_()"
+shell.run_cell("pass", store_history=True)
+seconds = []
+for _ in range(50):
+    start = time.perf_counter()
+    shell.run_cell(cell)
+    with_checks = time.perf_counter() - start
+    start = time.perf_counter()
+    shell.run_cell("for _ in range(5): f()")
+    seconds.append(with_checks - (time.perf_counter() - start))
+print(sorted(seconds)[len(seconds) // 2])
+"""
+IMPORT = "import time, torch; start = time.process_time(); import labkit; print(time.process_time() - start)"
+
+
+def run() -> str:
+    """Markdown, a table."""
+    cold, warm = _marks(), _marks(HEAD_START)
+    rows = [
+        ("the first mark of the worked lab 3, 30 s after its first own line, s", warm[0]),
+        ("the first mark, with the start of the grader, s", cold[0]),
+        ("a later one, median, s", statistics.median(cold[1:] + warm[1:])),
+        ("a check cell of five checks beyond its own code, median, ms", 1000 * _seconds(CHECK_CELL, 3)),
+        ("import labkit over torch, CPU, ms", 1000 * _seconds(IMPORT, 5)),
+    ]
+    lines = ["| what a student waits for | |", "|---|---|", *(f"| {name} | {value:.3g} |" for name, value in rows)]
+    return "\n".join(lines) + "\n"
+
+
+def _marks(head_start: float = 0.0) -> list[float]:
+    """Seconds of each mark, the first from this long after the start of the grader's process."""
+    lab = next(read_labs(read_course(ROOT), (LAB,)))
+    with tempfile.TemporaryDirectory() as folder:
+        course = Path(folder)
+        shutil.copytree(ROOT / "source" / LAB, course / "source" / LAB)
+        shutil.copy(ROOT / "nbgrader_config.py", course)
+        notebook = course / "work" / LAB / f"{LAB}.ipynb"
+        notebook.parent.mkdir(parents=True)
+        notebook.write_text(to_text(filled(lab, reference(lab))))
+        seconds = []
+        command = [sys.executable, "-m", "autograder.cli", "mark", "--serve", "--course", str(course)]
+        begun = time.perf_counter()
+        with subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True) as grader:
+            assert grader.stdin and grader.stdout
+            time.sleep(head_start)
+            start = begun + head_start
+            for _ in range(1 + AGAIN):
+                grader.stdin.write(json.dumps({"notebook": str(notebook)}) + "\n")
+                grader.stdin.flush()
+                answer = json.loads(grader.stdout.readline())
+                assert answer["points"] == answer["worth"], answer
+                seconds.append(time.perf_counter() - start)
+                start = time.perf_counter()
+            grader.stdin.close()
+    return seconds
+
+
+def _seconds(code: str, times: int) -> float:
+    """The median of what this code prints, each time in a Python of its own."""
+    printed = [
+        subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True) for _ in range(times)
+    ]
+    return statistics.median(float(each.stdout) for each in printed)

@@ -1,0 +1,77 @@
+"""Starts the grader that belongs to a course of one's own, and asks it for marks. It stays, so that it is warm."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+import os
+import sys
+from pathlib import Path
+from typing import Any
+
+LINE = 2**22  # bytes of one answer at most
+NO_COURSE = (
+    "No grader is here: this folder belongs to no course with its source/ notebooks. Your checks show what can be "
+    "seen here; hand the notebook in (Nbgrader, Assignment List) to have it marked."
+)
+
+
+class NoGrader(Exception):
+    """Why a notebook could not be marked, in words for its student."""
+
+
+class Grader:
+    """The grader's process of one course. It starts as the student begins to write, long before a mark is asked for."""
+
+    def __init__(self) -> None:
+        self._process: asyncio.subprocess.Process | None = None
+        self._course = Path()
+        self._turn = asyncio.Lock()
+
+    async def begin(self, notebook: Path) -> None:
+        """Start the process of this notebook's course where none runs yet; it takes some ten seconds, in which a
+        student writes."""
+        course = course_of(notebook)
+        if course is not None and not self._turn.locked():
+            async with self._turn:
+                await self._started(course)
+
+    async def mark(self, notebook: Path) -> dict[str, Any]:
+        """{points, worth, words}. The feedback page and the marks are written beside the labs. Raises NoGrader."""
+        course = course_of(notebook)
+        if course is None:
+            raise NoGrader(NO_COURSE)
+        async with self._turn:
+            process = await self._started(course)
+            assert process.stdin is not None and process.stdout is not None
+            try:
+                process.stdin.write(json.dumps({"notebook": str(notebook)}).encode() + b"\n")
+                await process.stdin.drain()
+                line = await process.stdout.readline()
+            except (OSError, ValueError):
+                line = b""
+            if not line:
+                self._process = None
+                raise NoGrader("The grader ended. Try again; `gradlab mark` in a terminal says why.")
+        answer: dict[str, Any] = json.loads(line)
+        if "refused" in answer:
+            raise NoGrader(str(answer["refused"]))
+        return answer
+
+    async def _started(self, course: Path) -> asyncio.subprocess.Process:
+        if self._process is None or self._process.returncode is not None or self._course != course:
+            if self._process is not None and self._process.returncode is None and self._process.stdin:
+                self._process.stdin.close()  # at the end of its input it ends
+            command = [sys.executable, "-m", "autograder.cli", "mark", "--serve", "--course", str(course)]
+            pipe = asyncio.subprocess.PIPE
+            self._process = await asyncio.create_subprocess_exec(
+                *command, stdin=pipe, stdout=pipe, limit=LINE, env=os.environ | {"PYTHONUNBUFFERED": "1"}
+            )
+            self._course = course
+        return self._process
+
+
+def course_of(notebook: Path) -> Path | None:
+    """The folder above the notebook that holds the same lab's source notebook; None where there is none."""
+    lab = notebook.stem
+    return next((f for f in notebook.parents if (f / "source" / lab / f"{lab}.ipynb").exists()), None)

@@ -1,0 +1,138 @@
+// The cells of a lab in an open notebook: which is which, running them, and going to them.
+
+const KEY = 'gradlab';
+export const PREDICTION = 'gradlab_prediction'; // in the metadata of a cell that asks for one
+const VERDICT = 'application/vnd.gradlab.verdict+json';
+export const WRITTEN = ['exercise', 'question'];
+const PLACEHOLDER = '# YOUR CODE HERE'; // nbgrader's
+// What a check needs to have run before it: course code, exercises, and cells that the student added.
+const NEEDED = [undefined, 'given', 'exercise'];
+
+export const factsOf = cell => cell?.model.getMetadata(KEY) ?? {};
+
+export function isLab(panel) {
+  return Boolean(panel?.content.model?.getMetadata(KEY)?.lab);
+}
+
+export function labOf(panel) {
+  return panel?.content.model?.getMetadata(KEY)?.lab ?? '';
+}
+
+/** The index of the cell of this kind and exercise; -1 where there is none. */
+export function indexOf(panel, kind, exercise) {
+  return panel.content.widgets.findIndex(cell => factsOf(cell).kind === kind && factsOf(cell).exercise === exercise);
+}
+
+/** Where to go for an exercise, a question or a prediction; for a quiz, to its questions. */
+export function placeOf(panel, name) {
+  const found = ['prose', 'exercise', 'question', 'predict'].map(kind => indexOf(panel, kind, name));
+  return found.find(index => index >= 0) ?? -1;
+}
+
+/** The exercise of the active cell, or the next one below it; empty where there is none. */
+export function currentExercise(panel) {
+  const cells = panel.content.widgets;
+  const named = cell => Boolean(factsOf(cell).exercise) && factsOf(cell).kind !== 'predict';
+  const at = panel.content.activeCellIndex;
+  for (let i = at; i >= 0; i--) {
+    const facts = factsOf(cells[i]);
+    if (named(cells[i])) return facts.exercise;
+    if (facts.kind) break; // other course text: the exercise above is left behind
+  }
+  const below = cells.slice(at).find(named);
+  return below ? factsOf(below).exercise : '';
+}
+
+/** What the server needs to say where the student stands: no output but verdicts, no text but answers. */
+export function slim(panel) {
+  const cells = panel.content.widgets
+    .filter(cell => factsOf(cell).kind)
+    .map(cell => {
+      const facts = factsOf(cell);
+      const outputs = [];
+      const shown = facts.kind === 'check' ? cell.model.outputs : null;
+      for (let i = 0; shown && i < shown.length; i++) {
+        const verdict = shown.get(i).data?.[VERDICT];
+        if (verdict) outputs.push({ data: { [VERDICT]: withoutDifferences(verdict) } });
+      }
+      return {
+        metadata: { [KEY]: facts, [PREDICTION]: cell.model.getMetadata(PREDICTION) ?? {} },
+        source: WRITTEN.includes(facts.kind) ? cell.model.sharedModel.getSource() : '',
+        outputs,
+      };
+    });
+  return { metadata: { [KEY]: panel.content.model.getMetadata(KEY) }, cells };
+}
+
+// The matrices of a card say nothing of where the student stands.
+function withoutDifferences(verdict) {
+  return { ...verdict, checks: (verdict.checks ?? []).map(check => ({ ...check, difference: null })) };
+}
+
+/** Go to a cell, and put the cursor where a student writes. */
+export async function goTo(panel, index, actions) {
+  if (index < 0) return;
+  const notebook = panel.content;
+  notebook.activeCellIndex = index;
+  await notebook.scrollToItem(index, 'start');
+  await actions.focusActiveCell(notebook);
+  const cell = notebook.widgets[index];
+  if (!WRITTEN.includes(factsOf(cell).kind)) return;
+  notebook.mode = 'edit';
+  const line = cell.model.sharedModel.getSource().split('\n').findIndex(text => text.includes(PLACEHOLDER));
+  if (line >= 0) cell.editor?.setCursorPosition({ line, column: 4 });
+}
+
+/** Remembers which cells ran in the kernel as it is now: saved numbers of executions say nothing of it. */
+export class Ran {
+  constructor(actions) {
+    this.cells = new WeakSet();
+    actions.executed.connect((_, { cell, success }) => success && this.cells.add(cell.model));
+  }
+
+  /** Once for each notebook that is opened. */
+  watch(panel) {
+    panel.sessionContext.statusChanged.connect((_, status) => {
+      if (['restarting', 'autorestarting', 'terminating', 'dead'].includes(status)) this.cells = new WeakSet();
+    });
+  }
+
+  has(cell) {
+    return this.cells.has(cell.model);
+  }
+}
+
+/** Run these check cells, and before each what it needs and this kernel has not run; the student's own in any case. */
+export async function runChecks(panel, exercises, ran, actions) {
+  const cells = panel.content.widgets;
+  const wanted = exercises.map(name => indexOf(panel, 'check', name)).filter(index => index >= 0);
+  const last = Math.max(-1, ...wanted);
+  const chosen = cells.filter((cell, index) => {
+    if (index > last || cell.model.type !== 'code') return false;
+    const { kind, exercise } = factsOf(cell);
+    if (kind === 'check') return wanted.includes(index);
+    if (!NEEDED.includes(kind)) return false;
+    return !ran.has(cell) || exercises.includes(exercise);
+  });
+  const before = panel.content.activeCellIndex;
+  await actions.runCells(panel.content, chosen, panel.sessionContext);
+  panel.content.activeCellIndex = before;
+}
+
+/** Put the cell back to the text that was handed out; what stood there stays below, as text that is not run. */
+export function reset(panel, exercise) {
+  const index = Math.max(indexOf(panel, 'exercise', exercise), indexOf(panel, 'question', exercise));
+  const cell = panel.content.widgets[index];
+  const shared = cell.model.sharedModel;
+  const before = shared.getSource();
+  const stub = factsOf(cell).stub ?? '';
+  if (before.trim() === stub.trim()) return;
+  shared.setSource(stub);
+  if (cell.model.type === 'code') cell.model.clearExecution();
+  panel.content.widgets[indexOf(panel, 'check', exercise)]?.model.clearExecution(); // it speaks of the old text
+  panel.content.model.sharedModel.insertCell(index + 1, {
+    cell_type: 'raw',
+    source: `Your ${exercise} before the reset:\n\n${before}`,
+    metadata: {},
+  });
+}

@@ -1,0 +1,174 @@
+// The side panel: where to go on, the work of the open lab, and all labs. Plain elements, states in words.
+
+const STATES = {
+  untouched: 'not begun',
+  written: 'written',
+  failing: 'a check fails',
+  passing: 'checks pass',
+  marked: 'marked',
+};
+
+export const START = '00_start_here.ipynb';
+const PAGES = { [START]: 'How a lab works', '00_glossary.ipynb': 'Glossary' };
+
+/** What texts call a lab: 7 of 07_memory. */
+const numberOf = lab => lab.name.split('_')[0].replace(/^0+/, '');
+
+/** A number of points as a person says it: at most one decimal. */
+const readable = number => String(Math.round(number * 10) / 10);
+const counted = (number, noun) => `${readable(number)} ${noun}${number === 1 ? '' : 's'}`;
+
+export function makePanel({ Widget }, actions) {
+  const widget = new Widget();
+  widget.id = 'gradlab-course';
+  widget.title.caption = 'Course';
+  widget.title.label = 'Course';
+  widget.addClass('gradlab-Panel');
+  widget.node.setAttribute('role', 'region');
+  widget.node.setAttribute('aria-label', 'Course');
+  widget.node.tabIndex = -1;
+
+  let before; // the lab that was open when the panel was drawn last
+
+  /** course: {title, labs} or null. open: the lab in front, or null. message: a line for a person, or ''. */
+  widget.show_course = (course, open, message) => {
+    const focused = document.activeElement?.closest('.gradlab-Panel button')?.dataset.key;
+    const parts = [element('h2', course?.title || 'Course')];
+    if (message) parts.push(element('p', message, { role: 'status', class: 'gradlab-message' }));
+    if (course) {
+      parts.push(continueButton(course, open, actions));
+      if (open) parts.push(labSection(open, actions));
+      const again = review(course, open, actions);
+      if (again) parts.push(again);
+      parts.push(pages(actions), allLabs(course, open, actions));
+    }
+    widget.node.replaceChildren(...parts);
+    if (open && open.name !== before) widget.node.scrollTop = 0;
+    before = open?.name;
+    if (focused) widget.node.querySelector(`button[data-key="${CSS.escape(focused)}"]`)?.focus();
+  };
+  return widget;
+}
+
+function continueButton(course, open, actions) {
+  if (open?.work.length && !open.next && open.work.some(work => work.state !== 'marked' && work.kind !== 'question')) {
+    const button = element('button', `Mark my work in ${open.title}`, { class: 'gradlab-continue', 'data-key': 'continue' });
+    button.onclick = actions.mark;
+    return button;
+  }
+  const lab = course.labs.find(each => each.work.some(work => work.state !== 'untouched') && each.next)
+    ?? course.labs.find(each => each.next);
+  if (!lab) return element('p', course.labs.length ? 'Every exercise is done.' : 'No lab is in this folder.');
+  const begun = lab.work.some(work => work.state !== 'untouched');
+  const words = begun ? `Continue: ${lab.next} in ${lab.title}` : `Begin: ${lab.title}`;
+  const button = element('button', words, { class: 'gradlab-continue', 'data-key': 'continue' });
+  button.onclick = () => actions.open(lab, begun ? lab.next : '');
+  return button;
+}
+
+function labSection(lab, actions) {
+  const section = element('section', '', { 'aria-label': `Work in ${lab.title}` });
+  section.append(element('h3', `${numberOf(lab)} ${lab.title}`), element('p', standing(lab), { class: 'gradlab-standing' }));
+  const list = element('ul');
+  for (const work of lab.work) {
+    const item = element('li');
+    const button = element('button', '', { class: `gradlab-work gradlab-${lookOf(work)}`, 'data-key': `${lab.name}/${work.name}` });
+    button.append(
+      element('span', '', { class: 'gradlab-dot', 'aria-hidden': 'true' }),
+      element('span', work.name, { class: 'gradlab-name' }),
+      element('span', stateOf(work), { class: 'gradlab-state' }),
+    );
+    button.onclick = () => actions.open(lab, work.name);
+    item.append(button);
+    list.append(item);
+  }
+  section.append(list);
+  if (lab.work.some(work => work.state === 'marked')) {
+    section.append(link('Show the page of the last mark', `page/${lab.name}`, () => actions.showPage(lab)));
+  }
+  return section;
+}
+
+function pages(actions) {
+  return links('Pages', Object.entries(PAGES).map(([path, name]) => link(name, path, () => actions.openFile(path))));
+}
+
+/** A section of this title with a list of buttons. */
+function links(title, buttons) {
+  const section = element('section', '', { 'aria-label': title });
+  const list = element('ul');
+  for (const button of buttons) {
+    const item = element('li');
+    item.append(button);
+    list.append(item);
+  }
+  section.append(element('h3', title), list);
+  return section;
+}
+
+/** A button that leads somewhere. key: by which it keeps the focus when the panel is drawn again. */
+function link(words, key, follow) {
+  const button = element('button', words, { class: 'gradlab-again', 'data-key': key });
+  button.onclick = follow;
+  return button;
+}
+
+/** How a work's dot looks: only what is right in full is green. */
+function lookOf(work) {
+  if (work.state !== 'marked' || work.done) return work.state;
+  return work.earned > 0 ? 'partly' : 'failing';
+}
+
+export function stateOf(work) {
+  const points = counted(work.points, 'point');
+  if (work.state === 'marked') return `${readable(work.earned)} of ${points}`;
+  const word = work.state === 'failing' ? `${work.passed} of ${work.checks} passed` : STATES[work.state];
+  return `${word}, ${points}`;
+}
+
+/** One line below a card: the points that marks and passing checks show, and what comes next. */
+export const onTheWay = lab => `${readable(lab.seen)} of ${counted(lab.points, 'point')} seen${lab.next ? '; next: ' : ''}`;
+
+/** One line on a lab: how much is done, and what has been earned. */
+export function standing(lab) {
+  const done = lab.work.filter(work => work.done).length;
+  const marked = lab.work.some(work => work.state === 'marked');
+  const earned = marked ? `${readable(lab.earned)} of ${counted(lab.points, 'point')} marked` : counted(lab.points, 'point');
+  return `${done} of ${lab.work.length} done, ${earned}`;
+}
+
+/** Predictions of earlier labs that were wrong, at most five, the oldest first: they come back until they are right. */
+function review(course, open, actions) {
+  const at = open ? course.labs.findIndex(lab => lab.name === open.name) : course.labs.length;
+  const missed = course.labs.slice(0, at).flatMap(lab => lab.missed.map(name => ({ lab, name }))).slice(0, 5);
+  if (!missed.length) return null;
+  return links('Predict again', missed.map(({ lab, name }) =>
+    link(`${name}, in ${lab.title.split(':')[0]}`, `again/${lab.name}/${name}`, () => actions.open(lab, name))));
+}
+
+function allLabs(course, open, actions) {
+  const section = element('section', '', { 'aria-label': 'All labs' });
+  const list = element('ol', '', { class: 'gradlab-labs' });
+  const titles = Object.fromEntries(course.labs.map(lab => [lab.name, lab.title.split(':')[0]]));
+  for (const lab of course.labs) {
+    const item = element('li');
+    const button = element('button', `${numberOf(lab)} ${lab.title}`, { class: 'gradlab-lab', 'data-key': lab.name });
+    if (lab.name === open?.name) button.setAttribute('aria-current', 'true');
+    button.onclick = () => actions.open(lab, '');
+    const needs = lab.needs.map(name => titles[name] ?? name).join(', ');
+    const about = `${lab.minutes} minutes${needs ? `; after ${needs}` : ''}`;
+    item.append(button, element('div', `${standing(lab)}; ${about}`, { class: 'gradlab-standing' }));
+    const done = lab.work.filter(work => work.done).length;
+    item.append(element('progress', '', { max: lab.work.length, value: done, 'aria-label': `${done} of ${lab.work.length} done` }));
+    list.append(item);
+  }
+  section.append(element('h3', 'All labs'), list);
+  return section;
+}
+
+export function element(name, text = '', attributes = {}) {
+  const made = document.createElement(name);
+  if (text) made.textContent = text;
+  for (const [key, value] of Object.entries(attributes)) made.setAttribute(key, value);
+  return made;
+}

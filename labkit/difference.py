@@ -1,0 +1,113 @@
+"""Two tensors side by side, as a card shows them: their form, and small matrices as shades.
+
+It decides nothing: what cannot be told is left out. It is below 4,000 bytes as JSON, whatever the tensors hold.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import NamedTuple
+
+import torch
+from torch import Tensor
+
+MAX_SIDE = 32  # of a matrix that is shown as shades
+LEVELS = "0123456789abcdef"
+NOT_FINITE, DIFFERS, SAME = "!", "x", "."
+ABOVE = len(LEVELS)  # the place of NOT_FINITE after them
+MAX_DIMENSIONS = 8  # of a tensor whose form is told
+
+
+class Pair(NamedTuple):
+    """What came and what was wanted. differs: where, as a mask; None where their shapes or dtypes already differ."""
+
+    got: Tensor
+    want: Tensor
+    differs: Tensor | None = None
+
+
+@dataclass(frozen=True)
+class Difference:
+    """yours, expected: shape, dtype, device, and strides where only the order of the values differs.
+
+    note: what is alike.
+
+    The shades are of two matrices, a text for each row and a character for each value: one of LEVELS, from `least` to
+    `most`, or NOT_FINITE. differing: of the same form, DIFFERS or SAME; empty where no values were compared.
+    """
+
+    yours: str
+    expected: str
+    note: str = ""
+    your_shades: tuple[str, ...] = ()
+    expected_shades: tuple[str, ...] = ()
+    differing: tuple[str, ...] = ()
+    least: float = 0.0
+    most: float = 0.0
+
+
+def difference_of(pair: Pair | None) -> Difference | None:
+    """None where there is nothing to tell. It raises nothing: a student's class of tensor may answer anything."""
+    try:
+        return _difference(pair) if pair else None
+    except Exception:
+        return None
+
+
+def _difference(pair: Pair) -> Difference | None:
+    got, want = pair.got, pair.want
+    if max(got.dim(), want.dim()) > MAX_DIMENSIONS or (pair.differs is not None and got.dim() == 0):
+        return None  # of two numbers the message says all
+    if not (_is_small(got) and _is_small(want)):
+        return Difference(_form(got), _form(want))
+    g, w = _numbers(got), _numbers(want)
+    note = _alike(g, w) if got.dtype == want.dtype else ""
+    strides = note == OTHER_ORDER and got.stride() != want.stride()
+    yours, expected = _form(got, strides), _form(want, strides)
+    if not (_is_matrix(got) and _is_matrix(want)) or (pair.differs is None and got.shape == want.shape):
+        return Difference(yours, expected, note)
+    finite = torch.cat([t[t.isfinite()] for t in (g, w)])
+    least, most = (float(finite.min()), float(finite.max())) if len(finite) else (0.0, 0.0)
+    marks = _rows(pair.differs, SAME + DIFFERS) if pair.differs is not None else ()
+    return Difference(yours, expected, note, _shades(g, least, most), _shades(w, least, most), marks, least, most)
+
+
+def _form(t: Tensor, strides: bool = False) -> str:
+    dtype = str(t.dtype).removeprefix("torch.")
+    where = "" if t.device.type == "cpu" else f" on {t.device.type}"
+    return f"shape {tuple(t.shape)}, {dtype}{where}" + (f", strides {t.stride()}" if strides else "")
+
+
+def _is_small(t: Tensor) -> bool:
+    return not t.is_complex() and 1 < t.numel() <= MAX_SIDE**2
+
+
+def _is_matrix(t: Tensor) -> bool:
+    return t.dim() == 2 and max(t.shape) <= MAX_SIDE
+
+
+def _numbers(t: Tensor) -> Tensor:
+    return t.detach().resolve_neg().to("cpu", torch.float64)
+
+
+OTHER_SHAPE, OTHER_ORDER = "the same values, in another shape", "the same values, in another order"
+
+
+def _alike(g: Tensor, w: Tensor) -> str:
+    a, b = g.flatten(), w.flatten()
+    if len(a) != len(b):
+        return ""
+    if torch.allclose(a, b, rtol=1e-5, equal_nan=True):
+        return OTHER_SHAPE if g.shape != w.shape else ""
+    return OTHER_ORDER if torch.allclose(a.sort().values, b.sort().values, rtol=1e-5, equal_nan=True) else ""
+
+
+def _shades(t: Tensor, least: float, most: float) -> tuple[str, ...]:
+    span = (most - least) or 1.0
+    levels = ((t - least) / span * (len(LEVELS) - 1)).round()
+    return _rows(levels.nan_to_num(ABOVE, ABOVE, ABOVE).clamp(0, ABOVE), LEVELS + NOT_FINITE)
+
+
+def _rows(numbers: Tensor, characters: str) -> tuple[str, ...]:
+    """A text for each row, with the character of each number."""
+    return tuple("".join([characters[number] for number in row]) for row in numbers.to("cpu", torch.uint8).tolist())

@@ -1,0 +1,161 @@
+"""Values forward and gradients backward through a small graph, one node after the other, with what is added up."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import Any
+
+import torch
+from torch import Tensor
+
+from labkit.pictures.graph import arrows, walk
+from labkit.pictures.layers import layout
+from labkit.pictures.picture import Drawing, Group, Picture, never_fails
+from labkit.pictures.svg import BLUE, GREY, OCHRE, RED, cell, only, rect, text, width_of
+
+MAX_NODES, MAX_SHOWN = 24, 4
+HIGH, ROW = 26, 84  # pixels
+
+
+@dataclass
+class Sent:
+    """What a node did: label, the gradient that had been added up for it, and what it sent to whom."""
+
+    label: str
+    upstream: str
+    to: list[tuple[str, str]] = field(default_factory=list)
+
+
+@never_fails
+def show_backward(output: Tensor, names: Mapping[str, Tensor]) -> Picture:
+    """Draw the graph of `output`, a scalar, and step by step the gradients that backward sends through it.
+
+    names: name -> tensor, for the leaves and for results whose value is to stand at their node. Nothing is changed: no
+    .grad, and the graph stays for another pass. At most 24 nodes.
+    """
+    if output.grad_fn is None or output.numel() != 1:
+        raise ValueError("output is no scalar with a history")
+    labels, edges = walk(output, names)
+    if len(labels) > MAX_NODES:
+        raise ValueError(f"{len(labels)} nodes are more than {MAX_NODES}")
+    place = {node: n for n, node in enumerate(labels)}
+    values = {place[id(t.grad_fn)]: f"{name} = {_short(t)}" for name, t in names.items() if id(t.grad_fn) in place}
+    values[0] = values.get(0, f"result = {_short(output)}")
+    boxes = {n: values.get(n, label) for n, label in enumerate(labels.values())}
+    leaves = _leaves(output, names)
+    for node, name in leaves.items():
+        boxes[place[node]] = name
+    links = [(place[a], place[b]) for a, b in edges]
+    called = [told.split(" = ")[0] for told in boxes.values()]
+    steps = _run(output, place, called)
+    words = [f"forward: result = {_short(output)}", *(_words(step) for step in steps.values())]
+    return Picture("\n".join(words), lambda: _draw(boxes, _functions(labels), links, steps, words))
+
+
+def _functions(labels: Mapping[int, str]) -> list[str]:
+    """The name of each node; of a leaf an empty one."""
+    return ["" if label.endswith(")") else label for label in labels.values()]
+
+
+def _leaves(output: Tensor, names: Mapping[str, Tensor]) -> dict[int, str]:
+    """The nodes of leaves, with name and value."""
+    known = {id(t): name for name, t in names.items()}
+    found, waiting, seen = {}, [output.grad_fn], set()
+    while waiting:
+        node: Any = waiting.pop()
+        if node is None or node in seen:
+            continue
+        seen.add(node)
+        if hasattr(node, "variable"):
+            found[id(node)] = f"{known.get(id(node.variable), 'leaf')} = {_short(node.variable)}"
+        waiting += [following for following, _ in node.next_functions]
+    return found
+
+
+def _run(output: Tensor, place: Mapping[int, int], labels: list[str]) -> dict[int, Sent]:
+    """What each node gets and sends, in the order in which backward runs them. The leaves come last."""
+    nodes: dict[int, Any] = {}
+    waiting: list[Any] = [output.grad_fn]
+    while waiting:
+        node = waiting.pop()
+        if node is not None and id(node) not in nodes:
+            nodes[id(node)] = node
+            waiting += [following for following, _ in node.next_functions]
+    steps: dict[int, Sent] = {}
+    arrived: dict[int, list[Tensor]] = {number: [] for number in place.values()}
+
+    def keep(node: Any, sent: tuple[Tensor | None, ...], came: tuple[Tensor | None, ...]) -> None:
+        upstream = next((t for t in came if t is not None), None)
+        step = Sent(labels[place[id(node)]], _added(arrived[place[id(node)]], upstream))
+        for (following, _), gradient in zip(node.next_functions, sent, strict=False):
+            if following is not None and gradient is not None:
+                step.to.append((labels[place[id(following)]], _short(gradient)))
+                arrived[place[id(following)]].append(gradient.detach().clone())
+        steps[place[id(node)]] = step
+
+    inner = [node for node in nodes.values() if not hasattr(node, "variable")]
+    leaves = [node.variable for node in nodes.values() if hasattr(node, "variable")]
+    handles = [node.register_hook(lambda sent, came, node=node: keep(node, sent, came)) for node in inner]
+    try:
+        gradients = torch.autograd.grad(output, leaves, retain_graph=True)
+    finally:
+        for handle in handles:
+            handle.remove()
+    for node, gradient in zip([n for n in nodes.values() if hasattr(n, "variable")], gradients, strict=True):
+        number = place[id(node)]
+        steps[number] = Sent(labels[number], _added(arrived[number], gradient))
+    return steps
+
+
+def _added(parts: list[Tensor], total: Tensor | None) -> str:
+    if total is None:
+        return "nothing"
+    if len(parts) < 2:
+        return _short(total)
+    return f"{' + '.join(map(_short, parts))} = {_short(total)}"
+
+
+def _short(t: Tensor) -> str:
+    """Its value, or its shape where there is much."""
+    if t.numel() > MAX_SHOWN:
+        return f"a tensor of shape {tuple(t.shape)}"
+    listed = t.detach().tolist()
+    return f"{listed:.4g}" if isinstance(listed, float) else _nested(listed)
+
+
+def _nested(listed: Any) -> str:
+    return f"[{', '.join(map(_nested, listed))}]" if isinstance(listed, list) else f"{listed:.4g}"
+
+
+def _words(step: Sent) -> str:
+    if not step.to:
+        return f"{step.label}: its gradient is {step.upstream}"
+    return f"{step.label}: gets {step.upstream}, sends {', '.join(f'{g} to {to}' for to, g in step.to)}"
+
+
+def _draw(
+    boxes: dict[int, str], functions: list[str], links: list[tuple[int, int]], steps: dict[int, Sent], words: list[str]
+) -> Drawing:
+    """A frame is around the node whose turn it is; beside each that had its turn stands in red what had arrived."""
+    order = list(steps)
+    wide = {n: max(width_of(label, 11), width_of(functions[n], 10)) + 14 for n, label in boxes.items()}
+    beside = {n: width_of(steps[n].upstream, 11) + 10 if n in steps else 0.0 for n in boxes}
+    placed = layout({n: wide[n] + 2 * beside[n] for n in boxes}, links, ROW)
+    parts = arrows(placed, links, HIGH)
+    for n, label in boxes.items():
+        x, y = placed.boxes[n][0] + 4, placed.boxes[n][1]
+        left = x - wide[n] / 2
+        parts.append(cell(left, y - HIGH / 2, wide[n], HIGH, label, GREY if functions[n] else BLUE, 0.28))
+        if functions[n] not in ("", label):
+            parts.append(text(x + 8, y + HIGH / 2 + 12, functions[n], GREY, size=10))
+        if n in steps:
+            turn = order.index(n) + 1
+            frame = rect(left - 2, y - HIGH / 2 - 2, wide[n] + 4, HIGH + 4, stroke=OCHRE, extra="stroke-width='3'")
+            parts.append(only([turn], frame))
+            told = text(left + wide[n] + 8, y + 4, steps[n].upstream, RED, size=11)
+            parts.append(only(range(turn, len(order) + 1), told))
+    parts += [only([n], text(4, placed.height + 14, line)) for n, line in enumerate(words)]
+    names = ["forward", *(steps[n].label for n in order)]
+    width = max(placed.width + 8, max(map(len, words)) * 7.2)
+    return Drawing("Gradients on their way back", width, placed.height + 24, parts, [Group("step", names, True)], words)

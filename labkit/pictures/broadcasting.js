@@ -1,0 +1,43 @@
+// Broadcasts the shapes that are typed.
+const shapes = told.data.shapes, most = told.data.most, KINDS = told.data.kinds;
+const read = words => {
+  const parts = words.replace(/[(),]/g, ' ').split(/\s+/).filter(Boolean);
+  return parts.length <= most && parts.every(part => /^\d{1,3}$/.test(part)) ? parts.map(Number) : null;
+};
+const write = (row, column, words, kind) => {
+  const part = svg.querySelector(`[data-cell='${row} ${column}']`), [fill, tint] = KINDS[kind || 'same'];
+  part.style.display = kind ? 'inline' : 'none';
+  part.querySelector('rect').setAttribute('fill', fill);
+  part.querySelector('rect').setAttribute('fill-opacity', tint);
+  part.querySelector('text').textContent = words;
+};
+const broadcast = () => {
+  let fits = true;
+  const result = [], width = Math.max(...shapes.map(shape => shape.length));
+  for (let column = 0; column < most; column += 1) {
+    const back = most - column, sizes = shapes.map(shape => shape[shape.length - back]);
+    const wanted = [...new Set(sizes.filter(size => size !== undefined && size !== 1))];
+    const all = wanted.length > 1 ? null : wanted.length ? wanted[0] : 1, used = back <= width;
+    sizes.forEach((size, row) => {
+      const bad = all === null && size !== undefined && size !== 1, stretched = size === undefined || (size === 1 && all !== 1);
+      const words = stretched && !bad ? `${size === undefined ? '' : size} → ${all === null ? '?' : all}`.trim() : String(size);
+      write(row, column, words, used && (bad ? 'conflict' : stretched ? 'stretched' : 'same'));
+    });
+    write('result', column, all === null ? 'error' : String(all), used && (all === null ? 'conflict' : 'result'));
+    fits = fits && all !== null;
+    if (used) result.push(all);
+  }
+  const [a, b] = shapes.map(shape => `(${shape.join(', ')})`);
+  say(`${a} and ${b}: ${fits ? `the result has shape (${result.join(', ')})` : 'these sizes do not fit, so the operation raises an error'}`);
+};
+shapes.forEach((shape, row) => {
+  const field = make('input', {type: 'text', size: 14, value: shape.join(', '), style: 'font:inherit;color:inherit;background:var(--jp-layout-color1,transparent);border:1px solid var(--jp-border-color0,#888);padding:.15em .4em'});
+  const complaint = make('span', {role: 'alert'});
+  field.oninput = () => {
+    const found = read(field.value);
+    complaint.textContent = found ? '' : ` Write at most ${most} sizes below 1000, such as 4, 1`;
+    if (found) { shapes[row] = found; broadcast(); }
+  };
+  bar.append(make('label', {}, `shape ${'ab'[row]} `, field, complaint));
+});
+root.prepend(bar);

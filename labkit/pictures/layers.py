@@ -1,0 +1,123 @@
+"""Places for the boxes of a graph without cycles: layer below layer, with few crossings."""
+
+from __future__ import annotations
+
+import itertools
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+
+ROW, GAP, SWEEPS = 58.0, 18.0, 12
+Point = tuple[float, float]
+
+
+@dataclass
+class Placed:
+    """The middle of each box, and for each edge the points that it passes."""
+
+    boxes: dict[int, Point]
+    routes: list[list[Point]]
+    width: float
+    height: float
+
+
+def layout(widths: Mapping[int, float], edges: Sequence[tuple[int, int]], row: float = ROW) -> Placed:
+    """widths: of each box, by its number. An edge leads from a box to one that stands in a lower layer."""
+    depth = _depths(widths, edges)
+    size = dict(widths)
+    chains: list[list[int]] = []
+    for a, b in edges:  # a long edge passes a narrow place in each layer between
+        chain = [a]
+        for layer in range(depth[a] + 1, depth[b]):
+            place = -len(size) - 1
+            size[place], depth[place] = 10.0, layer
+            chain.append(place)
+        chains.append([*chain, b])
+    above: dict[int, list[int]] = {node: [] for node in size}
+    below: dict[int, list[int]] = {node: [] for node in size}
+    for chain in chains:
+        for a, b in itertools.pairwise(chain):
+            below[a].append(b)
+            above[b].append(a)
+    layers = [[node for node in size if depth[node] == layer] for layer in range(max(depth.values()) + 1)]
+    _order(layers, above, below)
+    x = _abscissas(layers, above, below, size)
+    boxes = {node: (x[node], row * (depth[node] + 0.5)) for node in size}
+    width = max(x[node] + size[node] / 2 for node in size)
+    routes = [[boxes[node] for node in chain] for chain in chains]
+    return Placed({node: boxes[node] for node in widths}, routes, width, row * len(layers))
+
+
+def _depths(widths: Mapping[int, float], edges: Sequence[tuple[int, int]]) -> dict[int, int]:
+    depth = dict.fromkeys(widths, 0)
+    incoming = dict.fromkeys(widths, 0)
+    following: dict[int, list[int]] = {node: [] for node in widths}
+    for a, b in edges:
+        incoming[b] += 1
+        following[a].append(b)
+    ready = [node for node in widths if not incoming[node]]
+    while ready:
+        node = ready.pop()
+        for other in following[node]:
+            depth[other] = max(depth[other], depth[node] + 1)
+            incoming[other] -= 1
+            if not incoming[other]:
+                ready.append(other)
+    return depth
+
+
+def _order(layers: list[list[int]], above: Mapping[int, list[int]], below: Mapping[int, list[int]]) -> None:
+    """Sort each layer by the mean place of its neighbours, down and up again."""
+    for sweep in range(SWEEPS):
+        down = sweep % 2 == 0
+        for number in range(len(layers)) if down else reversed(range(len(layers))):
+            near = (
+                layers[number - 1]
+                if down and number
+                else layers[number + 1]
+                if not down and number + 1 < len(layers)
+                else []
+            )
+            place = {node: float(i) for i, node in enumerate(near)}
+            linked = above if down else below
+            own = {node: float(i) for i, node in enumerate(layers[number])}
+            if place:
+                layers[number].sort(key=lambda node: _mean([place[other] for other in linked[node]], own[node]))
+
+
+def _abscissas(
+    layers: list[list[int]], above: Mapping[int, list[int]], below: Mapping[int, list[int]], size: Mapping[int, float]
+) -> dict[int, float]:
+    """Each box as near as it gets to the middle of its neighbours, without touching another."""
+    x: dict[int, float] = {}
+    for layer in layers:
+        right = 0.0
+        for node in layer:
+            x[node] = right + size[node] / 2
+            right += size[node] + GAP
+    for sweep in range(2 * SWEEPS):
+        for layer in layers if sweep % 2 == 0 else reversed(layers):
+            wanted = {node: _mean([x[other] for other in above[node] + below[node]], x[node]) for node in layer}
+            for node, place in _apart(layer, wanted, size).items():
+                x[node] = place
+    least = min(x[node] - size[node] / 2 for node in x)
+    return {node: place - least for node, place in x.items()}
+
+
+def _apart(layer: list[int], wanted: Mapping[int, float], size: Mapping[int, float]) -> dict[int, float]:
+    """The wanted places, moved apart as little as keeps the order: the mean of pushing right and pushing left."""
+    pushed: list[dict[int, float]] = []
+    for nodes, way in ((layer, 1), (layer[::-1], -1)):
+        found: dict[int, float] = {}
+        last = None
+        for node in nodes:
+            place = wanted[node]
+            if last is not None:
+                limit = found[last] + way * ((size[last] + size[node]) / 2 + GAP)
+                place = max(place, limit) if way > 0 else min(place, limit)
+            found[node], last = place, node
+        pushed.append(found)
+    return {node: (pushed[0][node] + pushed[1][node]) / 2 for node in layer}
+
+
+def _mean(values: list[float], otherwise: float) -> float:
+    return sum(values) / len(values) if values else otherwise

@@ -1,0 +1,128 @@
+"""Where optimizers go on a surface of two numbers, step by step."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Mapping, Sequence
+
+import torch
+from torch import Tensor
+from torch.optim import Optimizer
+
+from labkit.pictures.chart import TOP, Axes, Line, frame_of, legend, style
+from labkit.pictures.picture import Drawing, Group, Picture, never_fails
+from labkit.pictures.svg import GREY, number, tagged
+
+GRID, LEVELS = (36, 26), 6
+Point = tuple[float, float]
+Range = tuple[float, float]
+
+
+@never_fails
+def show_paths(
+    f: Callable[[Tensor, Tensor], Tensor],
+    start: Point,
+    optimizers: Mapping[str, Callable[[Sequence[Tensor]], Optimizer]],
+    steps: int,
+    x: Range,
+    y: Range,
+) -> Picture:
+    """Draw the level lines of f over x and y, and where each optimizer goes from `start`.
+
+    f: of two tensors of one shape, elementwise. optimizers: label -> makes one for a list of parameters. They run here.
+    """
+    paths = {name: _walk(f, start, make, steps) for name, make in optimizers.items()}
+    ends = {name: f(*map(torch.tensor, one[-1])).item() for name, one in paths.items()}
+    width = max(map(len, paths))
+    words = [f"start: {start}, value {f(*map(torch.tensor, start)).item():.4g}"]
+    for name, one in paths.items():
+        words.append(
+            f"{name:{width}}  after {steps} steps ({one[-1][0]:.3g}, {one[-1][1]:.3g}), value {ends[name]:.4g}"
+        )
+    values = f(*torch.meshgrid(torch.linspace(*x, GRID[0]), torch.linspace(*y, GRID[1]), indexing="xy")).tolist()
+    return Picture(
+        "\n".join(words), lambda: _draw(values, paths, steps, Axes("", "", x, y, width=520, height=330), words)
+    )
+
+
+def _walk(
+    f: Callable[[Tensor, Tensor], Tensor], start: Point, make: Callable[[Sequence[Tensor]], Optimizer], steps: int
+) -> list[Point]:
+    a, b = (torch.tensor(float(value), requires_grad=True) for value in start)
+    optimizer = make([a, b])
+    points = [(a.item(), b.item())]
+    for _ in range(steps):
+        optimizer.zero_grad()
+        f(a, b).backward()
+        optimizer.step()
+        points.append((a.item(), b.item()))
+    return points
+
+
+def _draw(
+    values: list[list[float]], paths: Mapping[str, list[Point]], steps: int, axes: Axes, words: list[str]
+) -> Drawing:
+    parts = frame_of(axes)
+    finite = sorted(value for row in values for value in row)
+    # Levels by rank: as many grid points between any two, so that flat valleys show lines too.
+    for level in range(1, LEVELS + 1):
+        segments = _contour(values, finite[level * len(finite) // (LEVELS + 1)], axes)
+        parts.append(f"<path d='{segments}' fill='none' stroke='{GREY}' stroke-opacity='.55'/>")
+    (low, high), (bottom, top) = axes.x, axes.y
+    for place, points in enumerate(paths.values()):
+        colour, _ = style(place)
+        inside = [math.isfinite(a + b) and low <= a <= high and bottom <= b <= top for a, b in points]
+        at = [axes.place(*point) for point in points]
+        pieces = [
+            tagged("only", f"0 {n}-{steps}", f"<path d='M{_pair(at[n - 1])}L{_pair(at[n])}'/>")
+            for n in range(1, steps + 1)
+            if inside[n - 1] and inside[n]
+        ]
+        dots = [_dot(n, x, y, last=n == steps) for n, (x, y) in enumerate(at) if n and inside[n]]
+        parts.append(f"<g fill='none' stroke='{colour}' stroke-width='1.8'>{''.join(pieces)}</g>")
+        parts.append(f"<g fill='{colour}'>{''.join(dots)}</g>")
+    lines = [Line(name, []) for name in paths]
+    below, height = legend(lines, axes.left, TOP + axes.height + 44, axes.width, dashed=False)
+    names = ["all steps", *(f"step {n}" for n in range(1, steps + 1))]
+    told = ["\n".join(words)] + [
+        f"step {n}: " + ", ".join(f"{name} at ({p[n][0]:.3g}, {p[n][1]:.3g})" for name, p in paths.items())
+        for n in range(1, steps + 1)
+    ]
+    return Drawing(
+        "Paths of optimizers", axes.left + axes.width + 16, height, [*parts, *below], [Group("step", names, True)], told
+    )
+
+
+def _dot(frame: int, x: float, y: float, last: bool) -> str:
+    """Where a path has come to in this frame; its end in the first frame too, which shows all steps."""
+    frames = f"data-only='0 {frame}'" if last else f"data-only='{frame}' display='none'"
+    return f"<circle {frames} cx='{number(x)}' cy='{number(y)}' r='4.5'/>"
+
+
+def _pair(point: Point) -> str:
+    return f"{number(point[0])} {number(point[1])}"
+
+
+def _contour(values: list[list[float]], level: float, axes: Axes) -> str:
+    """The line of one level, in pieces, one for each square of the grid that it passes."""
+    rows, columns = len(values), len(values[0])
+    (x0, x1), (y0, y1) = axes.x, axes.y
+
+    def crossing(a: tuple[int, int], b: tuple[int, int]) -> Point | None:
+        va, vb = values[a[0]][a[1]] - level, values[b[0]][b[1]] - level
+        if (va < 0) == (vb < 0):
+            return None
+        part = va / (va - vb)
+        row, column = a[0] + part * (b[0] - a[0]), a[1] + part * (b[1] - a[1])
+        return axes.place(x0 + (x1 - x0) * column / (columns - 1), y0 + (y1 - y0) * row / (rows - 1))
+
+    pieces = []
+    for r in range(rows - 1):
+        for c in range(columns - 1):
+            corners = [(r, c), (r, c + 1), (r + 1, c + 1), (r + 1, c)]
+            found = [crossing(corners[i], corners[(i + 1) % 4]) for i in range(4)]
+            ends = [point for point in found if point is not None]
+            for a, b in zip(ends[::2], ends[1::2], strict=True):
+                xa, ya, xb, yb = map(round, (*a, *b))
+                pieces.append(f"M{xa} {ya}l{xb - xa} {yb - ya}".replace(" -", "-"))
+    return "".join(pieces)

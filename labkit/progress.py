@@ -1,0 +1,263 @@
+"""Where a student stands in a course: read from what the notebooks hold, and from nothing else.
+
+A notebook says what its cells are for in `metadata.gradlab`; the verdict of a check stands in the output of its cell.
+Marks are those that the grader gave last, see `marks_path`.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import json
+from collections.abc import Iterable, Mapping
+from dataclasses import asdict, dataclass
+from datetime import date
+from html import escape
+from pathlib import Path
+from typing import Any
+
+from labkit.blame import NOT_WRITTEN
+from labkit.history import digest_of
+from labkit.verdict import MIME
+
+KEY = "gradlab"
+UNTOUCHED, WRITTEN, FAILING, PASSING, MARKED = STATES = ("untouched", "written", "failing", "passing", "marked")
+PREDICTION = "gradlab_prediction"  # in the metadata of a cell that asks for one
+REVIEW_DAYS = (1, 3, 7)  # after which a prediction that was wrong once is asked for again
+START = "00_start_here.ipynb"
+WORK = ("exercise", "question")  # kinds of cells that a student writes
+
+
+@dataclass(frozen=True)
+class Work:
+    """One exercise, quiz or written answer. state: one of STATES; `written` is tried by no check as it stands.
+
+    points: that it is worth. earned: what the grader gave for the text that stands there now, else None.
+    passed, checks: of the visible checks when they ran last on this text. kind: exercise, quiz or question.
+    stale: the card below it speaks of another text.
+    """
+
+    name: str
+    kind: str
+    state: str
+    points: float
+    earned: float | None = None
+    passed: int = 0
+    checks: int = 0
+    stale: bool = False
+
+    @property
+    def done(self) -> bool:
+        """Whether nothing is left to do that can be seen: it passes, or it was marked in full."""
+        if self.state == MARKED:
+            return self.seen >= self.points - 1e-6
+        return self.state == PASSING or (self.state == WRITTEN and self.kind != "exercise")
+
+    @property
+    def seen(self) -> float:
+        """Points that have been seen: those of the mark, and before it all of an exercise whose checks pass here."""
+        if self.state == MARKED:
+            return self.earned or 0.0
+        return self.points if self.state == PASSING else 0.0
+
+    def as_dict(self) -> dict[str, Any]:
+        return asdict(self) | {"done": self.done}
+
+
+@dataclass(frozen=True)
+class LabProgress:
+    """One lab of the course. path: of its notebook, from the course's folder. needs: labs to do before it.
+
+    missed: predictions that were wrong when they were made last.
+    """
+
+    name: str
+    title: str
+    path: str
+    minutes: int
+    needs: tuple[str, ...]
+    work: tuple[Work, ...]
+    missed: tuple[str, ...] = ()
+
+    @property
+    def points(self) -> float:
+        return sum(work.points for work in self.work)
+
+    @property
+    def earned(self) -> float:
+        return sum(work.earned or 0.0 for work in self.work)
+
+    @property
+    def seen(self) -> float:
+        return sum(work.seen for work in self.work)
+
+    @property
+    def next(self) -> str:
+        """The first exercise that is neither passing nor marked in full; empty where there is none."""
+        return next((work.name for work in self.work if not work.done), "")
+
+    def as_dict(self) -> dict[str, Any]:
+        told = {"points": self.points, "earned": round(self.earned, 4), "seen": round(self.seen, 4), "next": self.next}
+        return asdict(self) | {"work": [work.as_dict() for work in self.work]} | told
+
+
+def read_progress(folder: Path) -> list[LabProgress]:
+    """The labs in this folder, each at NAME/NAME.ipynb, in their order. What is no notebook of a lab is left out."""
+    found = [progress_of(_read(path), path.relative_to(folder).as_posix(), marks_of(path)) for path in _labs(folder)]
+    return [lab for lab in found if lab]
+
+
+def progress_of(notebook: Mapping[str, Any], path: str, marks: Mapping[str, Any]) -> LabProgress | None:
+    """Of one notebook as JSON; None where it is no lab's. marks: exercise -> {source, points}, as they were given."""
+    lab = notebook.get("metadata", {}).get(KEY, {})
+    if "lab" not in lab:
+        return None
+    cells = [(cell.get("metadata", {}).get(KEY, {}), cell) for cell in notebook.get("cells", [])]
+    known = {facts["exercise"]: (facts, cell) for facts, cell in cells if facts.get("kind") in WORK}
+    checks = {facts["exercise"]: (facts, cell) for facts, cell in cells if facts.get("kind") == "check"}
+    quizzes = {facts["exercise"] for facts, _ in cells if facts.get("kind") == "prose" and facts.get("exercise")}
+    work = tuple(
+        _work(name, "quiz" if name in quizzes else facts["kind"], facts, cell, checks.get(name), marks.get(name, {}))
+        for name, (facts, cell) in known.items()
+    )
+    return LabProgress(lab["lab"], lab["title"], path, lab["minutes"], tuple(lab["needs"]), work, _missed(cells))
+
+
+def _missed(cells: Iterable[tuple[Mapping[str, Any], Mapping[str, Any]]]) -> tuple[str, ...]:
+    asked = [
+        (facts["exercise"], cell["metadata"].get(PREDICTION, {}))
+        for facts, cell in cells
+        if facts.get("kind") == "predict"
+    ]
+    return tuple(name for name, made in asked if _is_due(made, date.today()))
+
+
+def _is_due(made: Mapping[str, Any], today: date) -> bool:
+    """Whether a prediction that was wrong once is to be made again: at once, and after REVIEW_DAYS of right ones.
+
+    made: {given, right, missed: whether it was ever wrong, again: right ones since then, on: the day of the last}.
+    """
+    again = int(made.get("again", 0))
+    if not made.get("right", True):
+        return True
+    if not made.get("missed") or again > len(REVIEW_DAYS):
+        return False
+    with contextlib.suppress(ValueError):
+        return (today - date.fromisoformat(str(made.get("on", "")))).days >= REVIEW_DAYS[again - 1]
+    return False
+
+
+def _work(
+    name: str, kind: str, facts: Mapping[str, Any], cell: Mapping[str, Any], check: Any, mark: Mapping[str, Any]
+) -> Work:
+    text = _text(cell)
+    source = digest_of(text)
+    points = check[0]["points"] if check else facts.get("points", 0.0)
+    verdict = _verdict(check[1]) if check else {}
+    ran = verdict.get("checks", []) if verdict.get("source") == source else []
+    passed = sum(bool(outcome.get("passed")) for outcome in ran)
+    stale = verdict.get("source", source) not in ("", source)
+    if text.strip() == facts.get("stub", "").strip():
+        return Work(name, kind, UNTOUCHED, points, stale=stale)
+    if mark.get("source") == source:
+        return Work(name, kind, MARKED, points, float(mark["points"]), passed, len(ran), stale)
+    if not ran or all(outcome.get("seen") == NOT_WRITTEN for outcome in ran):
+        return Work(name, kind, WRITTEN, points, stale=stale)
+    # The visible check of a quiz looks at its form only: passing it says nothing of the letters.
+    fine = WRITTEN if kind == "quiz" else PASSING
+    return Work(name, kind, fine if passed == len(ran) else FAILING, points, None, passed, len(ran))
+
+
+def number_of(name: str) -> str:
+    """What texts call a lab: 7 of 07_memory."""
+    return name.partition("_")[0].lstrip("0")
+
+
+def sources_of(notebook: Mapping[str, Any]) -> dict[str, str]:
+    """Exercise or question -> the digest of its cell, of a notebook as JSON."""
+    cells = [(cell.get("metadata", {}).get(KEY, {}), cell) for cell in notebook.get("cells", [])]
+    return {facts["exercise"]: digest_of(_text(cell)) for facts, cell in cells if facts.get("kind") in WORK}
+
+
+def marks_path(notebook: Path) -> Path:
+    """Where the marks of a notebook are kept that the grader gave: exercise -> {source: digest of its cell, points}."""
+    return notebook.parent.parent / ".gradlab" / f"{notebook.stem}.json"
+
+
+def page_path(notebook: Path) -> Path:
+    """Where the feedback page of a notebook is kept that the grader wrote."""
+    return marks_path(notebook).with_suffix(".html")
+
+
+def marks_of(notebook: Path) -> Mapping[str, Any]:
+    """The marks of the notebook at this path; none where it was not marked."""
+    return _read(marks_path(notebook))
+
+
+def title_of(folder: Path) -> str:
+    """The course's title, as its start page has it; empty where there is none."""
+    return str(_read(folder / START).get("metadata", {}).get(KEY, {}).get("title", ""))
+
+
+def _labs(folder: Path) -> list[Path]:
+    return sorted(path for path in folder.glob("*/*.ipynb") if path.stem == path.parent.name)
+
+
+def _read(path: Path) -> dict[str, Any]:
+    """The JSON in this file; nothing where there is none, or where it is damaged."""
+    try:
+        found = json.loads(path.read_text(encoding="utf-8"))
+    except (OSError, ValueError):
+        return {}
+    return found if isinstance(found, dict) else {}
+
+
+def _text(cell: Mapping[str, Any]) -> str:
+    source = cell.get("source", "")
+    return "".join(source) if isinstance(source, list) else str(source)
+
+
+def _verdict(cell: Mapping[str, Any]) -> Mapping[str, Any]:
+    for output in cell.get("outputs", []):
+        found = output.get("data", {}).get(MIME) if isinstance(output, dict) else None
+        if isinstance(found, dict):
+            return found
+    return {}
+
+
+@dataclass(frozen=True)
+class Progress:
+    """What `labkit.progress()` shows."""
+
+    labs: tuple[LabProgress, ...]
+
+    def __repr__(self) -> str:
+        return "\n".join(_line(lab) for lab in self.labs) or "no lab is here"
+
+    def _repr_mimebundle_(self, **_: Any) -> dict[str, str]:
+        return {"text/plain": repr(self), "text/html": _html(self.labs)}
+
+
+def progress(folder: str = "") -> Progress:
+    """Where you stand in the labs of this folder, of the one above it where this is a lab's own."""
+    here = Path(folder or ".").resolve()
+    return Progress(tuple(read_progress(here) or read_progress(here.parent)))
+
+
+def _line(lab: LabProgress) -> str:
+    done = sum(work.done for work in lab.work)
+    marked = f", {lab.earned:g} of {lab.points:g} points" if any(w.state == MARKED for w in lab.work) else ""
+    after = f"; next: {lab.next}" if done and lab.next else ""
+    return f"{lab.name}: {done} of {len(lab.work)} done{marked}{after}"
+
+
+def _html(labs: tuple[LabProgress, ...]) -> str:
+    rows = []
+    for lab in labs:
+        done = sum(work.done for work in lab.work)
+        link = f'<a href="{escape(lab.path, quote=True)}">{escape(lab.title)}</a>'
+        bar = (
+            f'<progress max="{len(lab.work)}" value="{done}" aria-label="{escape(_line(lab), quote=True)}"></progress>'
+        )
+        text = escape(_line(lab).partition(": ")[2])
+        rows.append(f"<tr><td>{escape(number_of(lab.name))}</td><td>{link}</td><td>{bar}</td><td>{text}</td></tr>")
+    return f"<table>{''.join(rows)}</table>"

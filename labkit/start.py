@@ -1,0 +1,66 @@
+"""`python -m labkit.start [FOLDER]`: open JupyterLab on a folder of labs, with the course beside them.
+
+--release DIR: first copy labs from there that FOLDER does not have. --instructor: keep nbgrader's panels for teachers.
+Everything else goes to JupyterLab.
+"""
+
+from __future__ import annotations
+
+import argparse
+import importlib.util
+import os
+import shutil
+import subprocess
+import sys
+from pathlib import Path
+
+
+def main(arguments: list[str] | None = None) -> int:
+    """JupyterLab's exit status, once it has ended."""
+    parser = argparse.ArgumentParser(prog="python -m labkit.start", description=__doc__)
+    parser.add_argument("folder", nargs="?", default=".", type=Path)
+    parser.add_argument("--release", type=Path)
+    parser.add_argument("--instructor", action="store_true")
+    parsed, rest = parser.parse_known_args(arguments)
+    if parsed.release:
+        for path in add_new(parsed.release, parsed.folder):
+            print(f"new: {path}")
+    if not parsed.folder.is_dir():
+        parser.error(f"there is no folder {parsed.folder}: name the one that holds the labs")
+    command = [sys.executable, "-m", "jupyterlab", f"--ServerApp.root_dir={parsed.folder.resolve()}", *rest]
+    if os.name == "posix":  # signals reach JupyterLab itself
+        os.execve(sys.executable, command, environment(parsed.instructor))
+    return subprocess.run(command, env=environment(parsed.instructor), check=False).returncode
+
+
+def add_new(release: Path, folder: Path) -> list[Path]:
+    """Copy what the release has and the folder has not; a student's file is never written over. The new files."""
+    new = []
+    for source in sorted(path for path in release.rglob("*") if path.is_file()):
+        target = folder / source.relative_to(release)
+        if not target.exists():
+            target.parent.mkdir(parents=True, exist_ok=True)
+            shutil.copyfile(source, target)
+            new.append(target)
+    return new
+
+
+def environment(instructor: bool = False) -> dict[str, str]:
+    """This process's environment, in which JupyterLab finds the course's extension where it is not installed."""
+    own = dict(os.environ)
+    found = importlib.util.find_spec("labext")
+    if found and found.submodule_search_locations:
+        here = Path(next(iter(found.submodule_search_locations)))
+        _add(own, "JUPYTER_PATH", here / "share" / "jupyter")
+        _add(own, "JUPYTER_CONFIG_PATH", here / "etc" / "jupyter")
+        if not instructor:
+            _add(own, "JUPYTER_CONFIG_PATH", here / "etc" / "student")
+    return own
+
+
+def _add(variables: dict[str, str], name: str, path: Path) -> None:
+    variables[name] = os.pathsep.join([str(path), *filter(None, [variables.get(name)])])
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,101 @@
+"""What a student gets to work at home: the labs and what they import, and nothing of the grader."""
+
+import json
+import shutil
+import subprocess
+import sys
+import zipfile
+from pathlib import Path
+
+import pytest
+
+from autograder.authoring.course_folder import read_course
+from autograder.authoring.student_release import write_student_release
+from autograder.errors import GradlabError
+
+
+def test_it_holds_labs_and_labkit_and_no_solution_or_grader(small_course: Path, tmp_path: Path) -> None:
+    archive = write_student_release(read_course(small_course), tmp_path / "home")
+    names = zipfile.ZipFile(archive).namelist()
+    assert "home/labs/01_squares/01_squares.ipynb" in names and "home/labs/00_start_here.ipynb" in names
+    assert "home/labkit/check.py" in names and "home/labext/handlers.py" in names
+    assert not [name for name in names if "autograder" in name or "__pycache__" in name or "source/" in name]
+    texts = b"".join((tmp_path / name).read_bytes() for name in names)
+    assert b"BEGIN SOLUTION" not in texts and b"BEGIN HIDDEN" not in texts.replace(b'"BEGIN HIDDEN', b"")
+
+
+def test_the_same_course_gives_the_same_zip(small_course: Path, tmp_path: Path) -> None:
+    course = read_course(small_course)
+    (tmp_path / "a").mkdir()
+    (tmp_path / "b").mkdir()
+    first = write_student_release(course, tmp_path / "a" / "home").read_bytes()
+    assert write_student_release(course, tmp_path / "b" / "home").read_bytes() == first
+
+
+@pytest.mark.slow
+def test_its_wheel_brings_the_extension_and_runs_without_the_grader(small_course: Path, tmp_path: Path) -> None:
+    """Slow: builds a wheel, and imports torch from it in another process."""
+    write_student_release(read_course(small_course), tmp_path / "home")
+    wheels = tmp_path / "wheels"
+    command = [sys.executable, "-m", "pip", "wheel", "--no-deps", "--no-build-isolation", "-q", "-w", str(wheels), "."]
+    subprocess.run(command, cwd=tmp_path / "home", check=True, capture_output=True)
+    (wheel,) = wheels.glob("labkit-*.whl")
+    names = zipfile.ZipFile(wheel).namelist()
+    assert "labext/share/jupyter/labextensions/gradlab-course/js/plugin.js" in names
+    assert "labext/etc/student/labconfig/page_config.json" in names
+    code = "import sys; import labkit, labkit.start, labext; print(labkit.__file__, 'autograder' in sys.modules)"
+    environment = {"PYTHONPATH": str(wheel), "PATH": ""}
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, env=environment, cwd=tmp_path)
+    assert done.stdout.split() == [f"{wheel}/labkit/__init__.py", "False"], done.stderr
+
+
+FINDS = "import importlib.util\nfound = importlib.util.find_spec('labkit')\nprint(found and found.origin)"
+
+
+def first_cell(course: Path, home: Path) -> str:
+    """The source of the first code cell of a lab in the student release that is written to `home`."""
+    write_student_release(read_course(course), home)
+    notebook = json.loads((home / "labs" / "01_squares" / "01_squares.ipynb").read_text())
+    return "".join(next(cell["source"] for cell in notebook["cells"] if cell["cell_type"] == "code"))
+
+
+def run_bare(code: str, folder: Path) -> subprocess.CompletedProcess[str]:
+    """Run it as a Python without any package would, in this folder."""
+    command = [sys.executable, "-I", "-S", "-c", f"{code}\n{FINDS}"]
+    return subprocess.run(command, cwd=folder, capture_output=True, text=True)
+
+
+def test_without_an_installation_labkit_is_found_above_the_lab(small_course: Path, tmp_path: Path) -> None:
+    code = first_cell(small_course, tmp_path / "home")
+    done = run_bare(code, tmp_path / "home" / "labs" / "01_squares")
+    assert done.stdout.strip() == str(tmp_path / "home" / "labkit" / "__init__.py"), done.stderr
+
+
+def test_where_the_zip_lies_beside_the_notebook_labkit_is_taken_out_of_it(small_course: Path, tmp_path: Path) -> None:
+    code = first_cell(small_course, tmp_path / "home")
+    content = tmp_path / "content"
+    content.mkdir()
+    shutil.copy(tmp_path / "home.zip", content)
+    done = run_bare(code, content)
+    assert done.stdout.strip() == str(content / "home" / "labkit" / "__init__.py"), done.stderr
+
+
+def test_with_neither_the_first_cell_says_what_to_put_where(small_course: Path, tmp_path: Path) -> None:
+    code = first_cell(small_course, tmp_path / "home")
+    (tmp_path / "empty").mkdir()
+    done = run_bare(code, tmp_path / "empty")
+    assert done.returncode and "Put home.zip" in done.stderr.splitlines()[-1]
+
+
+def test_colab_is_told_what_it_lacks(small_course: Path, tmp_path: Path) -> None:
+    code = first_cell(small_course, tmp_path / "home")
+    colab = "import sys, types\nsys.modules['google.colab'] = types.ModuleType('google.colab')\n"
+    done = run_bare(colab + code, tmp_path / "home" / "labs" / "01_squares")
+    assert "Mark my work" in done.stdout and "by its letters" in done.stdout
+
+
+def test_a_folder_that_holds_something_is_refused(small_course: Path, tmp_path: Path) -> None:
+    (tmp_path / "home").mkdir()
+    (tmp_path / "home" / "mine.txt").write_text("mine")
+    with pytest.raises(GradlabError, match="is not empty"):
+        write_student_release(read_course(small_course), tmp_path / "home")

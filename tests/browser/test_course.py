@@ -1,0 +1,202 @@
+"""The course inside JupyterLab: where to begin, checks, quizzes, predictions, resetting, and marks."""
+
+import json
+import re
+import shutil
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import nbformat
+import pytest
+from axe_playwright_python.sync_playwright import Axe
+from conftest import ARTIFACTS
+from lab_server import LabServer, lab_server
+from playwright.sync_api import Locator, Page, expect
+
+from autograder.authoring.course_folder import build, read_course
+
+pytestmark = [pytest.mark.browser, pytest.mark.slow]
+
+LAB = "01_squares"
+ASKED = """
+# %% predict: sign
+# What is the sign of a sum of squares?
+# - [ ] that of the first element
+# - [x] never negative
+
+# %% quiz: interview points=2
+# ## A quiz
+#
+# Tick all true statements.
+#
+# **Squares**
+#
+# - [x] A square is never negative.
+#   > The product of two numbers of one sign.
+# - [ ] A square is never zero.
+#   > That of zero is.
+#
+# Hint: Think of zero.
+#
+# **Sums**
+#
+# - [ ] An empty sum is an error.
+#   > It is zero.
+# - [x] An empty sum is zero.
+#   > Nothing was added.
+#
+# Hint: What is added?
+"""
+QUIZ_NAMES = "assert_answered, assert_close, assert_letters, assert_some_right, check, explain"
+
+
+@pytest.fixture
+def course(small_course: Path) -> Path:
+    """A course of one lab with an exercise, a quiz and a prediction; its student works in work/."""
+    lesson = small_course / "labs" / LAB / "lab.py"
+    text = lesson.read_text().replace("import assert_close, check, explain", f"import {QUIZ_NAMES}")
+    lesson.write_text(text.rstrip() + "\n" + ASKED)
+    build(read_course(small_course))
+    shutil.copytree(small_course / "release", small_course / "work")
+    return small_course
+
+
+@pytest.fixture
+def student(course: Path, tmp_path_factory: pytest.TempPathFactory) -> Iterator[LabServer]:
+    with lab_server(course / "work", tmp_path_factory.mktemp("home"), course=True) as server:
+        yield server
+
+
+def test_a_student_begins_checks_ticks_predicts_resets_and_is_marked(student: LabServer, page: Page) -> None:
+    """Slow: starts JupyterLab, a kernel and a grader, each of which imports torch."""
+    page.goto(student.address("lab"))
+    panel = page.get_by_role("region", name="Course")
+    expect(panel.get_by_role("heading", name="A small course")).to_be_visible()
+    expect(page.get_by_text("Create Assignment")).to_have_count(0)
+    page.screenshot(path=ARTIFACTS / "course_begin.png")
+
+    panel.get_by_role("button", name="Begin:").click()
+    expect(page.locator("#jp-main-statusbar").get_by_text("| Idle")).to_be_visible()
+    work = panel.get_by_role("button", name=re.compile("^sum_of_squares"))
+    expect(work).to_contain_text("not begun")
+
+    # One key runs the check, and before it what it needs; from the panel too.
+    work.click()
+    page.keyboard.press("Control+Alt+c")
+    expect(card(page)).to_contain_text("not written yet; 2 points to earn")
+    write(page, "def sum_of_squares", "return x.sum() ** 2")
+    expect(work).to_contain_text("written")
+    page.keyboard.press("Control+Alt+c")
+    expect(card(page)).to_contain_text("your result is 49 (expected: 25)")
+    expect(work).to_contain_text("0 of 1 passed")
+    expect(card(page)).to_contain_text("0 of 4 points seen; next: sum_of_squares")
+    # A card pales where the text has changed since.
+    write(page, "def sum_of_squares", "return (x * x).sum()")
+    expect(card(page)).to_have_class(re.compile("gradlab-stale"))
+    expect(card(page)).to_contain_text("run this check again")
+    page.screenshot(path=ARTIFACTS / "course_stale.png")
+    page.keyboard.press("Control+Alt+c")
+    expect(work).to_contain_text("checks pass")
+    expect(card(page)).not_to_have_class(re.compile("gradlab-stale"))
+    expect(card(page)).to_contain_text("2 of 4 points seen; next: interview")
+    card(page).get_by_role("button", name="interview").click()
+    expect(page.get_by_role("heading", name="A quiz")).to_be_in_viewport()
+    expect(card(page).get_by_text("later", exact=True).first).to_be_visible()
+
+    # A prediction is compared, and kept in the notebook.
+    page.get_by_label("that of the first element").check()
+    page.get_by_role("button", name="Compare").click()
+    expect(page.get_by_text("You predicted: that of the first element. It is: never negative.")).to_be_visible()
+
+    # Ticks become letters in the cell that is graded.
+    panel.get_by_role("button", name=re.compile("^interview")).click()
+    page.get_by_label("q1 a").check()
+    page.get_by_label("q2 a").check()
+    expect(page.locator(".cm-content").filter(has_text='"q1": "a", "q2": "a"')).to_be_visible()
+    page.screenshot(path=ARTIFACTS / "course_quiz.png")
+
+    # The mark counts hidden checks, and its page says why a statement holds.
+    page.keyboard.press("Control+Alt+m")
+    marked = page.frame_locator("iframe")
+    expect(marked.get_by_text("2 of 4 points")).to_be_visible()
+    expect(marked.get_by_text("Nothing was added.")).to_be_visible()
+    expect(work).to_contain_text("2 of 2 points")
+    page.screenshot(path=ARTIFACTS / "course_marked.png")
+    faults = serious(page, ".gradlab-Panel") + serious(page, ".gradlab-card")
+    assert not faults, faults
+
+    # A reset gives the first text back, and keeps what stood there as text that is not run.
+    work.click()
+    expect(page.get_by_text("Mode: Edit")).to_be_visible()
+    page.keyboard.press("Control+Alt+r")
+    page.get_by_role("dialog").get_by_role("button", name="Reset", exact=True).click()
+    expect(work).to_contain_text("not begun")
+    page.keyboard.press("ControlOrMeta+S")
+    expect(page.locator(".lm-TabBar-tab.jp-mod-dirty")).to_have_count(0)
+    saved = nbformat.read(student.folder / LAB / f"{LAB}.ipynb", as_version=4)
+    kept = [cell.source for cell in saved.cells if cell.cell_type == "raw"]
+    assert len(kept) == 1 and "return (x * x).sum()" in kept[0]
+    (predicted,) = [c.metadata.gradlab_prediction for c in saved.cells if "gradlab_prediction" in c.metadata]
+    assert predicted["given"] == ["that of the first element"]
+    assert not predicted["right"] and predicted["missed"]
+
+
+@pytest.mark.parametrize("theme", ["JupyterLab Light", "JupyterLab Dark", "JupyterLab Dark High Contrast"])
+@pytest.mark.nightly
+def test_a_saved_notebook_shows_its_state_again_in_every_theme(
+    course: Path, tmp_path_factory: pytest.TempPathFactory, page: Page, theme: str
+) -> None:
+    """Slow: starts JupyterLab for each theme."""
+    path = course / "work" / LAB / f"{LAB}.ipynb"
+    notebook = nbformat.read(path, as_version=4)
+    for cell in notebook.cells:
+        if cell.metadata.gradlab.get("exercise") == "interview" and cell.cell_type == "code":
+            cell.source = cell.source.replace(
+                "    # YOUR CODE HERE\n    raise NotImplementedError()", '    return {"q1": "a", "q2": "b"}'
+            )
+    nbformat.write(notebook, path)
+    home = tmp_path_factory.mktemp("home")
+    settings = home / "config" / "lab" / "user-settings" / "@jupyterlab" / "apputils-extension"
+    settings.mkdir(parents=True)
+    (settings / "themes.jupyterlab-settings").write_text(json.dumps({"theme": theme}))
+    page.set_viewport_size({"width": 900, "height": 900})
+    with lab_server(course / "work", home, course=True) as server:
+        page.goto(server.address(f"lab/tree/{LAB}/{LAB}.ipynb"))
+        expect(page.get_by_label("q1 a")).to_be_checked()
+        expect(page.get_by_label("q1 b")).not_to_be_checked()
+        expect(page.get_by_role("button", name="Mark my work")).to_be_visible()
+        page.screenshot(path=ARTIFACTS / f"course_{theme.replace(' ', '_')}.png")
+        faults = serious(page, ".gradlab-Panel")
+        assert not faults, faults
+
+
+def test_without_a_grader_a_mark_is_refused_with_what_to_do(
+    course: Path, tmp_path_factory: pytest.TempPathFactory, page: Page
+) -> None:
+    """Slow: starts JupyterLab."""
+    alone = tmp_path_factory.mktemp("alone")
+    shutil.copytree(course / "release", alone, dirs_exist_ok=True)
+    with lab_server(alone, tmp_path_factory.mktemp("home"), course=True) as server:
+        page.goto(server.address(f"lab/tree/{LAB}/{LAB}.ipynb"))
+        expect(page.locator("#jp-main-statusbar").get_by_text("| Idle")).to_be_visible()
+        page.locator('[data-command="gradlab:mark"]').click()
+        expect(page.get_by_text("No grader is here").first).to_be_visible()
+
+
+def card(page: Page) -> Locator:
+    return page.locator(".gradlab-card").first
+
+
+def write(page: Page, text: str, line: str) -> None:
+    """Type this line in place of the last one of the cell that holds the text."""
+    page.locator(".jp-Notebook .jp-Cell").filter(has_text=text).locator(".cm-content").click()
+    for keys in ("ControlOrMeta+End", "Shift+Home"):
+        page.keyboard.press(keys)
+    page.keyboard.type(line)
+
+
+def serious(page: Page, within: str) -> list[str]:
+    """What axe-core calls a serious or critical fault of accessibility."""
+    found: list[dict[str, Any]] = Axe().run(page, context=within).response["violations"]
+    return [f"{f['id']}: {f['nodes'][0]['html']}" for f in found if f["impact"] in ("serious", "critical")]

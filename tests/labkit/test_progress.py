@@ -1,0 +1,135 @@
+"""Where a student stands, as the notebooks tell it."""
+
+import json
+from datetime import date, timedelta
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from labkit.history import digest_of
+from labkit.progress import marks_path, progress, progress_of, read_progress, sources_of
+from labkit.verdict import MIME
+
+STUB = "def f():\n    raise NotImplementedError()"
+MINE = "def f():\n    return 1"
+
+
+def cell(kind: str, source: str = "", **facts: Any) -> dict[str, Any]:
+    return {"metadata": {"gradlab": {"kind": kind, **facts}}, "source": source, "outputs": []}
+
+
+def verdict(source: str, *passed: bool) -> dict[str, Any]:
+    checks = [{"label": str(number), "passed": p, "seen": ""} for number, p in enumerate(passed)]
+    return {"output_type": "execute_result", "data": {MIME: {"source": digest_of(source), "checks": checks}}}
+
+
+def lab(text: str = STUB, *outputs: dict[str, Any], quiz: bool = False) -> dict[str, Any]:
+    cells = [
+        cell("prose", "What?", **({"exercise": "f"} if quiz else {})),
+        cell("exercise", text, exercise="f", stub=STUB),
+        cell("check", "...", exercise="f", points=3.0) | {"outputs": list(outputs)},
+        cell("question", "Because.", exercise="why", stub="YOUR ANSWER HERE", points=2.0),
+    ]
+    about = {"lab": "01_one", "title": "One", "minutes": 60, "needs": []}
+    return {"metadata": {"gradlab": about}, "cells": cells}
+
+
+def state_of(notebook: dict[str, Any], marks: dict[str, Any] | None = None) -> str:
+    found = progress_of(notebook, "01_one/01_one.ipynb", marks or {})
+    assert found is not None
+    return found.work[0].state
+
+
+@pytest.mark.parametrize(
+    ("notebook", "state"),
+    [
+        (lab(), "untouched"),
+        (lab(MINE), "written"),
+        (lab(MINE, verdict(MINE, True, False)), "failing"),
+        (lab(MINE, verdict(MINE, True, True)), "passing"),
+        (lab(MINE, verdict("def f():\n    return 2", True)), "written"),  # the text changed after the check ran
+        (lab(MINE, verdict(MINE, True), quiz=True), "written"),  # its check looks at the form alone
+        (lab(MINE, verdict(MINE, False), quiz=True), "failing"),
+    ],
+)
+def test_a_state_comes_from_the_text_and_the_verdict_on_it(notebook: dict[str, Any], state: str) -> None:
+    assert state_of(notebook) == state
+
+
+def test_a_mark_counts_as_long_as_the_text_is_the_one_that_was_marked() -> None:
+    marks = {"f": {"source": digest_of(MINE), "points": 2.5}}
+    found = progress_of(lab(MINE), "01_one/01_one.ipynb", marks)
+    assert found is not None and found.work[0].state == "marked" and found.earned == 2.5 and found.next == "f"
+    assert state_of(lab(MINE + " "), marks) == "marked"
+    assert state_of(lab(MINE + "0"), marks) == "written"
+
+
+def test_what_is_done_and_what_was_seen_travel_with_the_state() -> None:
+    told = {}
+    for name, outputs in {"passing": (True, True), "failing": (True, False), "stale": (True,)}.items():
+        ran_on = "def f():\n    return 2" if name == "stale" else MINE
+        found = progress_of(lab(MINE, verdict(ran_on, *outputs)), "01_one/01_one.ipynb", {})
+        assert found is not None
+        data = found.as_dict()
+        told[name] = (data["work"][0]["done"], data["work"][0]["stale"], data["seen"], data["next"])
+    assert told == {
+        "passing": (True, False, 3.0, ""),
+        "failing": (False, False, 0.0, "f"),
+        "stale": (False, True, 0.0, "f"),
+    }
+    marked = progress_of(lab(MINE), "01_one/01_one.ipynb", {"f": {"source": digest_of(MINE), "points": 2.5}})
+    assert marked is not None and (marked.seen, marked.work[0].done) == (2.5, False)
+
+
+def test_the_digests_are_of_what_a_student_writes() -> None:
+    assert sources_of(lab(MINE)) == {"f": digest_of(MINE), "why": digest_of("Because.")}
+
+
+def test_a_folder_gives_its_labs_in_order_and_nothing_for_other_files(tmp_path: Path) -> None:
+    for name in ("02_two", "01_one"):
+        (tmp_path / name).mkdir()
+        (tmp_path / name / f"{name}.ipynb").write_text(json.dumps(lab(MINE)))
+    (tmp_path / "03_bad").mkdir()
+    (tmp_path / "03_bad" / "03_bad.ipynb").write_text("{")
+    marks = marks_path(tmp_path / "02_two" / "02_two.ipynb")
+    marks.parent.mkdir()
+    marks.write_text(json.dumps({"f": {"source": digest_of(MINE), "points": 3.0}}))
+    found = read_progress(tmp_path)
+    assert [(each.path, each.next) for each in found] == [("01_one/01_one.ipynb", "f"), ("02_two/02_two.ipynb", "")]
+    shown = progress(str(tmp_path / "01_one"))
+    assert "01_one: 1 of 2 done; next: f" in repr(shown)
+    assert '<a href="02_two/02_two.ipynb">' in shown._repr_mimebundle_()["text/html"]
+
+
+def test_a_prediction_that_was_wrong_comes_back_until_it_is_right_and_then_at_growing_distances() -> None:
+    def days_ago(days: int) -> str:
+        return (date.today() - timedelta(days=days)).isoformat()
+
+    def right(again: int, days: int) -> dict[str, object]:
+        return {"right": True, "missed": True, "again": again, "on": days_ago(days)}
+
+    made = {
+        "wrong": {"right": False, "missed": True, "again": 0, "on": days_ago(0)},
+        "never wrong": {"right": True, "missed": False, "again": 0, "on": days_ago(99)},
+        "not made": {},
+        "right just now": right(1, 0),
+        "right yesterday": right(1, 1),
+        "twice, yesterday": right(2, 1),
+        "twice, long ago": right(2, 3),
+        "three times": right(3, 7),
+        "four times": right(4, 99),
+        "a day that is none": {"right": True, "missed": True, "again": 1, "on": "soon"},
+    }
+    notebook = lab()
+    for name, kept in made.items():
+        asked = cell("predict", exercise=name)
+        asked["metadata"]["gradlab_prediction"] = kept
+        notebook["cells"].append(asked)
+    found = progress_of(notebook, "01_one/01_one.ipynb", {})
+    assert found is not None
+    assert found.missed == ("wrong", "right yesterday", "twice, long ago", "three times")
+
+
+def test_a_notebook_that_is_no_lab_has_no_progress() -> None:
+    assert progress_of({"metadata": {}, "cells": []}, "a/a.ipynb", {}) is None

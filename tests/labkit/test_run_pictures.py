@@ -1,0 +1,55 @@
+"""Pictures of what runs: paths of optimizers, buckets beside backward, code and where its graph breaks."""
+
+import torch
+from torch import Tensor, nn
+
+from labkit import show_breaks, show_overlap, show_paths
+
+
+def bowl(x: Tensor, y: Tensor) -> Tensor:
+    return x**2 + y**2
+
+
+def test_a_path_is_what_the_optimizer_does() -> None:
+    picture = show_paths(bowl, (1.0, 0.5), {"SGD": lambda p: torch.optim.SGD(p, lr=0.25)}, 3, x=(-1, 1), y=(-1, 1))
+    assert picture.words.splitlines()[1] == "SGD  after 3 steps (0.125, 0.0625), value 0.01953"
+    drawing = picture.drawing
+    assert drawing is not None and list(drawing.groups[0].labels) == ["all steps", "step 1", "step 2", "step 3"]
+    assert drawing.words[2] == "step 2: SGD at (0.25, 0.125)"
+
+
+def test_a_path_that_leaves_the_picture_is_left_out_there() -> None:
+    picture = show_paths(bowl, (1.0, 0.5), {"wild": lambda p: torch.optim.SGD(p, lr=1e30)}, 4, x=(-1, 1), y=(-1, 1))
+    assert "wild" in picture.still and picture.drawing is not None
+    assert not [part for part in picture.drawing.parts if "nan" in part or "inf" in part]
+
+
+def test_buckets_fill_from_the_last_layer_and_overlap_with_backward() -> None:
+    model = nn.Sequential(*[nn.Linear(10, 10, bias=False, device="meta") for _ in range(4)])
+    picture = show_overlap(model, {"each": 1, "two": 401, "one": 1e9}, start=0.0)
+    assert picture.words.splitlines() == [
+        "a schema, to scale and not measured",
+        "each: 4 all-reduces, done at 1.25 of backward's time",
+        "two: 2 all-reduces, done at 1.50 of backward's time",
+        "one: 1 all-reduces, done at 2.00 of backward's time",
+    ]
+    assert "not measured" in picture.still
+
+
+def printing(x: Tensor) -> Tensor:
+    y = x.sin()
+    print("a line")
+    return y.cos()
+
+
+def whole(x: Tensor) -> Tensor:
+    return x.sin()
+
+
+def test_a_break_stands_at_its_line() -> None:
+    picture = show_breaks({"printing": (printing, (torch.ones(3),)), "whole": (whole, (torch.ones(3),))})
+    first, second = picture.words.splitlines()
+    assert first.startswith("printing: 2 graphs, broken at 'print(\"a line\")'")
+    assert second == "whole: 1 graphs, no break"
+    assert "the graph ends here" in picture.still
+    assert "no picture" in show_breaks({"a builtin": (len, ("",))}).words
