@@ -79,6 +79,10 @@ class LabProgress:
     missed: tuple[str, ...] = ()
 
     @property
+    def number(self) -> str:
+        return number_of(self.name)
+
+    @property
     def points(self) -> float:
         return sum(work.points for work in self.work)
 
@@ -96,7 +100,8 @@ class LabProgress:
         return next((work.name for work in self.work if not work.done), "")
 
     def as_dict(self) -> dict[str, Any]:
-        told = {"points": self.points, "earned": round(self.earned, 4), "seen": round(self.seen, 4), "next": self.next}
+        told = {"number": self.number, "points": self.points, "next": self.next}
+        told |= {"earned": round(self.earned, 4), "seen": round(self.seen, 4)}
         return asdict(self) | {"work": [work.as_dict() for work in self.work]} | told
 
 
@@ -168,7 +173,7 @@ def _work(
 
 
 def number_of(name: str) -> str:
-    """What texts call a lab: 7 of 07_memory."""
+    """What texts call a lab: 7 of 07_memory, 7b of 07b_profiler."""
     return name.partition("_")[0].lstrip("0")
 
 
@@ -259,5 +264,5 @@ def _html(labs: tuple[LabProgress, ...]) -> str:
             f'<progress max="{len(lab.work)}" value="{done}" aria-label="{escape(_line(lab), quote=True)}"></progress>'
         )
         text = escape(_line(lab).partition(": ")[2])
-        rows.append(f"<tr><td>{escape(number_of(lab.name))}</td><td>{link}</td><td>{bar}</td><td>{text}</td></tr>")
+        rows.append(f"<tr><td>{escape(lab.number)}</td><td>{link}</td><td>{bar}</td><td>{text}</td></tr>")
     return f"<table>{''.join(rows)}</table>"

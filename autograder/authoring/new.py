@@ -20,7 +20,7 @@ def new_lab(course: Path, name: str) -> Path:
     folder = course / "labs" / name
     if folder.exists() or any(e.name == name for e in known.labs):
         raise GradlabError(f"lab {name!r} exists already: choose another name")
-    title = re.sub(r"^\d+_", "", name).replace("_", " ").capitalize()
+    title = re.sub(r"^\d+[a-z]?_", "", name).replace("_", " ").capitalize()
     (folder / "exercises").mkdir(parents=True)
     template = files("autograder.authoring") / "template"
     for place, file in FILES.items():

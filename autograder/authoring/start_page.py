@@ -7,6 +7,7 @@ from nbformat import NotebookNode
 
 from autograder.authoring.notebooks import notebook_of
 from autograder.course import Course
+from labkit.progress import number_of
 
 NAME = "00_start_here.ipynb"
 HOW = """## How a lab works
@@ -29,9 +30,11 @@ The next cell shows it, in any notebook. Run it again whenever you like."""
 def start_page(course: Course) -> NotebookNode:
     lines = [f"# {course.title}", "", "The labs in their order. Each needs those that it names.", ""]
     lines += ["| | lab | minutes | after |", "|---|---|---|---|"]
-    for number, entry in enumerate(course.labs, start=1):
-        needs = ", ".join(_number(course, name) for name in entry.needs)
-        lines.append(f"| {number} | [{entry.title}]({entry.name}/{entry.name}.ipynb) | {entry.minutes} | {needs} |")
+    for entry in course.labs:
+        needs = ", ".join(map(number_of, entry.needs))
+        lines.append(
+            f"| {number_of(entry.name)} | [{entry.title}]({entry.name}/{entry.name}.ipynb) | {entry.minutes} | {needs} |"
+        )
     code = "from labkit import progress\n\nprogress()"
     cells = [
         nbformat.v4.new_markdown_cell("\n".join(lines), id="labs"),
@@ -39,7 +42,3 @@ def start_page(course: Course) -> NotebookNode:
         nbformat.v4.new_code_cell(code, id="progress"),
     ]
     return notebook_of(cells, {"title": course.title})
-
-
-def _number(course: Course, name: str) -> str:
-    return str([entry.name for entry in course.labs].index(name) + 1)

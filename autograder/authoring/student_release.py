@@ -45,16 +45,13 @@ def write_student_release(course: Course, folder: Path) -> Path:
     """
     if folder.exists() and any(folder.iterdir()):
         raise GradlabError(f"{folder} is not empty: name a folder that is new")
-    for name in (NAME, glossary.NAME, *(f"{entry.name}/{entry.name}.ipynb" for entry in course.labs)):
-        source = course.root / "release" / name
-        if not source.exists():
-            raise GradlabError(f"{source} is missing: run gradlab build")
-        target = folder / "labs" / name
-        target.parent.mkdir(parents=True, exist_ok=True)
-        notebook = nbformat.read(source, as_version=4)
-        if name.endswith(f"{target.parent.name}.ipynb"):
-            _find_labkit(notebook, f"{folder.name}.zip")
-        target.write_text(to_text(notebook), encoding="utf-8")
+    for page in (NAME, glossary.NAME):
+        _write(folder / "labs" / page, _released(course, page))
+    for entry in course.labs:
+        name = f"{entry.name}/{entry.name}.ipynb"
+        notebook = nbformat.reads(_released(course, name), as_version=4)
+        _find_labkit(notebook, f"{folder.name}.zip")
+        _write(folder / "labs" / name, to_text(notebook))
     for package in (labkit, labext):
         here = Path(str(package.__file__)).parent
         shutil.copytree(here, folder / here.name, ignore=shutil.ignore_patterns("__pycache__"))
@@ -66,6 +63,18 @@ def write_student_release(course: Course, folder: Path) -> Path:
     readme = (template / "README.md.txt").read_text(encoding="utf-8").replace("TITLE", course.title)
     (folder / "README.md").write_text(readme, encoding="utf-8")
     return _zipped(folder)
+
+
+def _released(course: Course, name: str) -> str:
+    path = course.root / "release" / name
+    if not path.exists():
+        raise GradlabError(f"{path} is missing: run gradlab build")
+    return path.read_text(encoding="utf-8")
+
+
+def _write(path: Path, text: str) -> None:
+    path.parent.mkdir(parents=True, exist_ok=True)
+    path.write_text(text, encoding="utf-8")
 
 
 def _find_labkit(notebook: NotebookNode, archive: str) -> None:

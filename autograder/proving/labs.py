@@ -4,12 +4,14 @@ from __future__ import annotations
 
 import functools
 import multiprocessing
+import os
 from collections.abc import Iterator, Sequence
 from concurrent.futures import ProcessPoolExecutor, as_completed
 
 from autograder.course import Lab
 from autograder.errors import GradlabError
 from autograder.proving.proof import Proof, prove_lab
+from autograder.sandbox.privileges import die_with
 
 
 def prove_labs(labs: Sequence[Lab], jobs: int, mutate: bool = False, only: str = "") -> Iterator[Proof]:
@@ -18,7 +20,8 @@ def prove_labs(labs: Sequence[Lab], jobs: int, mutate: bool = False, only: str =
         yield from (prove_lab(lab, mutate, only) for lab in labs)
         return
     prove = functools.partial(_prove, mutate=mutate, only=only)
-    with ProcessPoolExecutor(jobs, multiprocessing.get_context("spawn")) as pool:
+    spawned = multiprocessing.get_context("spawn")
+    with ProcessPoolExecutor(jobs, spawned, initializer=die_with, initargs=(os.getpid(),)) as pool:
         # The later labs take longest: begun last, one of them would run alone at the end.
         proofs = [pool.submit(prove, lab) for lab in reversed(labs)]
         try:

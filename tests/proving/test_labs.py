@@ -1,7 +1,11 @@
 """Several labs are proved at a time, each by itself."""
 
+import subprocess
+import sys
+import time
 from pathlib import Path
 
+import psutil
 import pytest
 
 from autograder.authoring.lab import read_lab
@@ -39,3 +43,16 @@ def test_a_cell_that_raises_in_another_process_is_an_error_with_its_place(labs: 
         broken.append(read_lab(lab.path, LabEntry(name=lab.name, title="Sums", minutes=1)))
     with pytest.raises(GradlabError, match=r"0\d_\w+/lab\.py:\d+: .*ZeroDivisionError"):
         list(prove_labs(broken, 2))
+
+
+def test_workers_of_a_proof_that_was_killed_end_too(labs: list[Lab]) -> None:
+    """Slow: three processes import torch."""
+    course, deadline = labs[0].path.parent.parent, time.monotonic() + 60
+    with subprocess.Popen([sys.executable, "-m", "autograder.cli", "prove", "--jobs", "2"], cwd=course) as command:
+        proof, workers = psutil.Process(command.pid), list[psutil.Process]()
+        while len(workers) < 2 and time.monotonic() < deadline:
+            time.sleep(0.1)
+            workers = [child for child in proof.children() if "spawn_main" in " ".join(child.cmdline())]
+        processes = proof.children(recursive=True)
+        command.kill()
+    assert len(workers) == 2 and psutil.wait_procs(processes, timeout=30)[1] == []

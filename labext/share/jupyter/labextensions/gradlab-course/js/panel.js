@@ -11,9 +11,6 @@ const STATES = {
 export const START = '00_start_here.ipynb';
 const PAGES = { [START]: 'How a lab works', '00_glossary.ipynb': 'Glossary' };
 
-/** What texts call a lab: 7 of 07_memory. */
-const numberOf = lab => lab.name.split('_')[0].replace(/^0+/, '');
-
 /** A number of points as a person says it: at most one decimal. */
 const readable = number => String(Math.round(number * 10) / 10);
 const counted = (number, noun) => `${readable(number)} ${noun}${number === 1 ? '' : 's'}`;
@@ -68,7 +65,7 @@ function continueButton(course, open, actions) {
 
 function labSection(lab, actions) {
   const section = element('section', '', { 'aria-label': `Work in ${lab.title}` });
-  section.append(element('h3', `${numberOf(lab)} ${lab.title}`), element('p', standing(lab), { class: 'gradlab-standing' }));
+  section.append(element('h3', `${lab.number} ${lab.title}`), element('p', standing(lab), { class: 'gradlab-standing' }));
   const list = element('ul');
   for (const work of lab.work) {
     const item = element('li');
@@ -152,7 +149,7 @@ function allLabs(course, open, actions) {
   const titles = Object.fromEntries(course.labs.map(lab => [lab.name, lab.title.split(':')[0]]));
   for (const lab of course.labs) {
     const item = element('li');
-    const button = element('button', `${numberOf(lab)} ${lab.title}`, { class: 'gradlab-lab', 'data-key': lab.name });
+    const button = element('button', `${lab.number} ${lab.title}`, { class: 'gradlab-lab', 'data-key': lab.name });
     if (lab.name === open?.name) button.setAttribute('aria-current', 'true');
     button.onclick = () => actions.open(lab, '');
     const needs = lab.needs.map(name => titles[name] ?? name).join(', ');
