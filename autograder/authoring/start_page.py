@@ -32,9 +32,8 @@ def start_page(course: Course) -> NotebookNode:
     lines += ["| | lab | minutes | after |", "|---|---|---|---|"]
     for entry in course.labs:
         needs = ", ".join(map(number_of, entry.needs))
-        lines.append(
-            f"| {number_of(entry.name)} | [{entry.title}]({entry.name}/{entry.name}.ipynb) | {entry.minutes} | {needs} |"
-        )
+        link = f"[{entry.title}]({entry.name}/{entry.name}.ipynb)"
+        lines.append(f"| {number_of(entry.name)} | {link} | {entry.minutes} | {needs} |")
     code = "from labkit import progress\n\nprogress()"
     cells = [
         nbformat.v4.new_markdown_cell("\n".join(lines), id="labs"),
