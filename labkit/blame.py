@@ -48,6 +48,8 @@ def describe_exception(error: BaseException, trace: TracebackType | None, cell: 
     in_probe = any(name.startswith(_PROBES) for name, _ in frames)
     in_backward = [name for name, _ in frames[-1:]] == [_ENGINE]
     whose = "student" if in_probe or in_backward else "check"
+    if "'NoneType' object" in str(error):
+        return f"it gave nothing back, or a part of it did: {kind}: {shorten(str(error))}", kind, whose
     return f"your result could not be used: {kind}: {shorten(str(error))}", kind, whose
 
 

@@ -49,15 +49,13 @@ class Work:
     def done(self) -> bool:
         """Whether nothing is left to do that can be seen: it passes, or it was marked in full."""
         if self.state == MARKED:
-            return self.seen >= self.points - 1e-6
+            return (self.earned or 0.0) >= self.points - 1e-6
         return self.state == PASSING or (self.state == WRITTEN and self.kind != "exercise")
 
     @property
-    def seen(self) -> float:
-        """Points that have been seen: those of the mark, and before it all of an exercise whose checks pass here."""
-        if self.state == MARKED:
-            return self.earned or 0.0
-        return self.points if self.state == PASSING else 0.0
+    def ready(self) -> bool:
+        """Whether a mark is all that is missing. A person gives that of a written answer."""
+        return self.done and self.state != MARKED and self.kind != "question"
 
     def as_dict(self) -> dict[str, Any]:
         return asdict(self) | {"done": self.done}
@@ -91,8 +89,9 @@ class LabProgress:
         return sum(work.earned or 0.0 for work in self.work)
 
     @property
-    def seen(self) -> float:
-        return sum(work.seen for work in self.work)
+    def ready(self) -> int:
+        """How many exercises and quizzes only wait for a mark."""
+        return sum(work.ready for work in self.work)
 
     @property
     def next(self) -> str:
@@ -100,8 +99,8 @@ class LabProgress:
         return next((work.name for work in self.work if not work.done), "")
 
     def as_dict(self) -> dict[str, Any]:
-        told = {"number": self.number, "points": self.points, "next": self.next}
-        told |= {"earned": round(self.earned, 4), "seen": round(self.seen, 4)}
+        told = {"number": self.number, "points": self.points, "earned": round(self.earned, 4)}
+        told |= {"ready": self.ready, "next": self.next}
         return asdict(self) | {"work": [work.as_dict() for work in self.work]} | told
 
 

@@ -14,6 +14,10 @@ import subprocess
 import sys
 from pathlib import Path
 
+from jupyter_core.paths import jupyter_config_path
+
+EXCHANGE = Path("/usr/local/share/nbgrader/exchange")  # nbgrader's default
+
 
 def main(arguments: list[str] | None = None) -> int:
     """JupyterLab's exit status, once it has ended."""
@@ -29,8 +33,8 @@ def main(arguments: list[str] | None = None) -> int:
         parser.error(f"there is no folder {parsed.folder}: name the one that holds the labs")
     command = [sys.executable, "-m", "jupyterlab", f"--ServerApp.root_dir={parsed.folder.resolve()}", *rest]
     if os.name == "posix":  # signals reach JupyterLab itself
-        os.execve(sys.executable, command, environment(parsed.instructor))
-    return subprocess.run(command, env=environment(parsed.instructor), check=False).returncode
+        os.execve(sys.executable, command, environment(parsed.folder, parsed.instructor))
+    return subprocess.run(command, env=environment(parsed.folder, parsed.instructor), check=False).returncode
 
 
 def add_new(release: Path, folder: Path) -> list[Path]:
@@ -45,8 +49,11 @@ def add_new(release: Path, folder: Path) -> list[Path]:
     return new
 
 
-def environment(instructor: bool = False) -> dict[str, str]:
-    """This process's environment, in which JupyterLab finds the course's extension where it is not installed."""
+def environment(folder: Path, instructor: bool = False) -> dict[str, str]:
+    """This process's environment, in which JupyterLab finds the course's extension where it is not installed.
+
+    A student gets none of nbgrader's panels for teachers, and its list of assignments only where an exchange is.
+    """
     own = dict(os.environ)
     found = importlib.util.find_spec("labext")
     if found and found.submodule_search_locations:
@@ -55,7 +62,17 @@ def environment(instructor: bool = False) -> dict[str, str]:
         _add(own, "JUPYTER_CONFIG_PATH", here / "etc" / "jupyter")
         if not instructor:
             _add(own, "JUPYTER_CONFIG_PATH", here / "etc" / "student")
+        if not instructor and not has_exchange(folder):
+            _add(own, "JUPYTER_CONFIG_PATH", here / "etc" / "alone")
     return own
+
+
+def has_exchange(folder: Path) -> bool:
+    """Whether nbgrader has a folder for handing in: its usual one, or one that a configuration names."""
+    places = [folder, Path.cwd(), *map(Path, jupyter_config_path())]
+    files = [place / "nbgrader_config.py" for place in places]
+    named = any("Exchange" in file.read_text(encoding="utf-8", errors="replace") for file in files if file.is_file())
+    return named or EXCHANGE.is_dir()
 
 
 def _add(variables: dict[str, str], name: str, path: Path) -> None:

@@ -6,6 +6,7 @@ import copy
 import functools
 import types
 from collections.abc import Callable, Iterator
+from contextlib import AbstractContextManager
 from typing import Any
 
 import numpy as np
@@ -53,8 +54,11 @@ class SaysTrue:
 
 
 def is_object(value: Any) -> bool:
-    """Whether what it does, and not what it is, makes its worth: a function, a class, or an instance of a class."""
-    return not isinstance(value, VALUES + TORCH_VALUES)
+    """Whether its methods make its worth: a function, a class, or an instance of a class.
+
+    Not a context manager: a block uses what Python itself calls at both its ends, and none of its other methods.
+    """
+    return not isinstance(value, VALUES + TORCH_VALUES) and not isinstance(value, AbstractContextManager)
 
 
 def says_true(method: Method) -> Method:

@@ -25,6 +25,8 @@ class Flags(NamedTuple):
     dtype: torch.dtype
     deterministic: bool
     warn_only: bool
+    cudnn_deterministic: bool
+    cudnn_benchmark: bool
 
 
 KINDS = [torch.dtype if "dtype" in name else bool for name in Flags._fields]
@@ -43,6 +45,8 @@ def read_flags() -> Flags:
         torch.get_default_dtype(),
         torch.are_deterministic_algorithms_enabled(),
         torch.is_deterministic_algorithms_warn_only_enabled(),
+        torch._C._get_cudnn_deterministic(),
+        torch._C._get_cudnn_benchmark(),
     )
 
 
@@ -60,6 +64,8 @@ def set_flags(flags: Flags, now: Flags) -> None:
         torch.set_default_dtype(flags.dtype)
     # The public function imports inductor's configuration, which takes a second in each new process.
     torch._C._set_deterministic_algorithms(flags.deterministic, warn_only=flags.warn_only)
+    torch._C._set_cudnn_deterministic(flags.cudnn_deterministic)
+    torch._C._set_cudnn_benchmark(flags.cudnn_benchmark)
 
 
 def inference_mode(mode: bool) -> AbstractContextManager[Any]:

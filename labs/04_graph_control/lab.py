@@ -282,7 +282,7 @@ for stop in (False, True):
 w = torch.tensor(1.0, requires_grad=True)
 show_graph((2 * w - (1 + 0.9 * 3 * w)) ** 2, {"w": w})
 
-# %% given
+# %% example
 w = torch.tensor(1.0, requires_grad=True)
 show_graph((2 * w - (1 + 0.9 * 3 * w).detach()) ** 2, {"w": w})
 

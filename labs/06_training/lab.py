@@ -23,9 +23,14 @@
 import copy
 import io
 import math
+import os
+import random
+from collections.abc import Iterator
+from contextlib import contextmanager
 from itertools import pairwise
 
 import matplotlib.pyplot as plt
+import numpy as np
 import torch
 import torch.nn.functional as F
 from sklearn.datasets import load_digits
@@ -589,10 +594,6 @@ hint(
 # A run can be repeated if every random number in it can. `torch.manual_seed(s)` seeds PyTorch on all devices. Python's
 # `random` and NumPy's older functions have seeds of their own. `numpy.random.default_rng()` is seeded by its argument
 # only. Setting `PYTHONHASHSEED` inside a program does nothing: it is read when Python starts.
-# `torch.use_deterministic_algorithms(True)` makes an operation that has no repeatable form raise an error. The two
-# flags `torch.backends.cudnn.deterministic` and `torch.backends.cudnn.benchmark` are about cuDNN alone, and raise
-# nothing. A sum of floats depends on its order, and another number of threads may be another order: in `float32`, `1e8
-# - 1e8 + 1` is 1, and `1e8 + 1 - 1e8` is 0.
 #
 # A seed is not all. It fixes a *sequence* of numbers. What happens to all that follows, if somebody adds one more draw?
 
@@ -606,7 +607,42 @@ for extra in (False, True):
 
 # %% [markdown]
 # All that comes after it is another number. So the draws of different purposes should have generators of their own: one
-# for the order of the data, say, and one for everything else.
+# for the order of the data, say, and one for everything else. A `DataLoader` takes such a `generator`. Its workers,
+# which are processes, seed PyTorch, `random` and NumPy from it, each with a number of its own.
+#
+# The numbers are half of it. The other half is arithmetic: a sum of floats depends on its order. In `float32`, `1e8 -
+# 1e8 + 1` is 1, and `1e8 + 1 - 1e8` is 0. Another number of threads may be another order. Some operations on a GPU add
+# with *atomic* additions, in the order in which its threads happen to come. What can be done about such an operation?
+
+# %% example
+torch.use_deterministic_algorithms(True)
+places = torch.tensor([0, 0])
+print("index_add_ ", torch.zeros(3).index_add_(0, places, torch.ones(2)))
+print("torch.empty", torch.empty(2))
+try:
+    torch.zeros(3).put_(places, torch.ones(2))
+except RuntimeError as error:
+    print("put_       ", str(error).split(",")[0])
+torch.use_deterministic_algorithms(False)
+
+# %% [markdown]
+# `torch.use_deterministic_algorithms(True)` takes an algorithm that gives the same bits each time, and raises an error
+# where there is none. With `warn_only=True` it only warns. It also fills what `torch.empty` returns with NaN, so that
+# nobody reads old memory by accident. Such algorithms may be slower: measure on your own machine.
+#
+# Three more settings belong to NVIDIA's libraries. cuDNN, which computes convolutions, may try several algorithms and
+# keep the fastest, and the choice can differ from run to run: `torch.backends.cudnn.benchmark` allows that.
+# `torch.backends.cudnn.deterministic` restricts it to algorithms that repeat. cuBLAS, which multiplies matrices, needs
+# the environment variable `CUBLAS_WORKSPACE_CONFIG`, set to `:4096:8` or `:16:8` before its first product. Without a
+# GPU all three can be set, and change nothing.
+#
+# ### Your turn: deterministic, 3 points
+# Put all of it into one block: `with deterministic(3): ...`. Most of the work is to leave everything as it was.
+
+# %% exercise: deterministic points=3
+
+# %% [markdown]
+# A test, or the search for a bug, is worth such a block. A whole training run rather sets these once, at its beginning.
 #
 # ### Stopping in the middle
 #
@@ -817,6 +853,7 @@ show_curves(history, x="epoch")
 # - `eval()` sets modes, `no_grad()` stops recording. Put the modes back where they were.
 # - Accumulate sums, and divide once. The last window needs its step.
 # - `state_dict()` is no copy.
+# - To repeat a run takes the seeds of three libraries, and algorithms that give the same bits each time.
 # - To go on to the same bits takes the model, the optimizer, and the state of every generator.
 #
 # | call or rule | what it does or costs |

@@ -57,7 +57,7 @@ def lab_server(folder: Path, home: Path, theme: str = "JupyterLab Light", course
         process = subprocess.Popen(
             [*command, *options, f"--IdentityProvider.token={token}"],
             cwd=folder,  # nbgrader_config.py is read from there
-            env=_environment(home) | (_course() if course else {}),
+            env=_environment(home) | (_course(folder) if course else {}),
             stdin=subprocess.DEVNULL,
             stdout=printed,
             stderr=subprocess.STDOUT,
@@ -83,8 +83,10 @@ def _environment(home: Path) -> dict[str, str]:
     return own
 
 
-def _course() -> dict[str, str]:
-    return {name: value for name, value in environment().items() if name in ("JUPYTER_PATH", "JUPYTER_CONFIG_PATH")}
+def _course(folder: Path) -> dict[str, str]:
+    return {
+        name: value for name, value in environment(folder).items() if name in ("JUPYTER_PATH", "JUPYTER_CONFIG_PATH")
+    }
 
 
 def _wait_for(process: subprocess.Popen[bytes], runtime: Path, log: Path) -> str:

@@ -65,21 +65,21 @@ def test_a_mark_counts_as_long_as_the_text_is_the_one_that_was_marked() -> None:
     assert state_of(lab(MINE + "0"), marks) == "written"
 
 
-def test_what_is_done_and_what_was_seen_travel_with_the_state() -> None:
+def test_what_is_done_and_what_waits_for_a_mark_travel_with_the_state() -> None:
     told = {}
     for name, outputs in {"passing": (True, True), "failing": (True, False), "stale": (True,)}.items():
         ran_on = "def f():\n    return 2" if name == "stale" else MINE
         found = progress_of(lab(MINE, verdict(ran_on, *outputs)), "01_one/01_one.ipynb", {})
         assert found is not None
         data = found.as_dict()
-        told[name] = (data["work"][0]["done"], data["work"][0]["stale"], data["seen"], data["next"])
+        told[name] = (data["work"][0]["done"], data["work"][0]["stale"], data["ready"], data["next"])
     assert told == {
-        "passing": (True, False, 3.0, ""),
-        "failing": (False, False, 0.0, "f"),
-        "stale": (False, True, 0.0, "f"),
+        "passing": (True, False, 1, ""),
+        "failing": (False, False, 0, "f"),
+        "stale": (False, True, 0, "f"),
     }
     marked = progress_of(lab(MINE), "01_one/01_one.ipynb", {"f": {"source": digest_of(MINE), "points": 2.5}})
-    assert marked is not None and (marked.seen, marked.work[0].done) == (2.5, False)
+    assert marked is not None and (marked.earned, marked.ready, marked.work[0].done) == (2.5, 0, False)
 
 
 def test_the_digests_are_of_what_a_student_writes() -> None:

@@ -14,12 +14,28 @@ def blank_padding_(x: Tensor, lengths: Tensor) -> Tensor:
 
 
 # %% checks
-with check("shape_dtype", "the result has x's shape and dtype", required=True):
+with check(
+    "shape_dtype",
+    "the result has x's shape and dtype",
+    required=True,
+    hint=(
+        "Which tensor does your last line return: x itself, a selection from it, or a mask?",
+        "Write the zeros into x, whatever else you compute, and hand x back at the end.",
+    ),
+):
     t = torch.arange(1.0, 13.0).reshape(2, 3, 2)
     got = blank_padding_(t, torch.tensor([1, 3]))
     assert got.shape == (2, 3, 2), f"your result has shape {tuple(got.shape)}"
     assert got.dtype == torch.float32, f"your result has dtype {got.dtype}"
-with check("example", "steps beyond the length are zero in the result", required=True):
+with check(
+    "example",
+    "steps beyond the length are zero in the result",
+    required=True,
+    hint=(
+        "A sentence has length 1. Which of its steps stay, and what is the first index to blank?",
+        "Assign 0 with one pair of brackets left of =, to a slice that begins at the length, or by a mask (n, t).",
+    ),
+):
     t = torch.arange(1.0, 13.0).reshape(2, 3, 2)
     before = t.clone()
     want = torch.tensor([[[1.0, 2.0], [0.0, 0.0], [0.0, 0.0]], [[7.0, 8.0], [9.0, 10.0], [11.0, 12.0]]])
@@ -33,7 +49,14 @@ with check("example", "steps beyond the length are zero in the result", required
             "the mask is the wrong way round: the sentences are blanked, and what is left over stays": before - want,
         },
     )
-with check("nan", "a NaN beyond the length becomes zero"):
+with check(
+    "nan",
+    "a NaN beyond the length becomes zero",
+    hint=(
+        "What is NaN * 0? And if the length is 0, which step is the first to blank?",
+        "Let no arithmetic touch what is left over: assign 0 to a slice, or use masked_fill_.",
+    ),
+):
     t = torch.tensor([[[1.5], [2.5], [float("nan")]], [[3.5], [float("nan")], [4.5]]])
     want = torch.tensor([[[1.5], [0.0], [0.0]], [[0.0], [0.0], [0.0]]])
     multiplied = torch.where(t.isnan(), t, want)

@@ -16,12 +16,28 @@ def center_rows(x: Tensor, mask: Tensor) -> Tensor:
 
 
 # %% checks
-with check("shape_dtype", "the result has x's shape and dtype", required=True):
+with check(
+    "shape_dtype",
+    "the result has x's shape and dtype",
+    required=True,
+    hint=(
+        "Print the shape after each of your steps. Which step loses a dimension, or some elements?",
+        "torch.where keeps the shape of x, x[mask] does not. keepdim=True keeps a dimension of size 1.",
+    ),
+):
     t = torch.tensor([[1.0, 2.0, 6.0], [5.0, 9.0, 3.0]])
     got = center_rows(t, torch.tensor([[True, True, True], [True, False, True]]))
     assert got.shape == (2, 3), f"your result has shape {tuple(got.shape)}"
     assert got.dtype == torch.float32, f"your result has dtype {got.dtype}"
-with check("one_masked", "one element masked", weight=2):
+with check(
+    "one_masked",
+    "one element masked",
+    weight=2,
+    hint=(
+        "How many elements of the second row count, and what is their mean?",
+        "Divide each row's sum by the number of True in its mask, with keepdim=True. Masked places become 0 last.",
+    ),
+):
     t = torch.tensor([[1.0, 2.0, 6.0], [5.0, 9.0, 3.0]])
     mask = torch.tensor([[True, True, True], [True, False, True]])
     third = 1 / 3

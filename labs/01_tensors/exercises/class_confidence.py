@@ -15,12 +15,27 @@ def class_confidence(probs: Tensor, labels: Tensor) -> Tensor:
 
 
 # %% checks
-with check("shape_dtype", "the result has one value per class, in probs' dtype", required=True):
+with check(
+    "shape_dtype",
+    "the result has one value per class, in probs' dtype",
+    required=True,
+    hint=(
+        "Does your result hold one number per sample, or one per class? How many classes does probs have?",
+        "Start from zeros with probs.shape[1] places, in probs' dtype, and add each sample's number into its class.",
+    ),
+):
     t = torch.tensor([[0.7, 0.2, 0.1], [0.1, 0.3, 0.6], [0.2, 0.5, 0.3], [0.3, 0.4, 0.3]])
     got = class_confidence(t, torch.tensor([0, 2, 1, 2]))
     assert got.shape == (3,), f"your result has shape {tuple(got.shape)}"
     assert got.dtype == torch.float32, f"your result has dtype {got.dtype}"
-with check("example", "four samples, three classes"):
+with check(
+    "example",
+    "four samples, three classes",
+    hint=(
+        "Samples 1 and 3 belong to class 2. Which two numbers go into its mean?",
+        "gather takes one number from each row, scatter_add adds them up per class, bincount counts. Then divide.",
+    ),
+):
     t = torch.tensor([[0.7, 0.2, 0.1], [0.1, 0.3, 0.6], [0.2, 0.5, 0.3], [0.3, 0.4, 0.3]])
     explain(
         class_confidence(t, torch.tensor([0, 2, 1, 2])),

@@ -14,11 +14,26 @@ def grid_points(start: float, stop: float, n: int, endpoint: bool) -> Tensor:
 
 
 # %% checks
-with check("shape_dtype", "the result is float32 of shape (n,)", required=True):
+with check(
+    "shape_dtype",
+    "the result is float32 of shape (n,)",
+    required=True,
+    hint=(
+        "Which dtype came, and how many points? Which function of yours decides each of the two?",
+        "linspace gives float32 unless told otherwise, and takes the number of points.",
+    ),
+):
     got = grid_points(0.0, 1.0, 5, True)
     assert got.shape == (5,), f"your result has shape {tuple(got.shape)}"
     assert got.dtype == torch.float32, f"your result has dtype {got.dtype}"
-with check("example", "five points from 0 to 1, with and without the end"):
+with check(
+    "example",
+    "five points from 0 to 1, with and without the end",
+    hint=(
+        "How large is the step between five points from 0 to 1, with the end and without it?",
+        "Without the end, stop would be one point more. Make that point too, then leave it out.",
+    ),
+):
     with_end, without_end = torch.tensor([0.0, 0.25, 0.5, 0.75, 1.0]), torch.tensor([0.0, 0.2, 0.4, 0.6, 0.8])
     explain(
         grid_points(0.0, 1.0, 5, True),

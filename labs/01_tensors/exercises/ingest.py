@@ -12,12 +12,28 @@ def ingest(array: np.ndarray) -> Tensor:
 
 
 # %% checks
-with check("shape_dtype", "the result is a float32 tensor of the array's shape", required=True):
+with check(
+    "shape_dtype",
+    "the result is a float32 tensor of the array's shape",
+    required=True,
+    hint=(
+        "Which dtype is NumPy's default for floats, and which one is asked for?",
+        "Name the dtype where you convert: astype() in NumPy takes one.",
+    ),
+):
     got = ingest(np.array([[1.5, 2.5, 3.5], [4.5, 5.5, 6.5]]))
     assert isinstance(got, Tensor), f"your result is a {type(got).__name__}"
     assert got.dtype == torch.float32, f"your result has dtype {got.dtype}"
     assert got.shape == (2, 3), f"your result has shape {tuple(got.shape)}"
-with check("example", "a float64 array keeps its values", weight=2):
+with check(
+    "example",
+    "a float64 array keeps its values",
+    weight=2,
+    hint=(
+        "Which dtypes do the values pass through on their way? What does each of them lose?",
+        "One conversion from the array's dtype to float32 is enough. Nothing else may change the values.",
+    ),
+):
     want = torch.tensor([[1.5, 2.5, 3.5], [4.5, 5.5, 6.5]])
     explain(
         ingest(np.array([[1.5, 2.5, 3.5], [4.5, 5.5, 6.5]])),

@@ -14,10 +14,25 @@ def mean_of_batches(batches: list[Tensor]) -> float:
 
 
 # %% checks
-with check("result_type", "the result is a Python float", required=True):
+with check(
+    "result_type",
+    "the result is a Python float",
+    required=True,
+    hint=(
+        "What does mean() or sum() of a tensor give: a number, or a 0-dim tensor?",
+        "item() makes a Python number of a tensor with one element.",
+    ),
+):
     got = mean_of_batches([torch.tensor([1.0, 2.0], dtype=torch.float16)])
     assert isinstance(got, float), f"your result is a {type(got).__name__}"
-with check("example", "two batches of equal size"):
+with check(
+    "example",
+    "two batches of equal size",
+    hint=(
+        "How many elements do the two batches have together, and what is their total?",
+        "Keep two numbers over all batches: a total, and a count to which numel() adds. Divide once at the end.",
+    ),
+):
     t = torch.tensor([[1.0, 2.0, 6.0], [4.0, 8.0, 3.0]], dtype=torch.float16)
     explain(
         mean_of_batches([t[0], t[1]]),

@@ -14,11 +14,28 @@ def overlap(a: Tensor, b: Tensor) -> bool:
 
 
 # %% checks
-with check("result_type", "the result is True or False", weight=2, required=True):
+with check(
+    "result_type",
+    "the result is True or False",
+    weight=2,
+    required=True,
+    hint=(
+        "What does your last line give: a bool, a set, a number or a tensor?",
+        "== of two Python numbers gives a bool, and so does isdisjoint of two sets. An intersection is a set.",
+    ),
+):
     t = torch.arange(8.0)
     got = overlap(t[:4], t[2:])
     assert isinstance(got, bool), f"your result is a {type(got).__name__}"
-with check("example", "two slices, and a copy", weight=2):
+with check(
+    "example",
+    "two slices, and a copy",
+    weight=2,
+    hint=(
+        "Which slots do t[:4] and t[2:] read? Does a clone read the same storage?",
+        "First compare the addresses of the two storages, then look for a slot that both tensors read.",
+    ),
+):
     t = torch.arange(8.0)
     assert_close(overlap(t[:4], t[2:]), True)
     assert_close(overlap(t, t.clone()), False)

@@ -13,18 +13,40 @@ def slots(t: Tensor) -> list[int]:
 
 
 # %% checks
-with check("result_type", "the result is a flat list of integers", required=True):
+with check(
+    "result_type",
+    "the result is a flat list of integers, those from 0 to 5 in some order",
+    required=True,
+    hint=(
+        "What stands in your list: values of t, tensors, inner lists, or slots?",
+        "storage_offset() and stride() give Python integers, counted in elements. Put each slot into one flat list.",
+    ),
+):
     got = slots(torch.tensor([[50, 51, 52], [53, 54, 55]]))
     assert isinstance(got, list), f"your result is a {type(got).__name__}"
     assert sorted(map(repr, got)) == sorted("012345"), "your list does not hold the Python integers from 0 to 5"
-with check("matrix", "the slots of a matrix"):
+with check(
+    "matrix",
+    "the slots of a matrix",
+    hint=(
+        "In which order does t show its elements? Which index changes from one to the next?",
+        "With one loop for each dimension, the loop over the last dimension stands inside.",
+    ),
+):
     t = torch.tensor([[50, 51, 52], [53, 54, 55]])
     explain(
         slots(t),
         [0, 1, 2, 3, 4, 5],
         {"the first index moves fastest here, and it should be the last": [0, 3, 1, 4, 2, 5]},
     )
-with check("transpose", "the slots of its transpose"):
+with check(
+    "transpose",
+    "the slots of its transpose",
+    hint=(
+        "Which strides has t.T? How far is it in the storage from its first element to its second?",
+        "Use the strides and the shape of the tensor that came in, in its own order. Sort nothing, copy nothing.",
+    ),
+):
     t = torch.tensor([[50, 51, 52], [53, 54, 55]])
     explain(
         slots(t.T),

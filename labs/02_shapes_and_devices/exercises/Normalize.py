@@ -74,11 +74,29 @@ class Normalize(nn.Module):
 
 
 # %% checks
-with check("example", "two channels of 2 by 3", weight=3, required=True):
+with check(
+    "example",
+    "two channels of 2 by 3",
+    weight=3,
+    required=True,
+    hint=(
+        "Shapes are aligned from the right. Which dimension of x does your mean meet?",
+        "With two dimensions of size 1 behind C it meets the channels. First subtract, then divide by std.",
+    ),
+):
     t = torch.arange(12.0).reshape(1, 2, 2, 3)
     want = torch.stack([(t[:, 0] - 2) / 4, (t[:, 1] - 8) / 0.5], dim=1)
     assert_close(Normalize(torch.tensor([2.0, 8.0]), torch.tensor([4.0, 0.5]))(t), want)
-with check("second_device", "it runs on a second device", weight=2, observed=True):
+with check(
+    "second_device",
+    "it runs on a second device",
+    weight=2,
+    observed=True,
+    hint=(
+        "After the module was moved: on which device does each tensor in forward lie, and the result?",
+        "to() moves parameters and buffers. Which of the two is not trained?",
+    ),
+):
     t = torch.arange(12.0).reshape(1, 2, 2, 3)
     want = torch.stack([(t[:, 0] - 2) / 4, (t[:, 1] - 8) / 0.5], dim=1)
     got = normalised_elsewhere(Normalize, torch.tensor([2.0, 8.0]), torch.tensor([4.0, 0.5]), t)

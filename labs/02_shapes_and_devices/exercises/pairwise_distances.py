@@ -12,7 +12,16 @@ def pairwise_distances(a: Tensor, b: Tensor) -> Tensor:
 
 
 # %% checks
-with check("example", "two points and three points in the plane", weight=3, required=True):
+with check(
+    "example",
+    "two points and three points in the plane",
+    weight=3,
+    required=True,
+    hint=(
+        "Which two points belong to entry [0, 2], and how far apart are they?",
+        "Make differences of shape (n, m, d). Over the last dimension: the squares, their sum, its root.",
+    ),
+):
     t = torch.tensor([[0.0, 0.0], [3.0, 4.0]])
     other = torch.tensor([[3.0, 0.0], [0.0, 4.0], [6.0, 8.0]])
     want = torch.tensor([[3.0, 4.0, 10.0], [4.0, 3.0, 5.0]])

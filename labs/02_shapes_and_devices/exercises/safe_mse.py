@@ -16,7 +16,16 @@ def safe_mse(predicted: Tensor, target: Tensor) -> Tensor:
 
 
 # %% checks
-with check("column_row", "a column of predictions and a row of targets", weight=3, required=True):
+with check(
+    "column_row",
+    "a column of predictions and a row of targets",
+    weight=3,
+    required=True,
+    hint=(
+        "Which shape has predicted - target here? How many squares should go into the mean?",
+        "Bring both to the shape (N,) before you subtract. What is asked for is the mean of the squares.",
+    ),
+):
     p, t = torch.tensor([[1.0], [4.0], [9.0]]), torch.tensor([2.0, 3.0, 12.0])
     explain(
         safe_mse(p, t),

@@ -14,12 +14,28 @@ def split_heads(x: Tensor, heads: int) -> Tensor:
 
 
 # %% checks
-with check("shape", "the shape for two heads of two features", required=True):
+with check(
+    "shape",
+    "the shape for two heads of two features",
+    required=True,
+    hint=(
+        "Name the four sizes of the result. Which of them stands beside the batch?",
+        "Cut the last dimension into (heads, features of a head). Then let time and heads change places.",
+    ),
+):
     t = torch.arange(24.0).reshape(2, 3, 4)
     got = split_heads(t, 2)
     assert got.shape == (2, 2, 3, 2), f"your result has shape {tuple(got.shape)}"
     assert got.dtype == torch.float32, f"your result has dtype {got.dtype}"
-with check("example", "head 1 gets features 2 and 3 of each position", weight=2):
+with check(
+    "example",
+    "head 1 gets features 2 and 3 of each position",
+    weight=2,
+    hint=(
+        "Which features of the first position belong to head 1? Which numbers stand there in your result?",
+        "unflatten cuts one dimension and leaves the others alone. Only after it, transpose time and heads.",
+    ),
+):
     t = torch.arange(24.0).reshape(2, 3, 4)
     explain(
         split_heads(t, 2),

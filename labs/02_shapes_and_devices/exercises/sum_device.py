@@ -18,7 +18,16 @@ def sum_device(a_shape: tuple, a_device: torch.device, b_shape: tuple, b_device:
 
 
 # %% checks
-with check("same_device", "both on the CPU, and both on cuda:1", weight=2, required=True):
+with check(
+    "same_device",
+    "both on the CPU, and both on cuda:1",
+    weight=2,
+    required=True,
+    hint=(
+        "When are two devices the same: if their types agree, or also their indices?",
+        "Compare the whole devices, type and index. If they are equal, the sum lies there.",
+    ),
+):
     assert_close(sum_device((3,), torch.device("cpu"), (2, 3), torch.device("cpu")), torch.device("cpu"))
     assert_close(sum_device((3,), torch.device("cuda:1"), (3,), torch.device("cuda:1")), torch.device("cuda:1"))
 

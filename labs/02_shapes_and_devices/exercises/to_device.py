@@ -22,12 +22,30 @@ def to_device(batch: Any, device: torch.device | str, dtype: torch.dtype | None)
 
 
 # %% checks
-with check("example", "a dict of images and labels, in float64", weight=3, required=True):
+with check(
+    "example",
+    "a dict of images and labels, in float64",
+    weight=3,
+    required=True,
+    hint=(
+        "Does a tensor's to() change the tensor? And which of the entries may get the new dtype?",
+        "Put what to() returns into a new dict. Cast only where is_floating_point() says True.",
+    ),
+):
     t = torch.tensor([[0.5, 1.5, -2.0], [3.0, 0.25, 8.0]])
     got = to_device({"image": t, "label": torch.tensor([3, 1]), "split": "train"}, "cpu", torch.float64)
     want = {"image": t.double(), "label": torch.tensor([3, 1]), "split": "train"}
     assert_close(got, want)
-with check("second_device", "on a second device, the images lie there too", weight=2, observed=True):
+with check(
+    "second_device",
+    "on a second device, the images lie there too",
+    weight=2,
+    observed=True,
+    hint=(
+        "What becomes of the result of to()? Is the device used where dtype is None, too?",
+        "Each tensor needs to(device), whether or not it is cast, and the nesting must hold what it returns.",
+    ),
+):
     t = torch.tensor([[0.5, 1.5, -2.0], [3.0, 0.25, 8.0]])
     got = probes.on_second_device(to_device, {"image": t}, torch.device("meta"), None, move=[])
     assert_close(got["result"], {"image": t})

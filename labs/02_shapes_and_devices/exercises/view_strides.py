@@ -26,10 +26,27 @@ def view_strides(size: tuple, stride: tuple, shape: tuple) -> tuple | None:
 
 
 # %% checks
-with check("contiguous", "a contiguous tensor, joined and cut", weight=2, required=True):
+with check(
+    "contiguous",
+    "a contiguous tensor, joined and cut",
+    weight=2,
+    required=True,
+    hint=(
+        "Which old neighbours are joined for (6, 4)? Which dimension is cut for (2, 3, 2, 2)?",
+        "First join what can be joined into blocks. Then divide the blocks among the new sizes, from the right.",
+    ),
+):
     assert_close(view_strides((2, 3, 4), (12, 4, 1), (6, 4)), (4, 1))
     assert_close(view_strides((2, 3, 4), (12, 4, 1), (2, 3, 2, 2)), (12, 4, 2, 1))
-with check("transpose", "a transposed matrix cannot be flattened", weight=2):
+with check(
+    "transpose",
+    "a transposed matrix cannot be flattened",
+    weight=2,
+    hint=(
+        "Sizes (6, 4), strides (1, 6): does a walk along the inner dimension end where the outer one steps?",
+        "Where a new size would reach from one block into the next, return None.",
+    ),
+):
     assert_close(view_strides((6, 4), (1, 6), (24,)), None)
 
 # %% hidden checks

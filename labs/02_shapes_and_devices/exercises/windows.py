@@ -15,7 +15,16 @@ def windows(x: Tensor, k: int, step: int) -> Tensor:
 
 
 # %% checks
-with check("example", "windows of 3 in 6 elements, step 1", weight=3, required=True):
+with check(
+    "example",
+    "windows of 3 in 6 elements, step 1",
+    weight=3,
+    required=True,
+    hint=(
+        "Where does window 1 begin, and which is the last window that has all of its elements?",
+        "as_strided needs two strides: inside a window, and from window to window. How many elements can begin one?",
+    ),
+):
     t = torch.tensor([3.0, 1.0, 4.0, 1.5, 9.0, 2.0])
     want = torch.tensor([[3.0, 1.0, 4.0], [1.0, 4.0, 1.5], [4.0, 1.5, 9.0], [1.5, 9.0, 2.0]])
     explain(

@@ -18,7 +18,14 @@ def with_batch(f, x: Tensor, ndim: int) -> Tensor:
 
 # %% checks
 with check(
-    "example", "an image gives its channel means, a batch gives one row for each image", weight=2, required=True
+    "example",
+    "an image gives its channel means, a batch gives one row for each image",
+    weight=2,
+    required=True,
+    hint=(
+        "Which dimension did you add for one image, and where is it in the result of f?",
+        "What was added at dimension 0 before f is taken away at dimension 0 after it, for one sample only.",
+    ),
 ):
     t = torch.linspace(-1, 3, 120).reshape(2, 3, 4, 5)
     want = t.mean(dim=(2, 3))

@@ -17,11 +17,28 @@ def clamped_residual(x: Tensor, branch, limit: float) -> Tensor:
 
 
 # %% checks
-with check("values", "the value is x + branch(x), also for an x without grad", required=True):
+with check(
+    "values",
+    "the value is x + branch(x), also for an x without grad",
+    required=True,
+    hint=(
+        "Which number is added to x: the branch's value as it is, or a changed one?",
+        "In the forward pass nothing is clamped. What a hook changes is the gradient alone.",
+    ),
+):
     t = torch.tensor([[0.0, 1.0, -2.0]])
     want = t + 40 * t.sin()
     assert_close(clamped_residual(t, steep, 1.0), want)
-with check("gradient", "the gradient is the direct one plus the clamped one", weight=2, required=True):
+with check(
+    "gradient",
+    "the gradient is the direct one plus the clamped one",
+    weight=2,
+    required=True,
+    hint=(
+        "Two gradients come back to x. Which of them should be clamped, and which tensor has it alone?",
+        "Give the branch a tensor made from x by a recorded operation. Its hook returns the clamped gradient.",
+    ),
+):
     t = torch.tensor([0.0, 1.0, 1.57, -2.0], requires_grad=True)
     s = 40 * t.detach().cos()
     want = 1 + s.clamp(-5, 5)

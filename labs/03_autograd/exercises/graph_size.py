@@ -20,7 +20,16 @@ def graph_size(f, x: Tensor) -> int:
 
 
 # %% checks
-with check("example", "the graph of (x * x + 3 * (x + 1)).sum() has 6 nodes", weight=3, required=True):
+with check(
+    "example",
+    "the graph of (x * x + 3 * (x + 1)).sum() has 6 nodes",
+    weight=3,
+    required=True,
+    hint=(
+        "Which nodes can be reached from grad_fn, and to which of them do two edges lead?",
+        "A set holds the nodes that you have seen, a list those whose next_functions are still to be read.",
+    ),
+):
     t = torch.tensor([1.0, 2.0], requires_grad=True)
     got = graph_size(polynomial, t)
     explain(

@@ -18,7 +18,16 @@ def jacobian(f, x: Tensor) -> Tensor:
 
 
 # %% checks
-with check("example", "two products of three numbers have a Jacobian of shape (2, 3)", weight=3, required=True):
+with check(
+    "example",
+    "two products of three numbers have a Jacobian of shape (2, 3)",
+    weight=3,
+    required=True,
+    hint=(
+        "Which v gives one row of the two alone? Does a pass leave something behind for the next one?",
+        "One pass of torch.autograd.grad for each output, with a 1 there and 0 elsewhere. Stack what comes.",
+    ),
+):
     t = torch.tensor([1.0, 2.0, 3.0])
     want = torch.tensor([[2.0, 1.0, 0.0], [0.0, 3.0, 2.0]])
     explain(

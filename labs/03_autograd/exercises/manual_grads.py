@@ -13,7 +13,16 @@ def manual_grads(W: Tensor, b: Tensor, X: Tensor, Y: Tensor) -> dict[str, Tensor
 
 
 # %% checks
-with check("example", "the example above, and two more samples", weight=3, required=True):
+with check(
+    "example",
+    "the example above, and two more samples",
+    weight=3,
+    required=True,
+    hint=(
+        "Which shape does each of your gradients have? Does every sample pull at W and b?",
+        "Start from 2 * R. The shapes tell which matrix products give W and X. For b, sum over the samples.",
+    ),
+):
     t = (
         torch.tensor([[0.5, 1.5]]),
         torch.tensor([0.1]),

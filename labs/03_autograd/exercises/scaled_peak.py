@@ -13,7 +13,15 @@ def scaled_peak(x: Tensor, w: Tensor) -> Tensor:
 
 
 # %% checks
-with check("values", "the values are as before", required=True):
+with check(
+    "values",
+    "the values are as before",
+    required=True,
+    hint=(
+        "Which row is taken, and by which number is it multiplied? Compare both with the broken function's.",
+        "The number is the root of the mean of all squared sums, in that order from the inside.",
+    ),
+):
     t, t_w = torch.tensor([[1.0, 2.0], [3.0, -1.0], [0.0, 1.0]]), torch.tensor([2.0, 1.0])
     want = scaled_peak_broken(t, t_w).detach()
     squares = torch.tensor([16.0, 25.0, 1.0])  # of the weighted sums
@@ -25,14 +33,28 @@ with check("values", "the values are as before", required=True):
             "this is the row times the root of the sum of the squares, not of their mean": t[1] * squares.sum().sqrt(),
         },
     )
-with check("reaches_x", "a gradient reaches x"):
+with check(
+    "reaches_x",
+    "a gradient reaches x",
+    hint=(
+        "Where does the returned row come from: from x itself, or from something without history?",
+        "An index into x is recorded. detach(), NumPy and torch.tensor are not.",
+    ),
+):
     t = torch.tensor([[1.0, 2.0], [3.0, -1.0], [0.0, 1.0]], requires_grad=True)
     t_w = torch.tensor([2.0, 1.0], requires_grad=True)
     got = scaled_peak(t, t_w)
     assert got.requires_grad, "your result does not require grad"
     (got,) = torch.autograd.grad(got.sum(), t, allow_unused=True)
     assert got is not None, "your result does not lead back to x"
-with check("reaches_w", "a gradient reaches w"):
+with check(
+    "reaches_w",
+    "a gradient reaches w",
+    hint=(
+        "Go from w to the result. Which is the first value on the way without a grad_fn?",
+        "Keep the sums and their root mean square tensors: item(), float(), NumPy and torch.tensor cut the way.",
+    ),
+):
     t = torch.tensor([[1.0, 2.0], [3.0, -1.0], [0.0, 1.0]], requires_grad=True)
     t_w = torch.tensor([2.0, 1.0], requires_grad=True)
     got = scaled_peak(t, t_w)

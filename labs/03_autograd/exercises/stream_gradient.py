@@ -18,7 +18,16 @@ def stream_gradient(loss, w: Tensor, batches: list[tuple[Tensor, Tensor]]) -> Te
 
 
 # %% checks
-with check("example", "two batches of two samples", weight=3, required=True):
+with check(
+    "example",
+    "two batches of two samples",
+    weight=3,
+    required=True,
+    hint=(
+        "For how many samples does each batch's gradient speak? How many samples are there in all?",
+        "The loss is a mean over its batch. Make it a sum again, add up, and divide once by all samples.",
+    ),
+):
     t = torch.tensor([1.0, 2.0], requires_grad=True)
     batches = [
         (torch.tensor([[1.0, 0.0], [0.0, 1.0]]), torch.tensor([0.0, 0.0])),

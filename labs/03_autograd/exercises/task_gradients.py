@@ -17,7 +17,16 @@ def task_gradients(losses: list, params: list[Tensor]) -> list[list[Tensor]]:
 
 
 # %% checks
-with check("example", "two losses of one parameter", weight=3, required=True):
+with check(
+    "example",
+    "two losses of one parameter",
+    weight=3,
+    required=True,
+    hint=(
+        "To which loss does each row belong? What stood in .grad when the second loss came?",
+        "torch.autograd.grad writes to no .grad. One call for each loss gives one row.",
+    ),
+):
     t = torch.tensor([1.0, -2.0, 3.0], requires_grad=True)
     want = [[torch.tensor([2.0, -4.0, 6.0])], [torch.ones(3)]]
     got = task_gradients([decay, total], [t])

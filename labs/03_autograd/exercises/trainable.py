@@ -19,7 +19,16 @@ def trainable(values: dict[str, Tensor], scale: float) -> dict[str, Tensor]:
 
 
 # %% checks
-with check("example", "a float32 tensor gives a leaf that requires grad, with scaled values", weight=3, required=True):
+with check(
+    "example",
+    "a float32 tensor gives a leaf that requires grad, with scaled values",
+    weight=3,
+    required=True,
+    hint=(
+        "Is there a recorded operation between your result and the tensor that you marked?",
+        "Scale first, without history. Then requires_grad_() makes a leaf of what came out.",
+    ),
+):
     t = torch.tensor([[1.0, -2.0, 3.0]])
     want = {"weight": torch.tensor([[0.5, -1.0, 1.5]])}
     got = trainable({"weight": t}, 0.5)

@@ -17,7 +17,16 @@ def value_and_slope(coefficients: list[float], x: Tensor) -> tuple[Tensor, Tenso
 
 
 # %% checks
-with check("polynomial", "the polynomial above: values 9 and 33, slopes 15 and 34 at 2 and 3", weight=2, required=True):
+with check(
+    "polynomial",
+    "the polynomial above: values 9 and 33, slopes 15 and 34 at 2 and 3",
+    weight=2,
+    required=True,
+    hint=(
+        "Do your steps give the slope 7 for x**2 + 3*x + 1 at 2, if you follow them on paper?",
+        "The product rule has two terms, and both come from before the step. Which line must stand first?",
+    ),
+):
     t = torch.tensor([2.0, 3.0])
     want = (torch.tensor([9.0, 33.0]), torch.tensor([15.0, 34.0]))
     explain(

@@ -16,7 +16,16 @@ def cached_features(encoder, batches: list[Tensor]) -> Tensor:
 
 
 # %% checks
-with check("example", "features of two batches, and a head that learns from them", weight=2, required=True):
+with check(
+    "example",
+    "features of two batches, and a head that learns from them",
+    weight=2,
+    required=True,
+    hint=(
+        "Does your result require grad? Are the rows of all batches in it, in their order?",
+        "Call the encoder inside a with block that switches recording off, and join what it gives with torch.cat.",
+    ),
+):
     t = [torch.tensor([[1.0, 0.0, -1.0], [0.5, 2.0, 1.0]]), torch.tensor([[0.0, 1.0, 1.0]])]
     t_head = torch.tensor([[1.0], [-1.0], [0.5], [2.0]])
     features = encode(torch.cat(t)).detach()

@@ -21,7 +21,16 @@ def descend(f, x: Tensor, lr: float, steps: int) -> list[Tensor]:
 
 
 # %% checks
-with check("example", "three steps into the bowl", weight=3, required=True):
+with check(
+    "example",
+    "three steps into the bowl",
+    weight=3,
+    required=True,
+    hint=(
+        "From which point does each step start, with which gradient, and is a kept point changed later?",
+        "For each step: a new leaf with the last point's values, torch.autograd.grad, and a new tensor to keep.",
+    ),
+):
     t = torch.tensor([4.0, -2.0])
     want = [t.clone(), t / 2, t / 4, t / 8]
     summed, total = [t.clone()], torch.zeros(2)

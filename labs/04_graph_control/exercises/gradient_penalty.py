@@ -20,7 +20,16 @@ def gradient_penalty(critic, w: Tensor, real: Tensor, fake: Tensor, mix: Tensor)
 
 
 # %% checks
-with check("example", "the penalty of three samples", weight=2, required=True):
+with check(
+    "example",
+    "the penalty of three samples",
+    weight=2,
+    required=True,
+    hint=(
+        "Which shapes have mix, the points, their gradient and the norms? What belongs to one sample?",
+        "Differentiate the sum of the scores. Give mix axes of size 1 behind n, and flatten(1) before the norm.",
+    ),
+):
     t = torch.tensor([[[1.0, 0.5], [-0.3, 0.2], [0.4, -1.0]], [[0.0, 0.7], [0.9, -0.1], [-2.0, 1.5]]])
     t_w = torch.tensor([[0.9, -0.4, 0.3], [0.2, 0.5, -1.1]], requires_grad=True)
     want = torch.tensor(0.2813185)
@@ -33,7 +42,14 @@ with check("example", "the penalty of three samples", weight=2, required=True):
             "real and fake are swapped: mix belongs to real": torch.tensor(0.1147237),
         },
     )
-with check("reaches_weights", "a gradient reaches the weights"):
+with check(
+    "reaches_weights",
+    "a gradient reaches the weights",
+    hint=(
+        "Is the value right? If so: does the gradient by the points have a grad_fn?",
+        "create_graph=True records that backward pass. Behind it, nothing may be detached or become a number.",
+    ),
+):
     t = torch.tensor([[[1.0, 0.5], [-0.3, 0.2]], [[0.0, 0.7], [0.9, -0.1]]])
     t_w = torch.tensor([[0.9, -0.4, 0.3], [0.2, 0.5, -1.1]], requires_grad=True)
     want = torch.tensor(0.0814000)

@@ -19,7 +19,16 @@ def hvp(f, x: Tensor, v: Tensor) -> Tensor:
 
 
 # %% checks
-with check("example", "neighbours that are multiplied", weight=3, required=True):
+with check(
+    "example",
+    "neighbours that are multiplied",
+    weight=3,
+    required=True,
+    hint=(
+        "What must the first gradient have behind it, so that it can be differentiated?",
+        "The first pass is recorded by create_graph=True. The second goes through the gradient, and v comes in there.",
+    ),
+):
     t = torch.tensor([1.0, -2.0, 0.5])
     t_v = torch.tensor([2.0, 1.0, -1.0])
     hessian = torch.autograd.functional.hessian(chained, t)

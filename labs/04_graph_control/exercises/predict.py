@@ -22,7 +22,16 @@ def predict(model: nn.Module, x: Tensor) -> Tensor:
 
 
 # %% checks
-with check("example", "the result of evaluation mode, with recording off", weight=2, required=True):
+with check(
+    "example",
+    "the result of evaluation mode, with recording off",
+    weight=2,
+    required=True,
+    hint=(
+        "While the model runs: in which mode is each module, and is recording off?",
+        "model.eval() reaches every module inside. It does not switch recording off: no_grad does.",
+    ),
+):
     t = torch.tensor([[1.0, 2.0, 3.0], [-1.0, 0.5, 2.0]])
     s = make_state(5)
     hidden = t @ s["0.0.weight"].T + s["0.0.bias"]
@@ -41,7 +50,14 @@ with check("example", "the result of evaluation mode, with recording off", weigh
         want,
         {"operations were recorded, or the last module was in training mode": 7 * want},
     )
-with check("training_mode", "afterwards the model is in training mode, as it was"):
+with check(
+    "training_mode",
+    "afterwards the model is in training mode, as it was",
+    hint=(
+        "Which of your lines changes a mode, and which line gives each module its mode back?",
+        "Before eval(), note the flag of each module in model.modules(). Set each of them again after the call.",
+    ),
+):
     t = torch.tensor([[1.0, 2.0, 3.0], [-1.0, 0.5, 2.0]])
     want = torch.tensor([[4.0], [1.5]])
     got = predicted(predict, make_state(4), lambda x, training: x[:, :1] * 0 + want, t, [True] * 9, [True] * 6)

@@ -17,7 +17,16 @@ def saliency(model: nn.Module, x: Tensor, classes: Tensor) -> Tensor:
 
 
 # %% checks
-with check("example", "three samples of four numbers", weight=3, required=True):
+with check(
+    "example",
+    "three samples of four numbers",
+    weight=3,
+    required=True,
+    hint=(
+        "Which score of each sample do you differentiate? Is it the one of its own class?",
+        "gather takes one score from each row. The gradient of their sum holds each sample's own in its row.",
+    ),
+):
     t = torch.tensor([[1.0, -1.0, 0.5, 0.0], [0.2, 0.3, -2.0, 1.0], [2.0, 0.0, 0.1, -1.0]])
     two_layers = [(torch.linspace(-2, 3, 20).reshape(5, 4).sin(), torch.linspace(-1, 1, 5))]
     two_layers.append((torch.linspace(1, -2, 10).reshape(2, 5).cos(), torch.tensor([0.5, -0.5])))

@@ -19,7 +19,16 @@ def td_loss(q: Tensor, target_q: Tensor, steps: dict[str, Tensor], gamma: float)
 
 
 # %% checks
-with check("example", "the value for two steps, neither of them the last", weight=2, required=True):
+with check(
+    "example",
+    "the value for two steps, neither of them the last",
+    weight=2,
+    required=True,
+    hint=(
+        "Which shapes have your prediction and your target? Is each step compared with its own target?",
+        "The predictions should be 4 and 0.5, the targets 1.25 and 0.5. Which of the four differs in your code?",
+    ),
+):
     t = {
         "state": torch.tensor([[1.0, 0.0, 2.0], [0.5, -1.0, 0.0]]),
         "action": torch.tensor([1, 0]),
@@ -38,7 +47,15 @@ with check("example", "the value for two steps, neither of them the last", weigh
             "this is the sum over the steps, not the mean": 2 * want,
         },
     )
-with check("reaches_q", "a gradient reaches q", required=True):
+with check(
+    "reaches_q",
+    "a gradient reaches q",
+    required=True,
+    hint=(
+        "Does your prediction have a grad_fn, and does it still have it in the difference?",
+        "Only the target is a constant. Keep the prediction and the loss out of no_grad, and detach neither.",
+    ),
+):
     t_q = torch.tensor([[1.0, 2.0], [0.0, -1.0], [0.5, 1.0]], requires_grad=True)
     got = td_loss(t_q, t_q.detach().clone(), make_steps(2, 3, 2), 0.5)
     assert got.requires_grad, "your loss does not require grad"

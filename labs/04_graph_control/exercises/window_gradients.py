@@ -24,7 +24,16 @@ def window_gradients(cell, w: Tensor, h: Tensor, inputs: Tensor, targets: Tensor
 
 
 # %% checks
-with check("example", "five steps in windows of two", weight=3, required=True):
+with check(
+    "example",
+    "five steps in windows of two",
+    weight=3,
+    required=True,
+    hint=(
+        "Which steps fall into which window? What goes on from one window to the next, and what ends?",
+        "Detach the state where a window begins, not at each step. Every step of the window adds its loss.",
+    ),
+):
     t = torch.tensor([[0.5, -1.0], [1.0, 0.0], [-0.5, 0.3], [0.2, 0.9], [-1.2, 0.4]])
     goals = torch.tensor([[0.0, 0.5], [1.0, -0.5], [0.5, 0.0], [-1.0, 0.2], [0.3, 0.8]])
     t_w = torch.tensor([[0.5, -0.3], [0.8, 0.2]], requires_grad=True)

@@ -17,7 +17,16 @@ def clamp_params_(params: list[Tensor], limit: float) -> int:
 
 
 # %% checks
-with check("example", "two parameters, clamped to [-1, 1]", weight=3, required=True):
+with check(
+    "example",
+    "two parameters, clamped to [-1, 1]",
+    weight=3,
+    required=True,
+    hint=(
+        "Which memory do the clamped numbers go to? And what do you count: before the write, or after it?",
+        "Count the elements whose abs() is above the limit. Then clamp_ the parameter itself, with recording off.",
+    ),
+):
     t = [torch.tensor([[0.5, -3.0], [1.0, 2.0]], requires_grad=True), torch.tensor([-0.1], requires_grad=True)]
     got = clamp_params_(t, 1.0)
     assert_close(

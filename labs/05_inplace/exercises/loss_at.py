@@ -21,7 +21,16 @@ def loss_at(loss, w: Tensor, shift: Tensor) -> float:
 
 
 # %% checks
-with check("example", "the loss at the shifted place, and w as before", weight=3, required=True):
+with check(
+    "example",
+    "the loss at the shifted place, and w as before",
+    weight=3,
+    required=True,
+    hint=(
+        "Which numbers does the memory of w hold while loss() runs, and which ones afterwards?",
+        "Keep a clone of the numbers, write w + shift into w, call loss(), and copy the clone back into w.",
+    ),
+):
     t, t_shift = torch.tensor([1.0, -2.0], requires_grad=True), torch.tensor([0.5, 1.0])
     during = []
 

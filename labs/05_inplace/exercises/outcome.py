@@ -31,10 +31,28 @@ def outcome(f, x: Tensor) -> str:
 
 
 # %% checks
-with check("example", "an error now, an error at backward, and no error", weight=3, required=True):
+with check(
+    "example",
+    "an error now, an error at backward, and no error",
+    weight=3,
+    required=True,
+    hint=(
+        "Which of the two raises the error: f, or the backward pass? Does your code tell them apart?",
+        "One try block for f, a second one for the backward pass. What is left needs a look at the gradient.",
+    ),
+):
     t = torch.tensor([0.5, 2.0], dtype=torch.float64)
     assert_close([outcome(f, t) for f in (case_a, case_e, case_d)], ["now", "backward", "ok"])
-with check("silent", "a silent case", weight=2, required=True):
+with check(
+    "silent",
+    "a silent case",
+    weight=2,
+    required=True,
+    hint=(
+        "If no error says so, what tells you that a gradient is wrong?",
+        "Take a finite difference of f(x).sum() for each element, and compare it with the gradient there.",
+    ),
+):
     t = torch.tensor([0.5, 1.0], dtype=torch.float64)
     explain(outcome(case_h, t), "silent", {"no error is no proof: compare the gradient with a slope": "ok"})
 

@@ -16,7 +16,16 @@ def replace_rows(h: Tensor, rows: Tensor, new: Tensor) -> Tensor:
 
 
 # %% checks
-with check("example", "two rows of four", weight=2, required=True):
+with check(
+    "example",
+    "two rows of four",
+    weight=2,
+    required=True,
+    hint=(
+        "Which row of the result is new[0]? Which of your steps reads the order of rows?",
+        "Use rows itself as the index of an assignment, into a tensor with the values of h.",
+    ),
+):
     t = torch.tensor([[1.0, 2.0], [3.0, 4.0], [5.0, 6.0], [7.0, 8.0]])
     t_new = torch.tensor([[10.0, 20.0], [30.0, 40.0]])
     want = torch.tensor([[30.0, 40.0], [3.0, 4.0], [10.0, 20.0], [7.0, 8.0]])
@@ -32,7 +41,14 @@ with check("example", "two rows of four", weight=2, required=True):
             ),
         },
     )
-with check("leaf", "h is a leaf that requires grad", hint="May a leaf be written to?"):
+with check(
+    "leaf",
+    "h is a leaf that requires grad",
+    hint=(
+        "May a leaf be written to?",
+        "h.clone() is no leaf, keeps the history, and has memory of its own. Write to that, and return it.",
+    ),
+):
     t = torch.tensor([[1.0, 2.0], [3.0, 4.0]], requires_grad=True)
     want = torch.tensor([[1.0, 2.0], [9.0, 9.0]])
     got = replace_rows(t, torch.tensor([1]), torch.tensor([[9.0, 9.0]]))

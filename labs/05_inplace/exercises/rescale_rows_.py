@@ -16,7 +16,16 @@ def rescale_rows_(x: Tensor, top: float) -> Tensor:
 
 
 # %% checks
-with check("example", "two rows from 0 to 10", weight=2, required=True):
+with check(
+    "example",
+    "two rows from 0 to 10",
+    weight=2,
+    required=True,
+    hint=(
+        "After the subtraction, what is the largest number of each row? When did you read it?",
+        "amin and amax over dim=1, with keepdim=True, and amax after the subtraction.",
+    ),
+):
     t = torch.tensor([[1.0, 3.0, 2.0], [-1.0, 4.0, 0.0]])
     want = torch.tensor([[0.0, 10.0, 5.0], [0.0, 10.0, 2.0]])
     shifted = torch.tensor([[0.0, 2.0, 1.0], [0.0, 5.0, 1.0]])
@@ -32,7 +41,13 @@ with check("example", "two rows from 0 to 10", weight=2, required=True):
         },
     )
 with check(
-    "in_place", "x itself was changed and returned", required=True, hint="Which of your lines makes a new tensor?"
+    "in_place",
+    "x itself was changed and returned",
+    required=True,
+    hint=(
+        "Which of your lines makes a new tensor?",
+        "x -= ... and x *= ... write into the memory of x, x = x - ... does not. Return x itself.",
+    ),
 ):
     t = torch.tensor([[1.0, 3.0, 2.0], [-1.0, 4.0, 0.0]])
     want = torch.tensor([[0.0, 5.0, 2.5], [0.0, 5.0, 1.0]])

@@ -17,7 +17,16 @@ def scale_by_average(x: Tensor, average: Tensor, rate: float) -> Tensor:
 
 
 # %% checks
-with check("example", "one call: the average moves, and the result is divided by it", weight=3, required=True):
+with check(
+    "example",
+    "one call: the average moves, and the result is divided by it",
+    weight=3,
+    required=True,
+    hint=(
+        "Which numbers does the caller's average hold after the call? Did you divide by the same ones?",
+        "First move average in its own memory, for instance with mul_ and add_ under no_grad. Then divide x.",
+    ),
+):
     t, t_average = torch.tensor([[1.0, -2.0], [3.0, 6.0]]), torch.tensor([1.0, 2.0])
     want = t / torch.tensor([1.5, 3.0])
     got = scale_by_average(t, t_average, 0.5)

@@ -24,7 +24,16 @@ def sgd_step_(params: list[Tensor], buffers: list, lr: float, momentum: float, w
 
 
 # %% checks
-with check("example", "two steps from one gradient each", weight=4, required=True):
+with check(
+    "example",
+    "two steps from one gradient each",
+    weight=4,
+    required=True,
+    hint=(
+        "Follow the formulas by hand: what are d, the buffer and the parameter after the first step?",
+        "The buffer is d at first, momentum * b + d later. Subtract lr times the buffer in the parameter's own memory.",
+    ),
+):
     t, t_buffers = [torch.tensor([1.0, -2.0], requires_grad=True)], [None]
     t[0].grad = torch.tensor([10.0, 20.0])
     sgd_step_(t, t_buffers, 0.1, 0.5, 0.0)

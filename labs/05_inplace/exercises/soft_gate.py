@@ -14,11 +14,28 @@ def soft_gate(x: Tensor, w: Tensor) -> Tensor:
 
 
 # %% checks
-with check("values", "the values are as before", required=True):
+with check(
+    "values",
+    "the values are as before",
+    required=True,
+    hint=(
+        "h is used twice. Does it still hold x * w at its second use?",
+        "A write to h may come only where nobody needs x * w again. Which of your calls end in an underscore?",
+    ),
+):
     t, t_w = torch.tensor([[1.0, -2.0], [0.5, 3.0]]), torch.tensor([2.0, 0.5])
     want = soft_gate_broken(t.clone(), t_w).clone()
     assert_close(soft_gate(t, t_w), want)
-with check("gradient_x", "the gradient for x is the slope", weight=2, required=True):
+with check(
+    "gradient_x",
+    "the gradient for x is the slope",
+    weight=2,
+    required=True,
+    hint=(
+        "Which tensor does exp keep for its derivative? Does a line write to it, or hide from autograd?",
+        "No .data and no detach(). Let the sum with 1 have memory of its own; a recorded write to h may stay.",
+    ),
+):
     t, t_w = torch.tensor([[1.0, -2.0], [0.5, 3.0]], requires_grad=True), torch.tensor([2.0, 0.5])
     h = t.detach() * t_w
     gate, slope = h.exp().add(1).log(), h.sigmoid()

@@ -26,7 +26,10 @@ with check(
     weight=2,
     required=True,
     guard=True,
-    hint="Which key is missing, or which word is none of the four?",
+    hint=(
+        "Which key is missing, or which word is none of the four?",
+        'A dict with the twelve keys "a" to "l". Mind the spelling: now, backward, silent, ok, in small letters.',
+    ),
 ):
     got = will_it_fail()
     assert isinstance(got, dict), f"your result is a {type(got).__name__}"

@@ -70,7 +70,16 @@ class MLP(nn.Module):
 
 
 # %% checks
-with check("example", "two layers: the shapes of its parameters, and its logits", weight=2, required=True):
+with check(
+    "example",
+    "two layers: the shapes of its parameters, and its logits",
+    weight=2,
+    required=True,
+    hint=(
+        "Which parameters does your module list, and in which order? What stands behind each layer?",
+        "nn.Sequential registers what it holds. ReLU and nn.Dropout follow each Linear but the last.",
+    ),
+):
     t = torch.tensor([[1.0, -2.0, 0.5], [0.0, 3.0, -1.0]])
     w = weights_for([3, 4, 2], 0)
     hidden = (t @ w[0].T + w[1]).relu()

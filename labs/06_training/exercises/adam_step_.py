@@ -77,7 +77,16 @@ def adam_step_(
 
 
 # %% checks
-with check("example", "two steps of one parameter", weight=2, required=True):
+with check(
+    "example",
+    "two steps of one parameter",
+    weight=2,
+    required=True,
+    hint=(
+        "What survives from the first call to the second, and where? Whose memory holds the new numbers?",
+        "Keep m, v and t in state. Divide m and v by 1 - beta ** t, each with its own beta. Write into p in place.",
+    ),
+):
     t = [torch.tensor([1.0, -2.0])]
     gradients = [[torch.tensor([0.5, 4.0])], [torch.tensor([1.0, -4.0])]]
     want = [[torch.tensor([0.9, -2.1])], [torch.tensor([0.80348182, -2.09473681])]]

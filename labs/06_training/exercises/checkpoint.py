@@ -65,7 +65,16 @@ def checkpoint(model: nn.Module, optimizer: torch.optim.Optimizer, generator: to
 
 
 # %% checks
-with check("example", "three steps, a checkpoint, and no step more", weight=2, required=True):
+with check(
+    "example",
+    "three steps, a checkpoint, and no step more",
+    weight=2,
+    required=True,
+    hint=(
+        "Is each of the four the state as it is now, or one that was made or seeded anew?",
+        "Model and optimizer have state_dict(), the generator get_state(), PyTorch get_rng_state(). Seed nothing.",
+    ),
+):
     shapes = {"0.weight": (8, 4), "1.weight": (8,), "1.bias": (8,), "3.weight": (3, 8), "3.bias": (3,)}
     settings = {"lr": 0.1, "momentum": 0.9}
     run = (drawn(shapes, 0), lambda x: x, samples([40], 50)[0], torch.optim.SGD, settings, 0)

@@ -79,7 +79,16 @@ def decay_groups(model: nn.Module, weight_decay: float) -> list[dict]:
 
 
 # %% checks
-with check("example", "two linear layers and a normalisation", weight=2, required=True):
+with check(
+    "example",
+    "two linear layers and a normalisation",
+    weight=2,
+    required=True,
+    hint=(
+        "Which of the parameters have one dimension, and in which group are they in your result?",
+        "Choose by ndim, in the order of model.parameters(). Each group names a weight_decay of its own.",
+    ),
+):
     want = [["0.weight", "3.weight"], ["0.bias", "1.weight", "1.bias"]]
     got = decayed(decay_groups, make_dense, 0.2)
     explain(

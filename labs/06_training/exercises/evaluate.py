@@ -60,7 +60,16 @@ def evaluate(model: nn.Module, batches) -> tuple[float, float]:
 
 
 # %% checks
-with check("example", "one batch of six", weight=2, required=True):
+with check(
+    "example",
+    "one batch of six",
+    weight=2,
+    required=True,
+    hint=(
+        "Which of the two numbers differs, the loss or the accuracy? Is each a mean over the six samples?",
+        "A sample's class is the argmax of its own logits. Divide the right ones by the samples, and give floats.",
+    ),
+):
     t = samples([6], 4)
     start = drawn(normed(5), 12)
     with torch.no_grad():

@@ -73,7 +73,16 @@ class Script:
         return self.losses[self.calls.count("epoch") - 1]
 
 
-with check("example", "the best of five epochs is the second", weight=2, required=True):
+with check(
+    "example",
+    "the best of five epochs is the second",
+    weight=2,
+    required=True,
+    hint=(
+        "The losses are 3, 2, 2.5, 2.25, 2.75. Which one is the best, and after which one do you stop?",
+        "Count from 0, compare with the best. Keep a copy of the whole state_dict that training cannot change.",
+    ),
+):
     script = Script([3.0, 2.0, 2.5, 2.25, 2.75, 1.0, 1.5, 1.25, 1.75, 2.0])
     got = scripted(fit, 3, script.epoch, script.validate, 3, 10)
     assert_close(got["returned"], [1, 2.0])

@@ -55,7 +55,16 @@ def train_accumulated(model: nn.Module, batches: list, optimizer: torch.optim.Op
 
 
 # %% checks
-with check("example", "four batches of three samples, two at a time", weight=2, required=True):
+with check(
+    "example",
+    "four batches of three samples, two at a time",
+    weight=2,
+    required=True,
+    hint=(
+        "How many samples and how many steps belong to a window of two batches? What do you divide by?",
+        "Per window: clear .grad, let each batch add the gradient of its summed loss, divide by the samples, step.",
+    ),
+):
     t = samples([3, 3, 3, 3], 20)
     start = drawn(two_layers(6), 12)
     w = [p.clone().requires_grad_() for p in start.values()]

@@ -121,7 +121,16 @@ def train_epoch(model: nn.Module, batches, optimizer: torch.optim.Optimizer) -> 
 
 
 # %% checks
-with check("example", "two batches of four: the weights and the loss", weight=2, required=True):
+with check(
+    "example",
+    "two batches of four: the weights and the loss",
+    weight=2,
+    required=True,
+    hint=(
+        "In which mode does the model run? What is in .grad before backward, and what at the step?",
+        "train() comes first. cross_entropy takes the logits as they are, and its loss is read before the step.",
+    ),
+):
     t = samples([4, 4], 0)
     start = drawn(normed(5), 11)
     net, seen = normed_model(torch.sin, start).train(), []

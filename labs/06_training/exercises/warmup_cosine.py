@@ -16,7 +16,16 @@ def warmup_cosine(step: int, warmup: int, total: int, peak: float) -> float:
 
 
 # %% checks
-with check("example", "four steps of warm-up, and then down to zero at step 12", weight=2, required=True):
+with check(
+    "example",
+    "four steps of warm-up, and then down to zero at step 12",
+    weight=2,
+    required=True,
+    hint=(
+        "Which step has the progress 0 in the second part, and which one has 1? Is each rate a plain number?",
+        "Warm-up counts step + 1 parts of warmup. Then progress: steps since warmup, over total - warmup.",
+    ),
+):
     want = [0.1, 0.2, 0.3, 0.4, 0.4, 0.2, 0.0]
     got = [warmup_cosine(step, 4, 12, 0.4) for step in (0, 1, 2, 3, 4, 8, 12)]
     explain(

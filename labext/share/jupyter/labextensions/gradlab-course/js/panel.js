@@ -4,15 +4,15 @@ const STATES = {
   untouched: 'not begun',
   written: 'written',
   failing: 'a check fails',
-  passing: 'checks pass',
+  passing: 'shown checks pass',
   marked: 'marked',
 };
 
 export const START = '00_start_here.ipynb';
 const PAGES = { [START]: 'How a lab works', '00_glossary.ipynb': 'Glossary' };
 
-/** A number of points as a person says it: at most one decimal. */
-const readable = number => String(Math.round(number * 10) / 10);
+/** A number of points as the page of the mark says it: at most two decimals. */
+const readable = number => String(Math.round(number * 100) / 100);
 const counted = (number, noun) => `${readable(number)} ${noun}${number === 1 ? '' : 's'}`;
 
 export function makePanel({ Widget }, actions) {
@@ -123,8 +123,11 @@ export function stateOf(work) {
   return `${word}, ${points}`;
 }
 
-/** One line below a card: the points that marks and passing checks show, and what comes next. */
-export const onTheWay = lab => `${readable(lab.seen)} of ${counted(lab.points, 'point')} seen${lab.next ? '; next: ' : ''}`;
+/** One line below a card: what was earned, what waits for a mark, and what comes next. */
+export const onTheWay = lab => [
+  `${readable(lab.earned)} of ${counted(lab.points, 'point')} marked${lab.ready ? `, ${lab.ready} more ready to be marked` : ''}`,
+  ...(lab.next ? ['next: '] : []),
+].join('; ');
 
 /** One line on a lab: how much is done, and what has been earned. */
 export function standing(lab) {

@@ -20,6 +20,7 @@ export const NAMES = [
 const ICON = `<svg xmlns="http://www.w3.org/2000/svg" width="16" height="16" viewBox="0 0 24 24">
 <g class="jp-icon3" fill="none" stroke="#616161" stroke-width="2"><path d="M5 19h5v-5h5V9h5"/><circle cx="5" cy="19" r="2"/>
 <circle class="jp-icon3 jp-icon-selectable" cx="20" cy="9" r="2" fill="#616161"/></g></svg>`;
+const WIDE = 1100; // pixels of a notebook that leave room for a page beside it
 const QUIET = 150; // milliseconds without a change before the state is asked for
 
 export function makePlugin(modules) {
@@ -205,7 +206,8 @@ function activate(app, tracker, palette, launcher, modules) {
       page.title.label = `Marked: ${lab}`;
       page.title.closable = true;
       pages.set(lab, page);
-      app.shell.add(page, 'main', { mode: 'split-right', ref: beside?.id, activate: false });
+      const room = (beside?.node.clientWidth ?? 0) >= WIDE; // for two beside each other
+      app.shell.add(page, 'main', { mode: room ? 'split-right' : 'tab-after', ref: beside?.id, activate: !room });
     }
     page.content.url = `${course.pageOf(path)}?at=${Date.now()}`;
   }

@@ -1,0 +1,432 @@
+# %% given
+def numbers():
+    """The next number of each of the three generators. Two of them keep a second Gaussian number for the next call."""
+    return [
+        random.gauss(0, 1),
+        float(np.random.standard_normal()),
+        torch.rand(1, generator=torch.default_generator).item(),
+    ]
+
+
+def switches():
+    """Deterministic algorithms: on, only warning. cuDNN: deterministic, benchmark."""
+    algorithms = [torch.are_deterministic_algorithms_enabled(), torch.is_deterministic_algorithms_warn_only_enabled()]
+    return [*algorithms, torch.backends.cudnn.deterministic, torch.backends.cudnn.benchmark]
+
+
+@probes.probe
+def workspace():
+    """The variable that cuBLAS reads when its first matrix product runs."""
+    return os.environ.get("CUBLAS_WORKSPACE_CONFIG")
+
+
+@probes.probe
+def workspaces(context, seed, before):
+    """The variable inside the block and after it, where it was `before`, or missing, until then."""
+    kept = os.environ.pop("CUBLAS_WORKSPACE_CONFIG", None)
+    try:
+        if before is not None:
+            os.environ["CUBLAS_WORKSPACE_CONFIG"] = before
+        with context(seed):
+            inside = workspace()
+        return [inside, workspace()]
+    finally:
+        os.environ.pop("CUBLAS_WORKSPACE_CONFIG", None)
+        if kept is not None:
+            os.environ["CUBLAS_WORKSPACE_CONFIG"] = kept
+
+
+# %% exercise
+@contextmanager
+def deterministic(seed: int) -> Iterator[None]:
+    """A block that gives the same numbers whenever it runs, or raises. All settings are as before when it ends.
+
+    Inside: Python's `random`, NumPy's `np.random` and PyTorch's generators begin with this seed, 0 to 2**32 - 1.
+    Operations without a deterministic algorithm raise an error: a warning is not enough. cuDNN's `deterministic` is
+    True and its `benchmark` False. The environment variable CUBLAS_WORKSPACE_CONFIG is ":4096:8".
+    After it, also where the block raised: the generators go on from where they were before the block, and every
+    setting is what it was. A variable that did not exist does not exist.
+    """
+    ### BEGIN SOLUTION
+    of_python, of_numpy = random.getstate(), np.random.get_state()
+    enabled = torch.are_deterministic_algorithms_enabled()
+    warn_only = torch.is_deterministic_algorithms_warn_only_enabled()
+    of_cudnn = torch.backends.cudnn.deterministic, torch.backends.cudnn.benchmark
+    variable = os.environ.get("CUBLAS_WORKSPACE_CONFIG")
+    with torch.random.fork_rng():
+        try:
+            for start in (random.seed, np.random.seed, torch.manual_seed):
+                start(seed)
+            torch.use_deterministic_algorithms(True)
+            torch.backends.cudnn.deterministic, torch.backends.cudnn.benchmark = True, False
+            os.environ["CUBLAS_WORKSPACE_CONFIG"] = ":4096:8"
+            yield
+        finally:
+            random.setstate(of_python)
+            np.random.set_state(of_numpy)
+            torch.use_deterministic_algorithms(enabled, warn_only=warn_only)
+            torch.backends.cudnn.deterministic, torch.backends.cudnn.benchmark = of_cudnn
+            os.environ.pop("CUBLAS_WORKSPACE_CONFIG", None)
+            if variable is not None:
+                os.environ["CUBLAS_WORKSPACE_CONFIG"] = variable
+    ### END SOLUTION
+
+
+# %% checks
+with check(
+    "seeded",
+    "inside, all three generators begin with the seed",
+    weight=3,
+    required=True,
+    hint=(
+        "Which three libraries have generators of their own, and which of your lines seeds each?",
+        "random.seed, np.random.seed and torch.manual_seed, before the yield",
+    ),
+):
+    outside = random.getstate(), np.random.get_state(), torch.get_rng_state()
+    random.seed(3), np.random.seed(3), torch.manual_seed(3)
+    want = [numbers(), numbers()]
+    random.setstate(outside[0]), np.random.set_state(outside[1]), torch.set_rng_state(outside[2])
+    with deterministic(3):
+        got = [numbers(), numbers()]
+    assert_close(got, want, rtol=0, atol=0)
+with check(
+    "switches",
+    "inside, what cannot be repeated raises, and cuDNN chooses the same algorithm each time",
+    weight=2,
+    hint=(
+        "Print switches() inside the block: which of the four is not what the docstring says?",
+        "torch.use_deterministic_algorithms, and two attributes of torch.backends.cudnn",
+    ),
+):
+    with deterministic(3):
+        got = switches()
+    assert_close(got, [True, False, True, False])
+
+# %% hidden checks
+with check("other_seeds", "other seeds, and a second block with the same one", weight=2, required=True):
+    seeds = [0, 2**32 - 1, 20, 7, 20]
+    want = []
+    for s in seeds:
+        random.seed(s), np.random.seed(s), torch.manual_seed(s)
+        want.append([numbers(), numbers()])
+    got = []
+    for s in seeds:
+        with deterministic(s):
+            got.append([numbers(), numbers()])
+    assert_close(got, want, rtol=0, atol=0)
+with check(
+    "go_on",
+    "after the block the generators go on from where they were",
+    weight=3,
+    hint="What do random.getstate(), np.random.get_state() and torch.get_rng_state() give?",
+):
+    random.seed(11), np.random.seed(12), torch.manual_seed(13)
+    want = [numbers() for _ in range(3)]
+    random.seed(11), np.random.seed(12), torch.manual_seed(13)
+    got = [numbers()]
+    with deterministic(3):
+        numbers()
+    got += [numbers(), numbers()]
+    assert_close(got, want, rtol=0, atol=0)
+with check(
+    "as_before",
+    "settings that were on before the block are on after it",
+    weight=2,
+    hint="What was each setting before: did you ask, or assume that it was off?",
+):
+    found = []
+    wanted = [[True, True, False, True], [True, False, True, False], [False, False, True, True], [False] * 4]
+    for on, warn, same, search in wanted:
+        torch.use_deterministic_algorithms(on, warn_only=warn)
+        torch.backends.cudnn.deterministic, torch.backends.cudnn.benchmark = same, search
+        with deterministic(5):
+            found.append(switches())
+        found.append(switches())
+    torch.use_deterministic_algorithms(False)
+    torch.backends.cudnn.deterministic, torch.backends.cudnn.benchmark = False, False
+    want = [state for after in wanted for state in ([True, False, True, False], after)]
+    assert_close(found, want)
+with check(
+    "raised",
+    "the same after a block that raised, and the error goes on its way",
+    weight=2,
+    hint="Which of your lines run when the block raises at the yield?",
+):
+    random.seed(1), np.random.seed(1), torch.manual_seed(1)
+    want = numbers()
+    random.seed(1), np.random.seed(1), torch.manual_seed(1)
+    came = ""
+    try:
+        with deterministic(5):
+            numbers()
+            raise ZeroDivisionError("the block's own")
+    except ZeroDivisionError as error:
+        came = str(error)
+    after = [numbers(), switches()]
+    torch.use_deterministic_algorithms(False)
+    torch.backends.cudnn.deterministic, torch.backends.cudnn.benchmark = False, False
+    assert came == "the block's own", "the block raised ZeroDivisionError, and nothing came of it"
+    assert_close(after, [want, [False] * 4], rtol=0, atol=0)
+with check("nested", "one block inside another", hint="Does the inner block give back what it found, or the default?"):
+    random.seed(8), np.random.seed(8), torch.manual_seed(8)
+    want = [numbers(), numbers()]
+    with deterministic(8):
+        got = [numbers()]
+        with deterministic(2):
+            numbers()
+        got.append(numbers())
+        between = switches()
+    assert_close(got, want, rtol=0, atol=0)
+    assert_close([between, switches()], [[True, False, True, False], [False] * 4])
+with check(
+    "workspace",
+    "CUBLAS_WORKSPACE_CONFIG inside and after the block, set before or not",
+    weight=2,
+    observed=True,
+    hint="What does os.environ.get give for a variable that does not exist?",
+):
+    got = [workspaces(deterministic, 3, before) for before in (None, ":16:8", ":4096:8")]
+    assert_close(got, [[":4096:8", None], [":4096:8", ":16:8"], [":4096:8", ":4096:8"]])
+
+
+# %% right "an exit stack, state by state"
+from contextlib import ExitStack
+
+
+@contextmanager
+def deterministic(seed):
+    with ExitStack() as stack:
+        stack.callback(random.setstate, random.getstate())
+        stack.callback(np.random.set_state, np.random.get_state())
+        stack.callback(torch.set_rng_state, torch.get_rng_state())
+        mode = torch.are_deterministic_algorithms_enabled()
+        warn = torch.is_deterministic_algorithms_warn_only_enabled()
+        stack.callback(torch.use_deterministic_algorithms, mode, warn_only=warn)
+        for name, value in (("deterministic", True), ("benchmark", False)):
+            stack.callback(setattr, torch.backends.cudnn, name, getattr(torch.backends.cudnn, name))
+            setattr(torch.backends.cudnn, name, value)
+        before = dict(os.environ)
+        stack.callback(os.environ.update, before)
+        stack.callback(os.environ.pop, "CUBLAS_WORKSPACE_CONFIG", None)
+        os.environ["CUBLAS_WORKSPACE_CONFIG"] = ":4096:8"
+        random.seed(seed)
+        np.random.seed(seed)
+        torch.manual_seed(seed)
+        torch.use_deterministic_algorithms(True)
+        yield
+
+
+# %% right "a class with enter and exit"
+class deterministic:
+    def __init__(self, seed):
+        self.seed = seed
+
+    def __enter__(self):
+        cudnn = torch.backends.cudnn
+        self.states = random.getstate(), np.random.get_state(), torch.get_rng_state()
+        self.debug = torch.get_deterministic_debug_mode()
+        self.cudnn = cudnn.deterministic, cudnn.benchmark
+        self.variable = os.environ.get("CUBLAS_WORKSPACE_CONFIG")
+        random.seed(self.seed)
+        np.random.seed(self.seed)
+        torch.manual_seed(self.seed)
+        torch.set_deterministic_debug_mode("error")
+        cudnn.deterministic, cudnn.benchmark = True, False
+        os.environ["CUBLAS_WORKSPACE_CONFIG"] = ":4096:8"
+
+    def __exit__(self, *error):
+        cudnn = torch.backends.cudnn
+        random.setstate(self.states[0])
+        np.random.set_state(self.states[1])
+        torch.set_rng_state(self.states[2])
+        torch.set_deterministic_debug_mode(self.debug)
+        cudnn.deterministic, cudnn.benchmark = self.cudnn
+        if self.variable is None:
+            del os.environ["CUBLAS_WORKSPACE_CONFIG"]
+        else:
+            os.environ["CUBLAS_WORKSPACE_CONFIG"] = self.variable
+
+
+# %% wrong "only PyTorch is seeded" fails=seeded,switches,other_seeds,go_on,as_before,raised,nested,workspace
+@contextmanager
+def deterministic(seed):
+    with torch.random.fork_rng():
+        torch.manual_seed(seed)
+        torch.use_deterministic_algorithms(True)
+        try:
+            yield
+        finally:
+            torch.use_deterministic_algorithms(False)
+
+
+# %% wrong "NumPy's new generator is seeded, which nobody draws from" fails=seeded,switches,other_seeds,go_on,as_before,raised,nested,workspace
+@contextmanager
+def deterministic(seed):
+    states = random.getstate(), np.random.get_state()
+    with torch.random.fork_rng():
+        random.seed(seed)
+        np.random.default_rng(seed)
+        torch.manual_seed(seed)
+        yield
+        random.setstate(states[0])
+        np.random.set_state(states[1])
+
+
+# %% wrong "seeds, and gives nothing back" fails=go_on,as_before,raised,nested,workspace
+@contextmanager
+def deterministic(seed):
+    random.seed(seed)
+    np.random.seed(seed)
+    torch.manual_seed(seed)
+    torch.use_deterministic_algorithms(True)
+    torch.backends.cudnn.deterministic, torch.backends.cudnn.benchmark = True, False
+    os.environ["CUBLAS_WORKSPACE_CONFIG"] = ":4096:8"
+    yield
+
+
+# %% wrong "without finally" fails=raised
+@contextmanager
+def deterministic(seed):
+    of_python, of_numpy = random.getstate(), np.random.get_state()
+    of_torch = torch.get_rng_state()
+    enabled = torch.are_deterministic_algorithms_enabled()
+    warn_only = torch.is_deterministic_algorithms_warn_only_enabled()
+    of_cudnn = torch.backends.cudnn.deterministic, torch.backends.cudnn.benchmark
+    variable = os.environ.get("CUBLAS_WORKSPACE_CONFIG")
+    random.seed(seed)
+    np.random.seed(seed)
+    torch.manual_seed(seed)
+    torch.use_deterministic_algorithms(True)
+    torch.backends.cudnn.deterministic, torch.backends.cudnn.benchmark = True, False
+    os.environ["CUBLAS_WORKSPACE_CONFIG"] = ":4096:8"
+    yield
+    random.setstate(of_python)
+    np.random.set_state(of_numpy)
+    torch.set_rng_state(of_torch)
+    torch.use_deterministic_algorithms(enabled, warn_only=warn_only)
+    torch.backends.cudnn.deterministic, torch.backends.cudnn.benchmark = of_cudnn
+    del os.environ["CUBLAS_WORKSPACE_CONFIG"]
+    if variable is not None:
+        os.environ["CUBLAS_WORKSPACE_CONFIG"] = variable
+
+
+# %% wrong "the error is swallowed" fails=raised
+from contextlib import suppress
+
+
+@contextmanager
+def deterministic(seed):
+    of_python, of_numpy = random.getstate(), np.random.get_state()
+    enabled = torch.are_deterministic_algorithms_enabled()
+    warn_only = torch.is_deterministic_algorithms_warn_only_enabled()
+    of_cudnn = torch.backends.cudnn.deterministic, torch.backends.cudnn.benchmark
+    variable = os.environ.get("CUBLAS_WORKSPACE_CONFIG")
+    with torch.random.fork_rng():
+        random.seed(seed)
+        np.random.seed(seed)
+        torch.manual_seed(seed)
+        torch.use_deterministic_algorithms(True)
+        torch.backends.cudnn.deterministic, torch.backends.cudnn.benchmark = True, False
+        os.environ["CUBLAS_WORKSPACE_CONFIG"] = ":4096:8"
+        with suppress(Exception):
+            yield
+        random.setstate(of_python)
+        np.random.set_state(of_numpy)
+        torch.use_deterministic_algorithms(enabled, warn_only=warn_only)
+        torch.backends.cudnn.deterministic, torch.backends.cudnn.benchmark = of_cudnn
+        del os.environ["CUBLAS_WORKSPACE_CONFIG"]
+        if variable is not None:
+            os.environ["CUBLAS_WORKSPACE_CONFIG"] = variable
+
+
+# %% wrong "warns only" fails=switches,as_before,nested
+@contextmanager
+def deterministic(seed):
+    of_python, of_numpy = random.getstate(), np.random.get_state()
+    enabled = torch.are_deterministic_algorithms_enabled()
+    warn_only = torch.is_deterministic_algorithms_warn_only_enabled()
+    of_cudnn = torch.backends.cudnn.deterministic, torch.backends.cudnn.benchmark
+    variable = os.environ.get("CUBLAS_WORKSPACE_CONFIG")
+    with torch.random.fork_rng():
+        try:
+            random.seed(seed)
+            np.random.seed(seed)
+            torch.manual_seed(seed)
+            torch.use_deterministic_algorithms(True, warn_only=True)
+            torch.backends.cudnn.deterministic, torch.backends.cudnn.benchmark = True, False
+            os.environ["CUBLAS_WORKSPACE_CONFIG"] = ":4096:8"
+            yield
+        finally:
+            random.setstate(of_python)
+            np.random.set_state(of_numpy)
+            torch.use_deterministic_algorithms(enabled, warn_only=warn_only)
+            torch.backends.cudnn.deterministic, torch.backends.cudnn.benchmark = of_cudnn
+            del os.environ["CUBLAS_WORKSPACE_CONFIG"]
+            if variable is not None:
+                os.environ["CUBLAS_WORKSPACE_CONFIG"] = variable
+
+
+# %% wrong "everything is off afterwards, whatever it was" fails=as_before,nested,workspace
+@contextmanager
+def deterministic(seed):
+    of_python, of_numpy = random.getstate(), np.random.get_state()
+    with torch.random.fork_rng():
+        try:
+            random.seed(seed)
+            np.random.seed(seed)
+            torch.manual_seed(seed)
+            torch.use_deterministic_algorithms(True)
+            torch.backends.cudnn.deterministic, torch.backends.cudnn.benchmark = True, False
+            os.environ["CUBLAS_WORKSPACE_CONFIG"] = ":4096:8"
+            yield
+        finally:
+            random.setstate(of_python)
+            np.random.set_state(of_numpy)
+            torch.use_deterministic_algorithms(False)
+            torch.backends.cudnn.deterministic, torch.backends.cudnn.benchmark = False, False
+            os.environ.pop("CUBLAS_WORKSPACE_CONFIG", None)
+
+
+# %% wrong "afterwards the generators are seeded, not where they were" fails=go_on,raised,nested
+@contextmanager
+def deterministic(seed):
+    before = torch.initial_seed()
+    enabled = torch.are_deterministic_algorithms_enabled()
+    warn_only = torch.is_deterministic_algorithms_warn_only_enabled()
+    of_cudnn = torch.backends.cudnn.deterministic, torch.backends.cudnn.benchmark
+    variable = os.environ.get("CUBLAS_WORKSPACE_CONFIG")
+    try:
+        random.seed(seed)
+        np.random.seed(seed)
+        torch.manual_seed(seed)
+        torch.use_deterministic_algorithms(True)
+        torch.backends.cudnn.deterministic, torch.backends.cudnn.benchmark = True, False
+        os.environ["CUBLAS_WORKSPACE_CONFIG"] = ":4096:8"
+        yield
+    finally:
+        torch.manual_seed(before)
+        torch.use_deterministic_algorithms(enabled, warn_only=warn_only)
+        torch.backends.cudnn.deterministic, torch.backends.cudnn.benchmark = of_cudnn
+        del os.environ["CUBLAS_WORKSPACE_CONFIG"]
+        if variable is not None:
+            os.environ["CUBLAS_WORKSPACE_CONFIG"] = variable
+
+
+# %% wrong "cuDNN may still search for the fastest algorithm" fails=switches,as_before,nested,workspace
+@contextmanager
+def deterministic(seed):
+    of_python, of_numpy = random.getstate(), np.random.get_state()
+    enabled = torch.are_deterministic_algorithms_enabled()
+    warn_only = torch.is_deterministic_algorithms_warn_only_enabled()
+    with torch.random.fork_rng():
+        try:
+            random.seed(seed)
+            np.random.seed(seed)
+            torch.manual_seed(seed)
+            torch.use_deterministic_algorithms(True)
+            yield
+        finally:
+            random.setstate(of_python)
+            np.random.set_state(of_numpy)
+            torch.use_deterministic_algorithms(enabled, warn_only=warn_only)
