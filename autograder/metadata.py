@@ -16,6 +16,7 @@ from autograder.errors import GradlabError
 
 KEY = "gradlab"
 NAMED = tuple(kind for kind in Kind if kind.traits.named)
+WRITE_HERE = "*Double-click here, and write your answer in place of this line.*"  # where an answer in words will stand
 SECRET = {"hint", "misconceptions"}  # of a check: they stand in its code, which a student may not have
 
 

@@ -23,7 +23,7 @@ from autograder.grading.task import settings_of
 from autograder.intake.files import settle
 from autograder.intake.read import Refused, read_submission
 from autograder.intake.repair import blank, notes_of, repair
-from autograder.metadata import clear_hidden, name_of
+from autograder.metadata import WRITE_HERE, clear_hidden, name_of
 from autograder.reports.feedback import feedback_page
 from autograder.sandbox import Limits
 
@@ -162,6 +162,7 @@ def configure(c: Any) -> None:
     # As images, since a sanitised page shows their HTML as text.
     c.WidgetsDataTypeFilter.display_data_priority = ["image/svg+xml", *NbConvertBase().display_data_priority]
     c.ClearSolutions.code_stub = {"python": "# YOUR CODE HERE\nraise NotImplementedError()"}
+    c.ClearSolutions.text_stub = WRITE_HERE
 
 
 def source_path(coursedir: Any, ids: dict[str, str]) -> str:

@@ -8,10 +8,11 @@ from typing import Any
 
 import nbformat
 from nbformat import NotebookNode
+from traitlets.config import Config
 
 from autograder.authoring.regions import without_hidden, without_markers
 from autograder.course import Cell, Exercise, Kind, Lab
-from autograder.metadata import KEY, clear_hidden, of_lab, written
+from autograder.metadata import KEY, WRITE_HERE, clear_hidden, of_lab, written
 
 METADATA = {
     "kernelspec": {"display_name": "Python 3 (ipykernel)", "language": "python", "name": "python3"},
@@ -85,7 +86,7 @@ def _as_handed_out(source: str, markdown: bool) -> str:
     flags = {"grade": False, "grade_id": "", "locked": False, "schema_version": 3, "solution": True, "task": False}
     kind = "markdown" if markdown else "code"
     cell = nbformat.from_dict({"cell_type": kind, "source": source, "metadata": {"nbgrader": flags}})
-    return str(ClearSolutions().preprocess_cell(cell, {"language": "python"}, 0)[0].source)
+    return str(ClearSolutions(text_stub=WRITE_HERE).preprocess_cell(cell, {"language": "python"}, 0)[0].source)
 
 
 def nbgrader_flags(cell: Cell) -> dict[str, Any]:
@@ -129,4 +130,5 @@ def _stripping() -> tuple[Any, ...]:
     from nbgrader.preprocessors import CheckCellMetadata, SaveCells
 
     classes = GenerateAssignment.class_traits()["preprocessors"].default_args[0]
-    return tuple(c() for c in classes if c not in (SaveCells, CheckCellMetadata))
+    config = Config({"ClearSolutions": {"text_stub": WRITE_HERE}})
+    return tuple(c(config=config) for c in classes if c not in (SaveCells, CheckCellMetadata))

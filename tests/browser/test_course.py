@@ -25,6 +25,13 @@ ASKED = """
 # - [ ] that of the first element
 # - [x] never negative
 
+# %% question: why [markdown] points=1
+# Why is a square never negative?
+#
+# ### BEGIN SOLUTION
+# Two numbers of one sign.
+# ### END SOLUTION
+
 # %% quiz: interview points=2
 # ## A quiz
 #
@@ -90,7 +97,7 @@ def test_a_student_begins_checks_ticks_predicts_resets_and_is_marked(student: La
     page.keyboard.press("Control+Alt+c")
     expect(card(page)).to_contain_text("your result is 49 (expected: 25)")
     expect(work).to_contain_text("0 of 1 passed")
-    expect(card(page)).to_contain_text("0 of 4 points marked; next: sum_of_squares")
+    expect(card(page)).to_contain_text("0 of 5 points marked; next: sum_of_squares")
     # A card pales where the text has changed since.
     write(page, "def sum_of_squares", "return (x * x).sum()")
     expect(card(page)).to_have_class(re.compile("gradlab-stale"))
@@ -99,7 +106,7 @@ def test_a_student_begins_checks_ticks_predicts_resets_and_is_marked(student: La
     page.keyboard.press("Control+Alt+c")
     expect(work).to_contain_text("checks pass")
     expect(card(page)).not_to_have_class(re.compile("gradlab-stale"))
-    expect(card(page)).to_contain_text("0 of 4 points marked, 1 more ready to be marked; next: interview")
+    expect(card(page)).to_contain_text("0 of 5 points marked, 1 more ready to be marked; next: interview")
     card(page).get_by_role("button", name="interview").click()
     expect(page.get_by_role("heading", name="A quiz")).to_be_in_viewport()
     expect(card(page).get_by_text("later", exact=True).first).to_be_visible()
@@ -116,10 +123,17 @@ def test_a_student_begins_checks_ticks_predicts_resets_and_is_marked(student: La
     expect(page.locator(".cm-content").filter(has_text='"q1": "a", "q2": "a"')).to_be_visible()
     page.screenshot(path=ARTIFACTS / "course_quiz.png")
 
+    # A double click opens a written answer, and it takes what is typed next.
+    page.get_by_text("Double-click here").dblclick()
+    expect(page.get_by_text("Mode: Edit")).to_be_visible()
+    page.keyboard.press("ControlOrMeta+A")
+    page.keyboard.type("It is a product.")
+    expect(page.locator(".cm-content").filter(has_text=re.compile("^It is a product.$"))).to_be_visible()
+
     # The mark counts hidden checks, and its page says why a statement holds.
     page.keyboard.press("Control+Alt+m")
     marked = page.frame_locator("iframe")
-    expect(marked.get_by_text("2 of 4 points")).to_be_visible()
+    expect(marked.get_by_text("2 of 5 points")).to_be_visible()
     expect(marked.get_by_text("Nothing was added.")).to_be_visible()
     expect(work).to_contain_text("2 of 2 points")
     page.screenshot(path=ARTIFACTS / "course_marked.png")

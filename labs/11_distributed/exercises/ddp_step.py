@@ -283,3 +283,6 @@ def ddp_step(model, x, y, optimizer):
 
 # %% equivalent "call of detach left out: loss = part"
 # Backward is over, and autograd does not record a collective.
+
+# %% equivalent "float64 and int64 results through float32"
+# Weights and samples are float32, and so is the loss: a float that is a float32 number.

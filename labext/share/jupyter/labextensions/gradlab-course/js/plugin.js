@@ -106,6 +106,12 @@ function activate(app, tracker, palette, launcher, modules) {
     for (const id of Object.keys(COMMANDS)) app.commands.notifyCommandChanged(id);
   }
 
+  // A text that a double click opened takes what is typed next, which would else be commands.
+  function writeInto(notebook) {
+    const cell = notebook.activeCell;
+    if (cell?.model.type === 'markdown' && !cell.rendered && !cell.readOnly) notebook.mode = 'edit';
+  }
+
   const watched = new WeakSet();
   async function follow() {
     const front = tracker.currentWidget;
@@ -114,6 +120,7 @@ function activate(app, tracker, palette, launcher, modules) {
       await front.context.ready;
       ran.watch(front);
       front.content.model.contentChanged.connect(changed);
+      front.content.node.addEventListener('dblclick', () => requestAnimationFrame(() => writeInto(front.content)));
       new MutationObserver(() => rendered(front)).observe(front.content.node, { childList: true, subtree: true });
     }
     changed();
