@@ -35,7 +35,7 @@ def replayed(make, capacity, events):
 def states(events, rows):
     """event -> its row of numbers by name, and the notes behind them."""
     return {
-        f"event {n}, {event}": {"allocated": row[0], "reserved": row[1], "peak": row[2], "notes": row[3:]}
+        f"after event {n}, {event}": {"allocated": row[0], "reserved": row[1], "peak": row[2], "notes": row[3:]}
         for n, ((event, *_), row) in enumerate(zip(events, rows, strict=True), 1)
     }
 
@@ -101,7 +101,16 @@ class Allocator:
 
 
 # %% checks
-with check("example", "three blocks, one freed, one used again", weight=2, required=True):
+with check(
+    "example",
+    "alloc 1000, alloc 100, free the first, alloc 600, free the second, empty the cache",
+    weight=2,
+    required=True,
+    hint=(
+        "After which event does a number differ first? What should that event do to each of the three?",
+        "free moves a block from those in use to the cache, and reserved counts both. peak never falls.",
+    ),
+):
     t = [("alloc", "a", 1000), ("alloc", "b", 100), ("free", "a"), ("alloc", "c", 600), ("free", "b"), ("empty_cache",)]
     want = [[1024, 1024, 1024], [1536, 1536, 1536], [512, 1536, 1536], [1536, 1536, 1536], [1024, 1536, 1536]]
     want += [[1024, 1024, 1536]]
@@ -114,21 +123,28 @@ with check("example", "three blocks, one freed, one used again", weight=2, requi
             "a freed block stays reserved": states(t, given_back),
             "sizes are rounded up to a multiple of 512": states(t, exact),
         },
-        name="the allocator after",
+        name="your allocator",
     )
 with check(
-    "two_cached", "two cached blocks are large enough for the next one", hint="Which of the two? How much of it?"
+    "two_cached",
+    "alloc 3072, alloc 2048, free both, alloc 1500: two cached blocks are large enough",
+    hint=(
+        "After which event does it differ first? If at the last: which block is taken, and how much of it?",
+        "The smallest block that is large enough is used whole. And what does your rounding make of 6 * 512?",
+    ),
 ):
     t = [("alloc", "a", 3072), ("alloc", "b", 2048), ("free", "a"), ("free", "b"), ("alloc", "c", 1500)]
     want = [[3072] * 3, [5120] * 3, [2048, 5120, 5120], [0, 5120, 5120]]
+    one_more = [[3584] * 3, [6144] * 3, [2560, 6144, 6144], [0, 6144, 6144], [2560, 6144, 6144]]
     explain(
         replayed(Allocator, 10_000, t),
         states(t, [*want, [2048, 5120, 5120]]),
         {
             "of the cached blocks that are large enough, it takes the smallest": states(t, [*want, [3072, 5120, 5120]]),
             "a block that is used again is used whole": states(t, [*want, [1536, 5120, 5120]]),
+            "a size that is a multiple of 512 stays as it is": states(t, one_more),
         },
-        name="the allocator after",
+        name="your allocator",
     )
 
 # %% hidden checks
@@ -152,7 +168,7 @@ with check(
     ]
     want = [[1536, 1536, 1536], [4608, 4608, 4608], [6656, 6656, 6656], [7168, 7168, 7168], [4096, 7168, 7168]]
     want += [[2048, 7168, 7168], [4096, 7168, 7168], [7168, 7168, 7168], [8192, 8192, 8192]]
-    assert_close(replayed(Allocator, 100_000, t), states(t, want), name="the allocator after")
+    assert_close(replayed(Allocator, 100_000, t), states(t, want), name="your allocator")
 with check(
     "block_numbers",
     "blocks in use have different numbers, also of equal size",
@@ -161,7 +177,7 @@ with check(
 ):
     t = [("alloc", "a", 600), ("alloc", "b", 600), ("free", "a"), ("alloc", "c", 600), ("alloc", "d", 700)]
     want = [[1024, 1024, 1024], [2048, 2048, 2048], [1024, 2048, 2048], [2048, 2048, 2048], [3072, 3072, 3072]]
-    assert_close(replayed(Allocator, 8000, t), states(t, want), name="the allocator after")
+    assert_close(replayed(Allocator, 8000, t), states(t, want), name="your allocator")
 with check(
     "cache_given_back",
     "where memory runs out, the cache is given back first",
@@ -170,15 +186,15 @@ with check(
 ):
     t = [("alloc", "a", 1024), ("alloc", "b", 1024), ("free", "a"), ("free", "b"), ("alloc", "c", 2048)]
     want = [[1024, 1024, 1024], [2048, 2048, 2048], [1024, 2048, 2048], [0, 2048, 2048], [2048, 2048, 2048]]
-    assert_close(replayed(Allocator, 2048, t), states(t, want), name="the allocator after")
+    assert_close(replayed(Allocator, 2048, t), states(t, want), name="your allocator")
     t = [("alloc", name, 512) for name in "abc"] + [("free", name) for name in "abc"] + [("alloc", "d", 1024)]
     want = [[512, 512, 512], [1024, 1024, 1024], [1536, 1536, 1536], [1024, 1536, 1536], [512, 1536, 1536]]
     want += [[0, 1536, 1536], [1024, 1024, 1536]]
-    assert_close(replayed(Allocator, 2048, t), states(t, want), name="the allocator after")
+    assert_close(replayed(Allocator, 2048, t), states(t, want), name="your allocator")
 with check("just_fits", "where it just fits, the cache stays", hint="When exactly is it too much?"):
     t = [("alloc", "a", 512), ("free", "a"), ("alloc", "b", 1024), ("alloc", "c", 512)]
     want = [[512, 512, 512], [0, 512, 512], [1024, 1536, 1024], [1536, 1536, 1536]]
-    assert_close(replayed(Allocator, 1536, t), states(t, want), name="the allocator after")
+    assert_close(replayed(Allocator, 1536, t), states(t, want), name="your allocator")
 with check(
     "raises",
     "where it does not fit, the error is raised, and only the cache is gone",
@@ -189,12 +205,12 @@ with check(
     t += [("alloc", "e", 1), ("free", "a"), ("alloc", "f", 30)]
     want = [[1024, 1024, 1024], [1536, 1536, 1536], [1024, 1536, 1536], [1024, 1024, 1536, "out of memory"]]
     want += [[2048, 2048, 2048], [2048, 2048, 2048, "out of memory"], [1024, 2048, 2048], [2048, 2048, 2048]]
-    assert_close(replayed(Allocator, 2100, t), states(t, want), name="the allocator after")
+    assert_close(replayed(Allocator, 2100, t), states(t, want), name="your allocator")
 with check("independent", "a new allocator is empty, and its empty cache may be emptied", guard=True):
     t = [("empty_cache",), ("alloc", "a", 5000), ("empty_cache",), ("free", "a")]
     want = [[0, 0, 0], [5120, 5120, 5120], [5120, 5120, 5120], [0, 5120, 5120]]
     for _ in range(2):
-        assert_close(replayed(Allocator, 5120, t), states(t, want), name="the allocator after")
+        assert_close(replayed(Allocator, 5120, t), states(t, want), name="your allocator")
 with check(
     "own_cache",
     "two allocators side by side share neither blocks nor a cache",
@@ -206,7 +222,7 @@ with check(
     want = [[1024, 1024, 1024], [0, 0, 0], [512, 512, 512], [0, 512, 512], [1024, 1024, 1024], [1536, 1536, 1536]]
     want += [[512, 1536, 1536], [0, 512, 512], [1024, 1536, 1024], [512, 1536, 1536], [1536, 1536, 1536]]
     want += [[1024, 1536, 1024], [1024, 1024, 1024]]
-    assert_close(replayed(Allocator, 5000, t), states(t, want), name="the allocator after")
+    assert_close(replayed(Allocator, 5000, t), states(t, want), name="your allocator")
 
 # %% right "a sorted list and properties"
 import bisect
@@ -326,6 +342,39 @@ class Allocator:
         self.allocated = self.reserved = self.peak = 0
 
     def alloc(self, size):
+        block = min((c for c in self.cached if c >= size), default=None)
+        if block is not None:
+            self.cached.remove(block)
+        else:
+            block = size
+            if self.reserved + size > self.capacity:
+                self.empty_cache()
+            if self.reserved + size > self.capacity:
+                raise torch.OutOfMemoryError
+            self.reserved += size
+        self.count += 1
+        self.used[self.count] = block
+        self.allocated += block
+        self.peak = max(self.peak, self.allocated)
+        return self.count
+
+    def free(self, number):
+        self.allocated -= self.used[number]
+        self.cached.append(self.used.pop(number))
+
+    def empty_cache(self):
+        self.reserved -= sum(self.cached)
+        self.cached.clear()
+
+
+# %% wrong "a multiple of 512 gets one more" fails=two_cached,sizes,cache_given_back,just_fits,raises raises=KeyError
+class Allocator:
+    def __init__(self, capacity):
+        self.capacity, self.used, self.cached, self.count = capacity, {}, [], 0
+        self.allocated = self.reserved = self.peak = 0
+
+    def alloc(self, size):
+        size = (size // 512 + 1) * 512
         block = min((c for c in self.cached if c >= size), default=None)
         if block is not None:
             self.cached.remove(block)

@@ -8,14 +8,26 @@ def alive() -> dict[str, int]:
 
 # %% checks
 with check(
-    "all_answered", "a number for each of the six loops", required=True, guard=True, hint="Which key is missing?"
+    "all_answered",
+    "a number for each of the six loops",
+    required=True,
+    guard=True,
+    hint="Which key is missing, or which number is no int?",
 ):
     got = alive()
     assert isinstance(got, dict), f"your result is a {type(got).__name__}"
     assert set(got) == set("abcdef"), f"your keys are {sorted(map(str, got))}"
     kinds = [type(got["a"]), type(got["b"]), type(got["c"]), type(got["d"]), type(got["e"]), type(got["f"])]
     assert kinds == [int] * 6, "not all of your numbers are ints"
-with check("loop_a", "loop a", weight=2, hint="When does backward free what was kept for it?"):
+with check(
+    "loop_a",
+    "loop a",
+    weight=2,
+    hint=(
+        "When does backward free what was kept for it?",
+        "What does loss still lead to after backward: activations, or only the nodes of the graph? Run after(loop_a).",
+    ),
+):
     explain(alive()["a"], 0, {"after backward, the graph of a loss keeps no activation": 32})
 
 # %% hidden checks

@@ -13,10 +13,34 @@ def best_segments(layers: int, boundary: int, inner: int) -> int:
 
 
 # %% checks
-with check("example", "16 layers: 4 segments, but 16 if a layer keeps 20 times its input", weight=2, required=True):
-    assert_close(best_segments(16, 1, 1), 4)
+with check(
+    "example",
+    "16 layers: 4 segments, but 16 if a layer keeps 20 times its input",
+    weight=2,
+    required=True,
+    hint=(
+        "What is the peak for k = 3, by hand? How long is the longest of three segments of 16 layers?",
+        "Compute the peak for each k from 1 to layers, with math.ceil. Return the k, not the peak.",
+    ),
+):
+    explain(
+        best_segments(16, 1, 1),
+        4,
+        {
+            "layers / k is rounded up: of 16 layers in 3 segments, one segment has 6": 3,
+            "8 is the smallest peak: the number of segments that has it is wanted": 8,
+        },
+    )
     explain(best_segments(16, 1, 20), 16, {"the square root is best only where both costs are equal": 4})
-with check("no_formula", "7 layers that keep one and a half times their input: 4 segments", weight=1):
+with check(
+    "no_formula",
+    "7 layers that keep one and a half times their input: 4 segments",
+    weight=1,
+    hint=(
+        "7 layers in 4 segments: how long is the longest one?",
+        "Try every k. math.ceil(layers / k) is the longest segment's length; layers / k alone is too short.",
+    ),
+):
     explain(best_segments(7, 2, 3), 4, {"the longest segment has a whole number of layers": 3})
 
 # %% hidden checks
@@ -80,6 +104,11 @@ def best_segments(layers, boundary, inner):
 # %% wrong "rounded down" fails=example,other_cases
 def best_segments(layers, boundary, inner):
     return min(range(1, layers + 1), key=lambda k: k * boundary + layers // k * inner)
+
+
+# %% wrong "the peak in place of its number of segments" fails=example,no_formula,other_cases,ties
+def best_segments(layers, boundary, inner):
+    return min(k * boundary + math.ceil(layers / k) * inner for k in range(1, layers + 1))
 
 
 # %% wrong "as many as possible" fails=example,no_formula,other_cases,ties

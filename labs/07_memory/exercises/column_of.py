@@ -53,7 +53,16 @@ def column_of(model: nn.Module, xs: list[Tensor], column: int) -> list[Tensor]:
 
 
 # %% checks
-with check("example", "the first column, for two batches", weight=2, required=True):
+with check(
+    "example",
+    "the first column, for two batches",
+    weight=2,
+    required=True,
+    hint=(
+        "Is there one tensor for each batch, of shape (n,)? And does it still lead to a graph?",
+        "Choose the column of each result, in the order of xs. In which block must the calls stand?",
+    ),
+):
     t = [torch.linspace(-1, 1, 20).reshape(4, 5), torch.linspace(0, 2, 10).reshape(2, 5)]
     w = torch.linspace(-2, 3, 15).reshape(5, 3).sin().requires_grad_()
     with torch.no_grad():
@@ -61,7 +70,14 @@ with check("example", "the first column, for two batches", weight=2, required=Tr
     got = columns(column_of, [(lambda x, training, w: torch.tanh(x @ w), [w])], [True, True], t, 0)
     assert_close(got["found"], want)
     assert_close(got["requires_grad"], [False, False], name="requires_grad of your results")
-with check("small_graph", "while it runs, no graph is built", hint="What does the model make before you detach?"):
+with check(
+    "small_graph",
+    "while it runs, no graph is built",
+    hint=(
+        "Is it the column that was asked for? And what does the model make before you detach?",
+        "The model's own call must stand inside the no_grad block.",
+    ),
+):
     t, graphs = [torch.linspace(-1, 1, 20).reshape(4, 5)], []
 
     def noted_tanh(x, training, w):
@@ -73,7 +89,15 @@ with check("small_graph", "while it runs, no graph is built", hint="What does th
     want = [torch.tanh(t[0] @ w.detach())[:, 1]]
     assert_close(columns(column_of, [(noted_tanh, [w])], [True, True], t, 1)["found"], want)
     assert graphs == [False], "the model's result leads to a graph"
-with check("small_bytes", "six numbers of four bytes keep 24 bytes", observed=True, hint="What is a column a view of?"):
+with check(
+    "small_bytes",
+    "six numbers of four bytes keep 24 bytes",
+    observed=True,
+    hint=(
+        "What is a column a view of?",
+        "detach() shares the memory. Which call makes a copy that has the column's numbers only?",
+    ),
+):
     t = [torch.linspace(-1, 1, 20).reshape(4, 5), torch.linspace(0, 2, 10).reshape(2, 5)]
     w = torch.linspace(-2, 3, 15).reshape(5, 3).sin()
     got = columns(column_of, [(lambda x, training, w: torch.tanh(x @ w), [w])], [True, True], t, 0)["bytes"]

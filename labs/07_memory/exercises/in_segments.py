@@ -43,7 +43,16 @@ def in_segments(layers: list[nn.Module], x: Tensor, k: int) -> Tensor:
 
 
 # %% checks
-with check("example", "four layers in two segments: the result and all gradients", weight=2, required=True):
+with check(
+    "example",
+    "four layers in two segments: the result and all gradients",
+    weight=2,
+    required=True,
+    hint=(
+        "Does each segment still know its own layers in backward? Which argument does checkpoint need?",
+        "checkpoint(nn.Sequential(*part), x, ...) binds its part at once. Which use_reentrant gives gradients here?",
+    ),
+):
     t, g = torch.linspace(-1, 1, 20).reshape(5, 4), torch.linspace(-2, 1, 20).reshape(5, 4)
     weights = [torch.linspace(-n, 2, 16).reshape(4, 4).sin().requires_grad_() for n in range(1, 5)]
     want = t
@@ -63,8 +72,13 @@ with check("example", "four layers in two segments: the result and all gradients
         {
             "both segments are computed again with the last layers: a function looks its names up when it runs": late,
             "no parameter has a gradient: a reentrant checkpoint gives none if its input requires none": [None] * 4,
+            "the first segment has no gradients: without use_reentrant=False it gives none if x requires none": [
+                None,
+                None,
+                *want_grads[2:],
+            ],
         },
-        name="the gradients of the parameters",
+        name="the gradient of weights",
     )
 
 # %% hidden checks
@@ -132,7 +146,7 @@ with check(
         want, want_grads, _ = looped(parts, t, g)
         got = segmented(in_segments, parts, t, g, k)
         assert_close(got["out"], want)
-        assert_close(got["grads"], want_grads, name="the gradients of the parameters")
+        assert_close(got["grads"], want_grads, name="the gradient of weights")
 with check(
     "gradient_x",
     "the gradient of x, where x requires grad",
@@ -155,7 +169,7 @@ with check(
     want, want_grads, _ = looped(parts, t, g)
     got = segmented(in_segments, parts, t, g, 2)
     assert_close(got["out"], want)
-    assert_close(got["grads"], want_grads, name="the gradients of the parameters")
+    assert_close(got["grads"], want_grads, name="the gradient of weights")
 with check(
     "recomputed",
     "what is kept, how long the segments are, and the order in which they are computed again",
@@ -269,6 +283,14 @@ from torch.utils.checkpoint import checkpoint_sequential
 
 def in_segments(layers, x, k):
     return checkpoint_sequential(layers, k, x, use_reentrant=False)
+
+
+# %% wrong "checkpoint_sequential as it is by default" fails=example,other_cases,dropout,recomputed,keeps_input
+from torch.utils.checkpoint import checkpoint_sequential
+
+
+def in_segments(layers, x, k):
+    return checkpoint_sequential(layers, k, x)
 
 
 # %% wrong "all in one segment" fails=recomputed

@@ -13,14 +13,41 @@ def kept_bytes(sizes: list[int], activation: str, batch: int, dtype: torch.dtype
 
 
 # %% checks
-with check("example", "the models above: 56 bytes for tanh, 112 for gelu", weight=2, required=True):
-    assert_close(kept_bytes([5, 7, 3], "tanh", 2, torch.float32), 56)
+with check(
+    "example",
+    "the models above: 56 bytes for tanh, 112 for gelu and for silu",
+    weight=2,
+    required=True,
+    hint=(
+        "Which storages did the list above show, beside the batch itself? How many numbers has each?",
+        "Storages, times samples, times the hidden sizes, times the bytes of one number. Which activations keep two?",
+    ),
+):
+    explain(
+        kept_bytes([5, 7, 3], "tanh", 2, torch.float32),
+        56,
+        {
+            "the first and the last size do not count: only results of hidden layers are kept": 120,
+            "the last layer's result is not kept: nothing needs it": 80,
+            "the model's input does not count: it was there before": 96,
+            "tanh's result is kept twice, but it is one storage": 112,
+            "14 numbers are kept, and bytes are wanted: how many has each number?": 14,
+            "a hidden layer has a row of numbers for each sample of the batch": 28,
+        },
+        name="your result for tanh",
+    )
     explain(
         kept_bytes([5, 7, 3], "gelu", 2, torch.float32),
         112,
         {"gelu keeps its input, and the next layer keeps its result": 56},
+        name="your result for gelu",
     )
-    assert_close(kept_bytes([5, 7, 3], "silu", 2, torch.float32), 112, name="your result for silu")
+    explain(
+        kept_bytes([5, 7, 3], "silu", 2, torch.float32),
+        112,
+        {"silu needs its input, as gelu does: that is a second storage": 56},
+        name="your result for silu",
+    )
 
 # %% hidden checks
 with check(
@@ -82,6 +109,30 @@ def kept_bytes(sizes, activation, batch, dtype):
 def kept_bytes(sizes, activation, batch, dtype):
     storages = 2 if activation in ("gelu", "silu") else 1
     return batch * (storages * sum(sizes[1:-1]) + sizes[-1]) * dtype.itemsize
+
+
+# %% wrong "all sizes" fails=example,other_cases,dtypes,one_layer
+def kept_bytes(sizes, activation, batch, dtype):
+    storages = 2 if activation in ("gelu", "silu") else 1
+    return storages * batch * sum(sizes) * dtype.itemsize
+
+
+# %% wrong "the model's input too" fails=example,other_cases,dtypes,one_layer
+def kept_bytes(sizes, activation, batch, dtype):
+    storages = 2 if activation in ("gelu", "silu") else 1
+    return storages * batch * sum(sizes[:-1]) * dtype.itemsize
+
+
+# %% wrong "numbers in place of bytes" fails=example,other_cases,dtypes
+def kept_bytes(sizes, activation, batch, dtype):
+    storages = 2 if activation in ("gelu", "silu") else 1
+    return storages * batch * sum(sizes[1:-1])
+
+
+# %% wrong "one sample stands for all" fails=example,other_cases,dtypes,one_layer
+def kept_bytes(sizes, activation, batch, dtype):
+    storages = 2 if activation in ("gelu", "silu") else 1
+    return storages * sum(sizes[1:-1]) * dtype.itemsize
 
 
 # %% wrong "every number has four bytes" fails=dtypes

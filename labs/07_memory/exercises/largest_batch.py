@@ -35,24 +35,58 @@ def largest_batch(run: Callable[[int], object], low: int, high: int) -> int:
 
 
 # %% checks
-with check("example", "17 of 1 to 64 samples fit", weight=2, required=True):
+with check(
+    "example",
+    "17 of 1 to 64 samples fit",
+    weight=2,
+    required=True,
+    hint=(
+        "Is 17 ever tried? And when your code tries the next size, has it left the except block?",
+        "Keep the largest size that fitted and the smallest that failed. Try the middle until they are neighbours.",
+    ),
+):
+    t, got = [], None
+
+    def room_of_80(used):
+        t.append(used)
+        if len(t) > 320:  # 64 tries: a search without an end would never come back
+            raise InterruptedError("more tries than there are sizes")
+        return used <= 80
+
+    try:
+        got = searched(largest_batch, room_of_80, 10, 1, 64)
+    except InterruptedError:
+        assert len(t) <= 320, "it makes more tries than there are sizes: do low and high ever meet?"
     explain(
-        searched(largest_batch, lambda used: used <= 80, 10, 1, 64),
+        got,
         17,
         {
             "a failed try is still alive at the next one: who keeps its exception?": 12,
             "a size that was never tried may fit: halving finds 16": 16,
         },
     )
-with check("number_of_tries", "for 1 to 64 samples, at most 15 tries", hint="How many sizes does one try rule out?"):
-    tries = []
+with check(
+    "number_of_tries",
+    "for 1 to 64 samples, at most 15 tries",
+    hint=(
+        "Is the answer wrong, or are the tries too many? How many sizes does one try rule out?",
+        "Try the middle of what is still possible: each try then rules out half of it.",
+    ),
+):
+    tries, got = [], None
 
     def run_of_17(n):
         tries.append(n)
+        if len(tries) > 40:
+            raise InterruptedError("too many tries")
         if n > 17:
             raise torch.OutOfMemoryError(f"{n} samples do not fit into memory")
 
-    assert_close(largest_batch(run_of_17, 1, 64), 17)
+    try:
+        got = largest_batch(run_of_17, 1, 64)
+    except InterruptedError:
+        assert len(tries) <= 40, "it does not end after 40 tries: do low and high ever meet?"
+    assert_close(got, 17)
     assert len(tries) <= 15, f"it made {len(tries)} tries"
 
 # %% hidden checks

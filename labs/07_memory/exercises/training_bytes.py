@@ -27,7 +27,16 @@ def training_bytes(parts: list[tuple[list[int], torch.dtype, bool]], optimizer: 
 
 
 # %% checks
-with check("example", "seven billion parameters, float32, Adam: 112 GB", weight=2, required=True):
+with check(
+    "example",
+    "seven billion parameters, float32, Adam: 112 GB",
+    weight=2,
+    required=True,
+    hint=(
+        "Which of the five keys differs? How many numbers has a tensor of that shape?",
+        "math.prod(shape) numbers of dtype.itemsize bytes each. The total is the sum of the other four.",
+    ),
+):
     n = 7 * 10**9
     want = {"weights": 4 * n, "gradients": 4 * n, "master": 0, "states": 8 * n, "total": 16 * n}
     explain(
@@ -38,13 +47,28 @@ with check("example", "seven billion parameters, float32, Adam: 112 GB", weight=
             "a float32 parameter needs no master copy": {**want, "master": 4 * n, "total": 20 * n},
         },
     )
-with check("two_bytes", "the same in bfloat16, with a master copy", weight=1):
+with check(
+    "two_bytes",
+    "the same in bfloat16, with a master copy",
+    weight=1,
+    hint=(
+        "Which of the four kinds have two bytes a number here, and which have four?",
+        "Weights and gradients have the parameter's dtype. The copy has not, and the states follow the copy.",
+    ),
+):
     n = 7 * 10**9
     want = {"weights": 2 * n, "gradients": 2 * n, "master": 4 * n, "states": 8 * n, "total": 16 * n}
     explain(
         training_bytes([([7000, 1000, 1000], torch.bfloat16, True)], "adam", True),
         want,
-        {"Adam changes the master copy: it has two numbers of four bytes": {**want, "states": 4 * n, "total": 12 * n}},
+        {
+            "Adam changes the master copy: it has two numbers of four bytes": {
+                **want,
+                "states": 4 * n,
+                "total": 12 * n,
+            },
+            "a master copy is in float32, whatever dtype the weights have": {**want, "master": 2 * n, "total": 14 * n},
+        },
     )
 
 # %% hidden checks
@@ -155,6 +179,21 @@ def training_bytes(parts, optimizer, master):
             found["gradients"] += count * dtype.itemsize
             found["master"] += count * 4 * (master and dtype != torch.float32)
             found["states"] += count * numbers * dtype.itemsize
+    return {**found, "total": sum(found.values())}
+
+
+# %% wrong "the master copy has the parameter's dtype" fails=two_bytes,half_precision,frozen
+def training_bytes(parts, optimizer, master):
+    found = {"weights": 0, "gradients": 0, "master": 0, "states": 0}
+    numbers = {"sgd": 0, "momentum": 1, "adam": 2}[optimizer]
+    for shape, dtype, trained in parts:
+        count = math.prod(shape)
+        copied = master and dtype != torch.float32
+        found["weights"] += count * dtype.itemsize
+        if trained:
+            found["gradients"] += count * dtype.itemsize
+            found["master"] += count * dtype.itemsize * copied
+            found["states"] += count * numbers * (4 if copied else dtype.itemsize)
     return {**found, "total": sum(found.values())}
 
 

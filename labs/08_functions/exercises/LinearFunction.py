@@ -95,7 +95,16 @@ class LinearFunction(torch.autograd.Function):
 
 
 # %% checks
-with check("example", "two samples, three inputs, four outputs", weight=2, required=True):
+with check(
+    "example",
+    "two samples, three inputs, four outputs",
+    weight=2,
+    required=True,
+    hint=(
+        "Which is wrong, the result or the gradient of x? Have you written the shapes beside your products?",
+        "The gradient of x is (n, i). Which product of upstream (n, o) and weight (o, i) has that shape?",
+    ),
+):
     t = linear_inputs(2, 3, 4, 0)
     want = F.linear(*t[:3]), [t[3] @ t[1]]
     assert_close(applied(LinearFunction, t[:3], [0], t[3]), want)

@@ -13,7 +13,16 @@ def batched_jacobian(f: Callable[[Tensor], Tensor], x: Tensor) -> Tensor:
 
 
 # %% checks
-with check("polar", "three points in polar coordinates", weight=2, required=True):
+with check(
+    "polar",
+    "three points in polar coordinates",
+    weight=2,
+    required=True,
+    hint=(
+        "Is f called with one sample at a time? Which shape has the Jacobian of one sample?",
+        "Which function of torch.func gives one sample's Jacobian, and which one runs that for each row of x?",
+    ),
+):
     t = torch.tensor([[3.0, 4.0], [1.0, -1.0], [-2.0, 0.5]])
     want = torch.stack([torch.autograd.functional.jacobian(polar, row) for row in t])
     got = batched_jacobian(polar, t)

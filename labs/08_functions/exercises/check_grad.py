@@ -29,7 +29,16 @@ def check_grad(fn: Callable[[Tensor], Tensor], x: Tensor) -> bool:
 
 
 # %% checks
-with check("example", "cubes with the right derivative, and with twice of it", weight=2, required=True):
+with check(
+    "example",
+    "cubes with the right derivative, and with twice of it",
+    weight=2,
+    required=True,
+    hint=(
+        "Is the right derivative rejected, or the doubled one accepted? Is your result Python's own bool?",
+        "Compare with (fn(x + h) - fn(x - h)) / (2 * h), in float64, one element moved at a time, by about 1e-6.",
+    ),
+):
     t = torch.tensor([0.5, -1.5, 2.0], dtype=torch.float64)
     t_right = with_backward(lambda x: x**3, lambda x, y, up: 3 * x**2 * up)
     t_twice = with_backward(lambda x: x**3, lambda x, y, up: 6 * x**2 * up)

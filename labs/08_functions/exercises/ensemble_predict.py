@@ -86,7 +86,16 @@ def ensemble_predict(models: Sequence[nn.Module], x: Tensor) -> Tensor:
 
 
 # %% checks
-with check("sums_to_one", "three models, four samples: rows that sum to one", weight=1, required=True):
+with check(
+    "sums_to_one",
+    "three models, four samples: rows that sum to one",
+    weight=1,
+    required=True,
+    hint=(
+        "Which comes first, the softmax or the mean? Along which dimension is each of them taken?",
+        "Each model's probabilities are a softmax along the classes. The mean is along the models, and over all of them.",
+    ),
+):
     t = torch.linspace(-1, 1, 20).reshape(4, 5)
     t_state = {name: torch.zeros_like(part) for name, part in Voter(5, 2, 0).state_dict().items()}
     t_state |= {"norm.running_var": torch.ones(5), "heat": torch.tensor(1.0)}

@@ -51,7 +51,16 @@ def grad_reverse(x: Tensor, lam: float) -> Tensor:
 
 
 # %% checks
-with check("example", "x forward, and -0.5 times the gradient backward", weight=2, required=True):
+with check(
+    "example",
+    "x forward, and -0.5 times the gradient backward",
+    weight=2,
+    required=True,
+    hint=(
+        "Is it the value that is wrong, or the gradient? What is the upstream gradient here, and where does it go?",
+        "Upstream is 2 * x here. backward sends it on times -lam, which setup_context has kept in ctx.",
+    ),
+):
     t = torch.tensor([1.0, -2.0, 3.0], requires_grad=True)
     want = torch.tensor([1.0, -2.0, 3.0])
     got = grad_reverse(t, 0.5)

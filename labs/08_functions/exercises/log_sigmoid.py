@@ -29,7 +29,16 @@ def log_sigmoid(x: Tensor) -> Tensor:
 
 
 # %% checks
-with check("example", "values and gradients at -100, 0 and 30", weight=2, required=True):
+with check(
+    "example",
+    "values and gradients at -100, 0 and 30",
+    weight=2,
+    required=True,
+    hint=(
+        "At which of -100, 0 and 30 is it wrong, and is it the value or the gradient?",
+        "Which operations keep their digits there: log1p for a small number, sigmoid(-x) in place of 1 - sigmoid(x)?",
+    ),
+):
     t = torch.tensor([-100.0, 0.0, 30.0], requires_grad=True)
     t_up = torch.tensor([2.0, -4.0, 3.0])
     want = torch.tensor([-100.0, -0.6931471805599453, -9.357622968839737e-14])

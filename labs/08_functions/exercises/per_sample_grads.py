@@ -58,7 +58,16 @@ def per_sample_grads(model: nn.Module, x: Tensor, y: Tensor) -> dict[str, Tensor
 
 
 # %% checks
-with check("mean", "the mean over the samples is the gradient of the mean loss", weight=2, required=True):
+with check(
+    "mean",
+    "the mean over the samples is the gradient of the mean loss",
+    weight=2,
+    required=True,
+    hint=(
+        "Is a name wrong, or a number? One parameter is frozen, and one is not used: what does each of them get?",
+        "Differentiate the loss of one sample, by a dict of the parameters that require grad. Is anything divided twice?",
+    ),
+):
     t = torch.linspace(-1, 1, 15).reshape(5, 3)
     t_y = torch.tensor([0, 1, 1, 0, 1])
     t_model = Small(3, 2)

@@ -27,7 +27,16 @@ def ste_sign(x: Tensor) -> Tensor:
 
 
 # %% checks
-with check("example", "the example above, with an upstream gradient of 5", weight=2, required=True):
+with check(
+    "example",
+    "the example above, with an upstream gradient of 5",
+    weight=2,
+    required=True,
+    hint=(
+        "Is the value wrong, or the gradient? Does your mask come from x, or from something else?",
+        "Save x in setup_context. In backward, upstream goes through where |x| is below 1, and 0 elsewhere.",
+    ),
+):
     t = torch.tensor([-3.0, -0.5, 0.5, 3.0], requires_grad=True)
     got = ste_sign(t)
     assert_close(got, torch.tensor([-1.0, -1.0, 1.0, 1.0]))

@@ -140,7 +140,16 @@ class MyScaler:
 
 
 # %% checks
-with check("example", "seven steps, one with inf and one with nan: the scale after each", weight=2, required=True):
+with check(
+    "example",
+    "seven steps, one with inf and one with nan: the scale after each",
+    weight=2,
+    required=True,
+    hint=(
+        "In which step does your list differ first? Was there an inf or a nan, and did your scaler look for it?",
+        "If nobody has called unscale_, who does? And when does update count the good steps anew?",
+    ),
+):
     t = noise(1, [(2,)], 7, [(2, 0, math.inf), (4, 0, math.nan)])
     explain(
         scaled_steps(MyScaler, [({"init_scale": 4.0, "growth_interval": 2}, [torch.zeros(2)], t, 0.0, [])]),

@@ -102,7 +102,16 @@ def amp_dtypes(model: nn.Module, x: Tensor, dtype: torch.dtype) -> dict[str, tor
 
 
 # %% checks
-with check("example", "three layers, under bfloat16", weight=2, required=True):
+with check(
+    "example",
+    "three layers, under bfloat16",
+    weight=2,
+    required=True,
+    hint=(
+        "Is it a name that is wrong, or a dtype? Does each hook still know its own layer's name after the loop?",
+        "Only modules without children get a hook. It looks at its output, and model(x) runs under autocast.",
+    ),
+):
     t = torch.linspace(-1, 1, 10).reshape(2, 5)
     parts = [("0", torch.ones(7, 5)), ("1", lambda x: x.relu()), ("2", torch.ones(3, 7))]
     route = [("0", [0]), ("1", [1]), ("2", [2])]

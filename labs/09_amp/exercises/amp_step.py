@@ -69,7 +69,16 @@ def amp_step(
 
 
 # %% checks
-with check("clipping", "a step is not longer than lr times clip, and not much shorter", weight=2, required=True):
+with check(
+    "clipping",
+    "a step is not longer than lr times clip, and not much shorter",
+    weight=2,
+    required=True,
+    hint=(
+        "The number is the step's length. In which unit is clip, and in which are the gradients when you clip?",
+        "unscale_ comes first, then clip_grad_norm_ over all parameters at once, then the scaler's step.",
+    ),
+):
     t, (w,) = regression([6], 21), drawn(2, (9, 2))
     explain(
         amp_stepped(

@@ -43,7 +43,16 @@ def bf16_sgd_(params: list[Tensor], state: dict, lr: float) -> None:
 
 
 # %% checks
-with check("example", "a thousandth, a thousand times", weight=2, required=True):
+with check(
+    "example",
+    "a thousandth, a thousand times",
+    weight=2,
+    required=True,
+    hint=(
+        "What is in state after the first call, and in which dtype? Does p itself change?",
+        "Keep what p cannot hold: a float32 copy that takes each step. p is then made anew from it, in place.",
+    ),
+):
     t = [[torch.tensor([-1.0, 0.5]).bfloat16()]] * 1000
     explain(
         bf16_run(bf16_sgd_, [([torch.ones(2).bfloat16()], t, [1e-3] * 1000)], 1000),

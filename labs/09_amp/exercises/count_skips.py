@@ -11,7 +11,16 @@ def count_skips(scales: list[float]) -> int:
 
 
 # %% checks
-with check("example", "8, 4, 4, 8, 2, 2, 4: three skips", weight=2, required=True):
+with check(
+    "example",
+    "8, 4, 4, 8, 2, 2, 4: three skips",
+    weight=2,
+    required=True,
+    hint=(
+        "Which neighbours in the list show a skip, and how many does each of these pairs show?",
+        "The logarithm of before / after to base 2 counts a pair's halvings. What may a pair that rises add?",
+    ),
+):
     explain(
         count_skips([8.0, 4.0, 4.0, 8.0, 2.0, 2.0, 4.0]),
         3,

@@ -81,7 +81,16 @@ def train_amp(
 
 
 # %% checks
-with check("example", "bfloat16 reaches the last layer, and the loss falls", weight=2, required=True):
+with check(
+    "example",
+    "bfloat16 reaches the last layer, and the loss falls",
+    weight=2,
+    required=True,
+    hint=(
+        "Where does your autocast context begin and end: around the loop, or in each step anew?",
+        "Inside are model(x) and loss_of; outside are zero_grad, backward and the step. The list holds floats.",
+    ),
+):
     t = regression([16] * 2, 1) * 2
     start, (w,) = drawn(1, (9, 4), (9,)), drawn(2, (9, 2))
     head, losses = Seen(lambda x: torch.tanh(x) @ w.to(x)), []

@@ -14,7 +14,16 @@ def ulp(x: Tensor, dtype: torch.dtype) -> Tensor:
 
 
 # %% checks
-with check("example", "numbers between 1 and 2, and 300, in bfloat16", weight=2, required=True):
+with check(
+    "example",
+    "numbers between 1 and 2, and 300, in bfloat16",
+    weight=2,
+    required=True,
+    hint=(
+        "Which number comes after 1 in bfloat16, and which one after 300? Which dtype has your result?",
+        "Round |x| to dtype first. Its bits, read as an integer, plus one, are the next number. Subtract in float64.",
+    ),
+):
     t = torch.tensor([1.0, 1.25, 300.0])
     explain(
         ulp(t, torch.bfloat16),

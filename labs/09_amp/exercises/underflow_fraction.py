@@ -50,7 +50,16 @@ def underflow_fraction(
 
 
 # %% checks
-with check("example", "1e-7 in float16: all is lost without a scale, nothing with 65536", weight=2, required=True):
+with check(
+    "example",
+    "1e-7 in float16: all is lost without a scale, nothing with 65536",
+    weight=2,
+    required=True,
+    hint=(
+        "Which run is wrong, the one without a scale or the one with 65536? Where do gradients become 0?",
+        "The scale belongs to the loss under autocast only. Count among the elements that are not zero in float32.",
+    ),
+):
     t, y = regression([9], 3)[0][0], torch.linspace(-1, 1, 27).reshape(9, 3)
     start = drawn(1, (5, 4), (5,), (3, 5), (3,))
     for scale, want in ((1.0, 1.0), (65536.0, 0.0)):

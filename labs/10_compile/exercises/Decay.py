@@ -70,7 +70,16 @@ class Decay(nn.Module):
 
 
 # %% checks
-with check("example", "three steps, and the count after them", weight=2, required=True):
+with check(
+    "example",
+    "three steps, and the count after them",
+    weight=2,
+    required=True,
+    hint=(
+        "Is it a result that is wrong, or the state? Which power of rate has the first input?",
+        "Count first, then scale. Which kind of attribute is a tensor that state_dict() saves?",
+    ),
+):
     t = [torch.tensor([1.0, -2.0])] * 3
     want = [t[0] * 0.5, t[0] * 0.25, t[0] * 0.125]
     got = decayed(Decay, 0.5, t, compiled=False)

@@ -43,7 +43,16 @@ class Machine:
         self.now = max(self.now, self.busy_until)
 
 
-with check("example", "a call of 20 ms, measured three times", weight=2, required=True):
+with check(
+    "example",
+    "a call of 20 ms, measured three times",
+    weight=2,
+    required=True,
+    hint=(
+        "How many calls come before the first clock()? What is still running when a time begins or ends?",
+        "One time: wait, read the clock, call fn, wait, read it again. The middle one of the sorted times is wanted.",
+    ),
+):
     t = Machine([0.5, 0.5, 0.5, 0.02])
     explain(
         bench(t.run, t.clock, t.sync, 3),

@@ -21,7 +21,16 @@ def clip_norm(x: Tensor, limit: float) -> tuple[Tensor, Tensor]:
 
 
 # %% checks
-with check("example", "a small x stays, a large one is clipped, and the norm comes back", weight=2, required=True):
+with check(
+    "example",
+    "a small x stays, a large one is clipped, and the norm comes back",
+    weight=2,
+    required=True,
+    hint=(
+        "Which is wrong: x with the limit 20, x with the limit 6.5, or the norm? Of which numbers is it the norm?",
+        "The norm is 13 in both. The scale is 1 if the limit is larger, and limit / norm if it is smaller.",
+    ),
+):
     t = torch.tensor([[3.0, 0.0, 4.0], [0.0, 12.0, 0.0]])
     want = [(t.clone(), torch.tensor(13.0)), (t / 2, torch.tensor(13.0))]
     assert_close(clip_norm(t, 20.0), want[0])

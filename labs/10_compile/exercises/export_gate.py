@@ -90,7 +90,16 @@ def export_gate(gate: Gate) -> bytes:
 
 
 # %% checks
-with check("example", "two rows, on both sides", weight=2, required=True):
+with check(
+    "example",
+    "two rows, on both sides",
+    weight=2,
+    required=True,
+    hint=(
+        "Which of the two inputs is wrong? Does the program choose when it runs, or did the export choose?",
+        "Compute both sides with the gate's own layers, relu on one of them only, and choose between the results.",
+    ),
+):
     t = [torch.tensor([[1.0, 2.0, -1.0], [0.5, 3.0, 1.0]]), torch.tensor([[-1.0, 2.0, -4.0], [0.5, -3.0, 1.0]])]
     w = {
         "up.weight": torch.linspace(-1, 2, 9).reshape(3, 3),

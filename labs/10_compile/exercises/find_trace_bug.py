@@ -55,7 +55,16 @@ def find_trace_bug(model: nn.Module, example: Tensor) -> Tensor | None:
 
 
 # %% checks
-with check("sign_branch", "the branch on the sign: the negative example shows it", weight=2, required=True):
+with check(
+    "sign_branch",
+    "the branch on the sign: the negative example shows it",
+    weight=2,
+    required=True,
+    hint=(
+        "For which candidate do the model and its trace differ first? How often do you trace, and with what?",
+        "Trace once, with the example. Give both the same candidate, compare, and hand the candidate back.",
+    ),
+):
     t = torch.tensor([[1.0, 2.0, 3.0], [0.5, -1.0, 4.0]])
     want = -t
     assert_close(hunted(find_trace_bug, "    return x if x.sum() > 0 else -2 * x", t.clone())["found"], want)

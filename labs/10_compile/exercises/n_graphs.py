@@ -35,7 +35,16 @@ def n_graphs(fn: Callable[..., object], *args: Tensor) -> int:
 
 
 # %% checks
-with check("example", "smooth makes one graph, printing two, and so does branching", weight=2, required=True):
+with check(
+    "example",
+    "smooth makes one graph, printing two, and so does branching",
+    weight=2,
+    required=True,
+    hint=(
+        "What may be compiled already when you are called? Which object is handed each graph once?",
+        "Forget everything first. A backend that keeps what it is given has how many graphs after the call?",
+    ),
+):
     assert_close(n_graphs(smooth, torch.ones(3)), 1)
     assert_close(n_graphs(printing, torch.ones(3)), 2)
     explain(n_graphs(branching, torch.ones(3)), 2, {"the counters do not see an if on values": 1})

@@ -31,7 +31,16 @@ def predict_compiles(sizes: list[int], dynamic: bool | None) -> list[int]:
 
 
 # %% checks
-with check("example", "4, 5, 6 and 1 in each setting", weight=2, required=True):
+with check(
+    "example",
+    "4, 5, 6 and 1 in each setting",
+    weight=2,
+    required=True,
+    hint=(
+        "With None: which graph is made at 4, which one at 5, and which one serves 6? And 1?",
+        "Keep the sizes that have a graph of their own, and whether an open one is there. Which n does neither serve?",
+    ),
+):
     t = [4, 5, 6, 1]
     explain(predict_compiles(t, None), [1, 2, 2, 3], {"0 and 1 always have a graph of their own": [1, 2, 2, 2]})
     assert_close(predict_compiles(t, False), [1, 2, 3, 4])

@@ -52,7 +52,16 @@ def save_clean(model: nn.Module) -> dict[str, Tensor]:
 
 
 # %% checks
-with check("whole_model", "a model that was compiled as a whole", weight=2, required=True):
+with check(
+    "whole_model",
+    "a model that was compiled as a whole",
+    weight=2,
+    required=True,
+    hint=(
+        "Is a name wrong, or missing, or at another place? Does state_dict() have buffers as well?",
+        "Cut each name of state_dict() at its dots, and leave out the parts that are exactly _orig_mod.",
+    ),
+):
     t = {"encoder.weight": torch.ones(2, 3), "encoder.count": torch.tensor(4), "my_orig_mod.bias": torch.ones(2) / 3}
     names = list(t)
     got = saved_by(save_clean, {"_orig_mod." + name: t[name].clone() for name in names})

@@ -66,7 +66,16 @@ def accum_no_sync(model: DDP, batches: list[tuple[Tensor, Tensor]]) -> None:
 
 
 # %% checks
-with check("example", "two micro-batches of three samples on each of two ranks", weight=2, required=True):
+with check(
+    "example",
+    "two micro-batches of three samples on each of two ranks",
+    weight=2,
+    required=True,
+    hint=(
+        "Which micro-batch is not inside no_sync? By what do you divide each loss?",
+        "Divide each sum of losses by the samples of all this rank's micro-batches. DDP averages over the ranks.",
+    ),
+):
     weights, t = drawn(make_net(0), 0), sharded([3, 3, 3, 3], 0)
     alone = []
     for part in (t[:2], t[2:]):

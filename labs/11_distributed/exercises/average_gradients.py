@@ -71,7 +71,16 @@ def average_gradients(model: nn.Module) -> None:
 
 
 # %% checks
-with check("example", "both ranks use the same branch", weight=2, required=True):
+with check(
+    "example",
+    "both ranks use the same branch",
+    weight=2,
+    required=True,
+    hint=(
+        "What does all_reduce leave in its argument, a sum or a mean? Is that argument the .grad of the model?",
+        "dist.get_world_size() makes a mean of the sum over ranks. It is p.grad itself that has to change.",
+    ),
+):
     weights = drawn(make_branches(2), 0)
     t = [of_layers(["left"], drawn(make_branches(2), seed)) for seed in (1, 2)]
     own = copy.deepcopy(t)

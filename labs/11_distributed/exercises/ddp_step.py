@@ -49,7 +49,16 @@ def ddp_step(model: DDP, x: Tensor, y: Tensor, optimizer: torch.optim.Optimizer)
 
 
 # %% checks
-with check("example", "shards of 7 and 3 samples", weight=2, required=True):
+with check(
+    "example",
+    "shards of 7 and 3 samples",
+    weight=2,
+    required=True,
+    hint=(
+        "Is it the loss that is wrong, or the weights? By what does DDP divide, and by what do you want to?",
+        "All ranks need the count, 10. DDP divides by 2, the ranks: what undoes that? The loss is summed over ranks too.",
+    ),
+):
     weights, t = drawn(make_net(0), 0), sharded([7, 3], 0)
     model = net_of(weights)
     sums = [F.cross_entropy(model(x), y, reduction="sum") for x, y in t]

@@ -46,7 +46,16 @@ def global_mean(values: Tensor) -> Tensor:
 
 
 # %% checks
-with check("example", "the three ranks above: 17 / 7, on each of them", weight=2, required=True):
+with check(
+    "example",
+    "the three ranks above: 17 / 7, on each of them",
+    weight=2,
+    required=True,
+    hint=(
+        "Is it the value, or the dtype? Which two numbers of each rank do you send?",
+        "Reduce the sum of the values and their count, both in float64, over all ranks. Divide afterwards.",
+    ),
+):
     explain(
         on_ranks(global_mean, parts),
         [torch.tensor(17 / 7, dtype=torch.float64)] * 3,

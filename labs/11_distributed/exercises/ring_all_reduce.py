@@ -87,7 +87,16 @@ def ring_all_reduce(
 
 
 # %% checks
-with check("example", "four ranks, eight numbers", weight=2, required=True):
+with check(
+    "example",
+    "four ranks, eight numbers",
+    weight=2,
+    required=True,
+    hint=(
+        "Which chunk of which rank is complete after three steps? Compare with the picture at that step.",
+        "In the second half rank r sends its complete chunk first, r + 1, and what comes in replaces a chunk.",
+    ),
+):
     t = [torch.arange(8.0) * 10**number for number in range(4)]
     want = torch.arange(8.0) * 1111
     own = torch.arange(8) // 2  # the chunk of each number

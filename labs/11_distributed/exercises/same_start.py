@@ -67,7 +67,16 @@ def same_start(model: nn.Module) -> None:
 
 
 # %% checks
-with check("example", "two ranks have the parameters of rank 0", weight=2, required=True):
+with check(
+    "example",
+    "two ranks have the parameters of rank 0",
+    weight=2,
+    required=True,
+    hint=(
+        "Whose values has rank 1 now: its own, a mean, or those of rank 0? Look at the frozen parameter too.",
+        "dist.broadcast replaces a tensor by the one of src. For which tensors of the model do you call it?",
+    ),
+):
     t = [drawn(make_normed({}), seed) for seed in (0, 1)]
     want = copy.deepcopy([t[0], t[0]])
     assert_close(started(same_start, t, ["2.weight"]), want, rtol=0, atol=0)

@@ -30,7 +30,14 @@ def shard(n: int, rank: int, world_size: int, epoch: int, train: bool) -> list[i
 
 # %% checks
 with check(
-    "example", "ten samples on four ranks: 3 each in training, 10 in all in evaluation", weight=2, required=True
+    "example",
+    "ten samples on four ranks: 3 each in training, 10 in all in evaluation",
+    weight=2,
+    required=True,
+    hint=(
+        "How many indices must a rank have in training, so that all have equally many? And in evaluation?",
+        "Training: repeat indices until there are 4 * 3. Evaluation: all ten, each once, dealt out to the ranks.",
+    ),
 ):
     got = [shard(10, rank, 4, 0, True) for rank in range(4)]
     assert_close([len(part) for part in got], [3, 3, 3, 3], name="the numbers of indices")

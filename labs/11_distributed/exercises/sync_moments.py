@@ -19,7 +19,16 @@ def sync_moments(x: Tensor) -> tuple[Tensor, Tensor]:
 
 
 # %% checks
-with check("example", "the four samples above: 7 and 26", weight=2, required=True):
+with check(
+    "example",
+    "the four samples above: 7 and 26",
+    weight=2,
+    required=True,
+    hint=(
+        "Around which mean does a rank measure its squares: its own, or that of the rows of all ranks?",
+        "First reduce sums and counts, for the mean. Then reduce the squared distances from it, and divide by the count.",
+    ),
+):
     t = [torch.tensor([[1.0], [3.0]]), torch.tensor([[11.0], [13.0]])]
     explain(
         on_ranks(sync_moments, t),

@@ -129,7 +129,16 @@ class Saver:
 
 
 # %% checks
-with check("example", "two epochs, saved and loaded: model, scale and rate", weight=2, required=True):
+with check(
+    "example",
+    "two epochs, saved and loaded: model, scale and rate",
+    weight=2,
+    required=True,
+    hint=(
+        "Which differs: the model, scale and rate, or the epoch? When does your code read the state of each part?",
+        "In save, ask each part for its state_dict(). In load, give each one back to its own part.",
+    ),
+):
     shapes = {"0.weight": (6, 4), "1.weight": (6,), "1.bias": (6,), "3.weight": (3, 6), "3.bias": (3,)}
     run = (drawn(shapes, 0), lambda x, _: x * 2, samples([40], 50)[0], torch.optim.SGD, {"lr": 0.2, "momentum": 0.9})
     with torch.random.fork_rng():

@@ -13,7 +13,7 @@ with check(
     weight=2,
     required=True,
     guard=True,
-    hint="Which key is missing?",
+    hint="Which key is missing, or which value is no single letter from a to p?",
 ):
     got = bug_hunt()
     assert type(got) is dict, f"your result is a {type(got).__name__}"

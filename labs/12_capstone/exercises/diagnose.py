@@ -83,7 +83,16 @@ def diagnose(step: Callable) -> set[str]:
 
 
 # %% checks
-with check("example", "a sound step, and one that returns a graph", weight=1, required=True):
+with check(
+    "example",
+    "a sound step, and one that returns a graph",
+    weight=1,
+    required=True,
+    hint=(
+        "Is the sound step accused, or the graph not found? What does the tensor that a step returns require?",
+        "For a false alarm, print two gradients for each call: the one that was used, and that of the mean loss.",
+    ),
+):
     t = [("mode", True), ("grads", lambda grads: [None] * len(grads)), ("forward", F.cross_entropy)]
     t += [("backward", None), ("step", None)]
     cases = [[*t, ("result", torch.detach)], [*t, ("result", torch.clone)]]

@@ -70,7 +70,16 @@ def evaluate(model: nn.Module, batches, classes: int) -> tuple[float, Tensor]:
 
 
 # %% checks
-with check("example", "one batch of nine: the loss and the matrix", weight=2, required=True):
+with check(
+    "example",
+    "one batch of nine: the loss and the matrix",
+    weight=2,
+    required=True,
+    hint=(
+        "Is it the loss or the matrix? In which mode is the batch normalisation while you measure?",
+        "eval() first. A pair (label, prediction) is one number: which calls count how often each number occurs?",
+    ),
+):
     t = samples([9], 0)
     start = drawn(normed(3), 0)
     with torch.no_grad():

@@ -78,7 +78,16 @@ def fit_best(
 
 
 # %% checks
-with check("example", "one epoch of two equal batches: the loss and the model", weight=2, required=True):
+with check(
+    "example",
+    "one epoch of two equal batches: the loss and the model",
+    weight=2,
+    required=True,
+    hint=(
+        "Is it the loss or the model? What is in .grad before the first step, and how often does the scheduler step?",
+        "An epoch: train(), all batches, one step of the scheduler, eval(), the held-out mean. Which line clears .grad?",
+    ),
+):
     t, held = samples([4, 4], 0), samples([6], 100)
     start = drawn(fitted(5), 0)
     net = fitted_net(start, lambda x, _: x * 2)

@@ -96,7 +96,16 @@ def forward_trace(model: nn.Module, x: Tensor) -> list[tuple[str, Tensor]]:
 
 
 # %% checks
-with check("example", "three layers, one of them in place", weight=2, required=True):
+with check(
+    "example",
+    "three layers, one of them in place",
+    weight=2,
+    required=True,
+    hint=(
+        "Is it a name, or an output? Does each entry still have the values that its layer gave?",
+        "The layer named 1 writes in place. Which call gives a tensor memory of its own?",
+    ),
+):
     t = torch.tensor([[1.0, -2.0, 0.5], [0.3, 0.1, -1.0]])
     first = t @ torch.tensor([[1.0, -0.5], [0.2, 1.0], [-1.0, 0.3]])
     want = [("0", first), ("1", first.relu()), ("2", first.relu() * 3)]

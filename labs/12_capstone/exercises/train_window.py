@@ -86,7 +86,16 @@ def train_window(
 
 
 # %% checks
-with check("example", "one window of two batches in float32: the loss and the weights", weight=2, required=True):
+with check(
+    "example",
+    "one window of two batches in float32: the loss and the weights",
+    weight=2,
+    required=True,
+    hint=(
+        "Is it the loss or the weights? What is in .grad at the start, and what does each backward add to it?",
+        "For each batch: its summed loss over the window's samples, then backward. zero_grad once before, step once after.",
+    ),
+):
     t = [samples([4, 2], 0)]
     start = drawn(two_layers(5), 1)
     w = [p.clone().to(here).requires_grad_() for p in start.values()]
