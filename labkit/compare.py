@@ -71,9 +71,9 @@ def assert_close(
             assert_close(got[key], want[key], rtol=rtol, atol=atol, check_dtype=check_dtype, name=f"{name}[{key!r}]")
     elif isinstance(want, list | tuple):
         if not isinstance(got, Sequence) or isinstance(got, str):
-            raise Mismatch(f"{name} is {describe(got)}", f"{len(want)} items")
+            raise Mismatch(f"{name} is {describe(got)}", _items(want))
         if len(got) != len(want):
-            raise Mismatch(f"{name} has {len(got)} items", f"{len(want)} items")
+            raise Mismatch(f"{name} has {_items(got)}", _items(want))
         for i, (g, w) in enumerate(zip(got, want, strict=True)):
             assert_close(g, w, rtol=rtol, atol=atol, check_dtype=check_dtype, name=f"{name}[{i}]")
     elif isinstance(want, float):
@@ -142,7 +142,8 @@ def _tensors_close(
     many = int((~same).sum())
     count = f"; {many} of {same.numel()} values differ" if same.numel() > 1 else ""
     pair = pair._replace(differs=~same)
-    raise Mismatch(f"{name} is {_number(got[index])}{place}{count}", f"{_number(want[index])}{place}", pair=pair)
+    yours, expected = _told_apart(got[index].item(), want[index].item())
+    raise Mismatch(f"{name} is {yours}{place}{count}", f"{expected}{place}", pair=pair)
 
 
 def _numbers_close(got: Any, want: float, rtol: float | None, atol: float | None, name: str) -> None:
@@ -152,7 +153,8 @@ def _numbers_close(got: Any, want: float, rtol: float | None, atol: float | None
     absolute = TOLERANCES[torch.float32][1] if atol is None else atol
     both_nan = math.isnan(got) and math.isnan(want)
     if not both_nan and not math.isclose(got, want, rel_tol=relative, abs_tol=absolute):
-        raise Mismatch(f"{name} is {got:.6g}", f"{want:.6g}")
+        yours, expected = _told_apart(got, want)
+        raise Mismatch(f"{name} is {yours}", expected)
 
 
 def _is_close(got: Any, wrong: Any, options: Mapping[str, Any]) -> bool:
@@ -167,9 +169,17 @@ def _dtype(t: Tensor) -> str:
     return str(t.dtype).removeprefix("torch.")
 
 
-def _number(t: Tensor) -> str:
-    value = t.item()
-    return f"{value:.6g}" if isinstance(value, float | complex) else repr(value)
+def _told_apart(*numbers: Any) -> list[str]:
+    """Two numbers as texts: with six digits, or with as many as show that they differ."""
+    for digits in (6, 9, 17):
+        texts = [f"{n:.{digits}g}" if isinstance(n, float | complex) else repr(n) for n in numbers]
+        if texts[0] != texts[1]:
+            break
+    return texts
+
+
+def _items(sequence: Sequence[Any]) -> str:
+    return f"{len(sequence)} item{'' if len(sequence) == 1 else 's'}"
 
 
 def _keys(got: Mapping[Any, Any], want: Mapping[Any, Any]) -> str:

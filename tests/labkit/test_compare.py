@@ -33,7 +33,7 @@ def mismatch(got: Any, want: Any, **options: Any) -> Mismatch:
         (True, 1, "your result is True", "1"),
         (T(1), 1, "your result is a tensor of shape (), int64", "1"),
         ("a", "b", "your result is 'a'", "'b'"),
-        ([1], [1, 2], "your result has 1 items", "2 items"),
+        ([1], [1, 2], "your result has 1 item", "2 items"),
         ({"a": 1}, {"a": 2}, "your result['a'] is 1", "2"),
         ({"a": 1}, {"b": 1}, "your result has none of the wanted keys and 1 other", "the keys 'b'"),
         (T(1.0), {"b": 1}, "your result is a tensor of shape (), float32", "a dict"),

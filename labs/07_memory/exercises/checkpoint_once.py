@@ -187,7 +187,7 @@ with check(
         want = ran(parts, True, t, g)
         got = blocked(checkpoint_once, parts, True, t, g)
         assert_close(got["outs"], want["outs"])
-        assert_close(got["grads"], want["grads"], name="the gradients of the parameters")
+        assert_close(got["grads"], want["grads"], name="the gradients by parameter")
         assert_close(got["x"], want["x"], name="the gradients of x")
 with check(
     "buffers",
@@ -215,7 +215,7 @@ with check(
     want = ran(parts, True, t, g)
     got = blocked(checkpoint_once, parts, True, t, g)
     assert_close(got["outs"], want["outs"])
-    assert_close(got["grads"], want["grads"], name="the gradients of the parameters")
+    assert_close(got["grads"], want["grads"], name="the gradients by parameter")
     assert_close(got["buffers"], want["buffers"], name="the buffers")
 with check("evaluation_mode", "in evaluation mode too", weight=1, hint="What do you do with the block's mode?"):
     t, g = batches([3, 4, 5, 2], (6,))

@@ -80,6 +80,9 @@ with check(
         want = {"weights": w, "gradients": w, "master": 0, "states": numbers * w, "total": (2 + numbers) * w}
         t = [([7, 5], torch.float32, True), ([7], torch.float32, True)]
         assert_close(training_bytes(t, optimizer_name, False), want)
+    w = 4 * 4097 * 4099  # float32 cannot count so far
+    want = {"weights": w, "gradients": w, "master": 0, "states": 2 * w, "total": 4 * w}
+    assert_close(training_bytes([([4097, 4099], torch.float32, True)], "adam", False), want, name="of a large matrix")
 with check(
     "half_precision",
     "bfloat16 and float16, with a master copy and without",

@@ -74,6 +74,7 @@ with check(
             "the gradient is scaled, and not reversed": torch.tensor([1.0, -2.0, 3.0]),
             "lam was not used": torch.tensor([-2.0, 4.0, -6.0]),
         },
+        name="the gradient",
     )
 
 # %% hidden checks

@@ -50,6 +50,7 @@ with check(
             "gradients pass everywhere, also where |x| > 1": torch.full((4,), 5.0),
             "the upstream gradient was not used": torch.tensor([0.0, 1.0, 1.0, 0.0]),
         },
+        name="the gradient",
     )
 
 # %% hidden checks
@@ -283,3 +284,7 @@ def ste_sign(x: Tensor) -> Tensor:
 
 # %% equivalent "LtE to Lt: return upstream * (x.abs() < 1)"
 # At exactly -1 and 1 either gradient is allowed.
+
+
+# %% equivalent "an argument that equals the result handed back in its place"
+# Where all of x is -1 or 1: no new tensor is promised, and there either gradient holds.

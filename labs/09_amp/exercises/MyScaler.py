@@ -159,6 +159,7 @@ with check(
             "nan is not finite either": [[4.0, 8.0, 4.0, 4.0, 8.0, 8.0, 16.0]],
             "after growth_interval good steps the scale grows": [[4.0, 4.0, 2.0, 2.0, 1.0, 1.0, 1.0]],
         },
+        name="the scales after each step",
     )
 
 # %% hidden checks

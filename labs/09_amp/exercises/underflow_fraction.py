@@ -73,7 +73,7 @@ with check(
             torch.float16,
             scale,
         )
-        assert_close(got, want)
+        assert_close(got, want, name=f"your result for the scale {scale:g}")
 
 # %% hidden checks
 
