@@ -25,13 +25,6 @@ ASKED = """
 # - [ ] that of the first element
 # - [x] never negative
 
-# %% question: why [markdown] points=1
-# Why is a square never negative?
-#
-# ### BEGIN SOLUTION
-# Two numbers of one sign.
-# ### END SOLUTION
-
 # %% quiz: interview points=2
 # ## A quiz
 #
@@ -54,6 +47,13 @@ ASKED = """
 #   > Nothing was added.
 #
 # Hint: What is added?
+
+# %% question: why [markdown] points=1
+# Why is a square never negative?
+#
+# ### BEGIN SOLUTION
+# Two numbers of one sign.
+# ### END SOLUTION
 """
 QUIZ_NAMES = "assert_answered, assert_close, assert_letters, assert_some_right, check, explain"
 

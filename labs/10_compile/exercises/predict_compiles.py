@@ -42,10 +42,19 @@ with check(
     ),
 ):
     t = [4, 5, 6, 1]
-    belief = "0 and 1 always have a graph of their own"
-    explain(predict_compiles(t, None), [1, 2, 2, 3], {belief: [1, 2, 2, 2]}, name="your result for None")
+    explain(
+        predict_compiles(t, None),
+        [1, 2, 2, 3],
+        {"0 and 1 always have a graph of their own": [1, 2, 2, 2]},
+        name="your result for None",
+    )
     assert_close(predict_compiles(t, False), [1, 2, 3, 4], name="your result for False")
-    explain(predict_compiles(t, True), [1, 1, 1, 2], {belief: [1, 1, 1, 1]}, name="your result for True")
+    explain(
+        predict_compiles(t, True),
+        [1, 1, 1, 2],
+        {"0 and 1 always have a graph of their own": [1, 1, 1, 1]},
+        name="your result for True",
+    )
 
 
 # %% hidden checks
