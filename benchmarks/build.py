@@ -1,4 +1,4 @@
-"""Twelve labs: built in one process by gradlab, and lab by lab by `nbgrader generate_assignment`."""
+"""All labs: built in one process by gradlab, and lab by lab by `nbgrader generate_assignment`."""
 
 from __future__ import annotations
 

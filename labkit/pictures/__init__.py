@@ -16,6 +16,7 @@ if TYPE_CHECKING:
     from labkit.pictures.formats import explore_formats
     from labkit.pictures.graph import show_graph
     from labkit.pictures.kept import show_kept
+    from labkit.pictures.lanes import show_trace
     from labkit.pictures.over import show_over
     from labkit.pictures.overlap import show_overlap
     from labkit.pictures.paths import show_paths
@@ -50,6 +51,7 @@ MODULES = {  # in which module each stands
     "show_saliency": "saliency",
     "show_straight_through": "straight_through",
     "show_strides": "strides",
+    "show_trace": "lanes",
     "show_traffic": "ring",
     "show_underflow": "underflow",
     "show_versions": "versions",
@@ -77,6 +79,7 @@ __all__ = [
     "show_saliency",
     "show_straight_through",
     "show_strides",
+    "show_trace",
     "show_traffic",
     "show_underflow",
     "show_versions",

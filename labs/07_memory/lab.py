@@ -928,4 +928,4 @@ hint(
 # - Which name, list or exception still leads to a tensor that I do not need?
 # - Does my segment give the same result, and leave the same state, when it runs twice?
 #
-# Lab 8 opens the graph itself: you write derivatives of your own.
+# Lab 7b asks the same of time: which line of a step takes it, and who waits for whom.

@@ -19,6 +19,14 @@ def doubled(x: torch.Tensor) -> torch.Tensor:
     return x * 2
 
 
+def trace_events() -> list[dict[str, object]]:
+    """A region, an operator in it, and a kernel that it launched."""
+    rows = [("forward", "user_annotation", 0, 90), ("aten::mm", "cpu_op", 10, 60), ("launch", "cuda_runtime", 20, 9)]
+    events = [{"name": n, "cat": c, "tid": 1, "ts": ts, "dur": dur, "args": {}} for n, c, ts, dur in rows]
+    events[2]["args"] = {"correlation": 3}
+    return [*events, {"name": "gemm", "cat": "kernel", "tid": 7, "ts": 50, "dur": 80, "args": {"correlation": 3}}]
+
+
 def every_picture() -> dict[str, Picture]:
     """name of the function -> what it gives."""
     torch.manual_seed(0)
@@ -51,6 +59,7 @@ def every_picture() -> dict[str, Picture]:
         "show_saliency": labkit.show_saliency({"a": image, "b": image}, {"a": image - 0.5, "b": image}),
         "show_straight_through": labkit.show_straight_through({"round": torch.round, "floor": torch.floor}),
         "show_strides": labkit.show_strides(image[:, ::2]),
+        "show_trace": labkit.show_trace(trace_events()),
         "show_traffic": labkit.show_traffic([2, 4, 8]),
         "show_underflow": labkit.show_underflow(torch.logspace(-12, -3, 50), [1, 256, 65536]),
         "show_versions": labkit.show_versions(["y = x * x", "x.data += 1"], {"x": leaf}),

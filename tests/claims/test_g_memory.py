@@ -5,6 +5,7 @@ from collections.abc import Callable
 import pytest
 import torch
 from torch import Tensor, nn
+from torch.profiler import ProfilerActivity, profile
 from torch.utils.checkpoint import checkpoint
 
 without_cuda = pytest.mark.skipif(torch.cuda.is_available(), reason="says what a machine without CUDA does")
@@ -23,6 +24,19 @@ def test_132_the_summary_of_cuda_raises_on_a_cpu_build() -> None:
         torch.cuda.memory_summary()
     with pytest.raises((AssertionError, RuntimeError)):
         torch.cuda.synchronize()
+
+
+@without_cuda
+def test_133_a_profile_of_cuda_alone_has_no_activity_on_a_cpu_and_the_old_name_of_its_bytes_is_taken() -> None:
+    with pytest.warns(UserWarning, match="CUDA"), pytest.raises(AssertionError):
+        profile(activities=[ProfilerActivity.CUDA]).start()
+    both = [ProfilerActivity.CPU, ProfilerActivity.CUDA]
+    with pytest.warns(UserWarning, match="CUDA"), profile(activities=both, profile_memory=True) as profiler:
+        torch.ones(3).exp()
+    averages = profiler.key_averages()
+    assert averages.table(sort_by="cuda_memory_usage") == averages.table(sort_by="device_memory_usage")
+    assert {row.key: row.self_cpu_memory_usage for row in averages}["aten::exp"] == 12
+    assert hasattr(averages[0], "self_device_memory_usage")
 
 
 def live_nodes(total: Tensor) -> int:

@@ -3,7 +3,7 @@
 import torch
 from torch import Tensor, nn
 
-from labkit import show_breaks, show_overlap, show_paths
+from labkit import show_breaks, show_overlap, show_paths, show_trace
 
 
 def bowl(x: Tensor, y: Tensor) -> Tensor:
@@ -53,3 +53,44 @@ def test_a_break_stands_at_its_line() -> None:
     assert second == "whole: 1 graphs, no break"
     assert "the graph ends here" in picture.still
     assert "no picture" in show_breaks({"a builtin": (len, ("",))}).words
+
+
+def event(name: str, cat: str, tid: int, ts: float, dur: float, correlation: int = 0) -> dict[str, object]:
+    return {"ph": "X", "name": name, "cat": cat, "tid": tid, "ts": ts, "dur": dur, "args": {"correlation": correlation}}
+
+
+def test_a_trace_has_lanes_and_a_kernel_belongs_to_the_region_of_its_launch() -> None:
+    rows = [
+        {"ph": "M", "name": "process_name"},
+        {"ph": "i", "name": "[memory]", "ts": 3, "args": {"Bytes": 8}},
+        event("gemm", "kernel", 7, 60, 90, correlation=2),
+        event("forward", "user_annotation", 1, 0, 50),
+        event("aten::linear", "cpu_op", 1, 5, 40),
+        event("aten::addmm", "cpu_op", 1, 10, 30),
+        event("launch", "cuda_runtime", 2, 20, 5, correlation=2),
+        event("log", "user_annotation", 1, 50, 100),
+        event("lost", "kernel", 7, 150, 10, correlation=9),
+    ]
+    picture = show_trace({"traceEvents": rows})
+    assert picture.words.splitlines() == [
+        "thread 1: regions 2, operators 2",
+        "thread 2: calls of the runtime 1",
+        "stream 7: rows of the device 2",
+    ]
+    drawing = picture.drawing
+    assert drawing is not None and list(drawing.groups[0].labels) == ["all", "forward", "log"]
+    assert drawing.words[1:] == [
+        "forward: regions 1, operators 2, calls of the runtime 1, rows of the device 1",
+        "log: regions 1",
+    ]
+    assert "gemm" in picture.still
+
+
+def test_a_list_of_rows_is_a_trace_and_rows_inside_others_stand_below_them() -> None:
+    inner, outer = event("aten::t", "cpu_op", 1, 5, 20), event("aten::linear", "cpu_op", 1, 0, 100)
+    picture = show_trace([inner, outer, event("aten::relu", "cpu_op", 1, 100, 50)])
+    drawing = picture.drawing
+    assert drawing is not None and not drawing.groups
+    rows = {name: next(part for part in drawing.parts if name in part) for name in ("aten::t", "linear", "relu")}
+    assert "y='12'" in rows["linear"] and "y='12'" in rows["relu"] and "y='32'" in rows["aten::t"]
+    assert "no picture" in show_trace([]).words and "no picture" in show_trace([{"ph": "X"}]).words

@@ -287,7 +287,7 @@ def check_grad(fn: Callable[[Tensor], Tensor], x: Tensor) -> bool:
     return bool((error <= (slopes.abs() * 5e-3).clamp(min=5e-4)).all())
 
 
-# %% wrong "the gradient of the sum" fails=transposed_matrix,ignores_upstream
+# %% wrong "the gradient of the sum" fails=right_accepted,transposed_matrix,ignores_upstream
 def check_grad(fn, x):
     base = x.detach().clone(memory_format=torch.contiguous_format)
     leaf = base.clone().requires_grad_()

@@ -1,0 +1,144 @@
+"""A profiler's trace as lanes: a row for each depth of each thread, and one for each stream of a device."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+from labkit.pictures.picture import ALL, Drawing, Group, Picture, never_fails
+from labkit.pictures.svg import COLOURS, GREY, cell, escaped, line, strong, text, width_of
+
+LEFT, WIDTH, HIGH, GAP = 92, 640, 20, 12  # pixels
+REGION = "user_annotation"
+DEVICE = ("kernel", "gpu_memcpy", "gpu_memset")
+LAUNCH = ("cuda_runtime", "cuda_driver")
+DRAWN = (REGION, "cpu_op", "python_function", *DEVICE, *LAUNCH)
+SMALLEST = 0.3  # pixels: what is shorter is not drawn
+HUES = (*COLOURS[:-1], "#28858a")  # grey is for what lies in no region
+
+
+@dataclass
+class Bar:
+    """A complete event. regions: the names of those that it lies in, the outermost first, its own at the end."""
+
+    name: str
+    cat: str
+    lane: str
+    start: float
+    end: float
+    correlation: object = None
+    row: int = 0
+    regions: Sequence[str] = ()
+
+
+@dataclass
+class Lane:
+    """A thread or a stream. rows: how deep its events are nested."""
+
+    name: str
+    bars: list[Bar] = field(default_factory=list)
+    rows: int = 1
+
+
+@never_fails
+def show_trace(trace: Mapping[str, Any] | Sequence[Mapping[str, Any]]) -> Picture:
+    """Draw the complete events of a Chrome trace, or of a list of events. Regions can be brought forward.
+
+    What the device does has the colour of the region that launched it.
+    """
+    events = trace["traceEvents"] if isinstance(trace, Mapping) else trace
+    bars = [_bar(event) for event in events if event.get("ph", "X") == "X" and event.get("cat", "cpu_op") in DRAWN]
+    if not bars:
+        raise ValueError("there is no complete event")
+    lanes = _lanes(bars)
+    _name_regions(bars)
+    regions = list(dict.fromkeys(bar.name for bar in sorted(bars, key=lambda bar: bar.start) if bar.cat == REGION))
+    words = [_counted(lane.name, lane.bars) for lane in lanes]
+    frames = [_counted(name, [bar for bar in bars if name in bar.regions]) for name in regions]
+    return Picture("\n".join(words), lambda: _draw(lanes, regions, ["\n".join(words), *frames]))
+
+
+def _bar(event: Mapping[str, Any]) -> Bar:
+    cat, start = event.get("cat", "cpu_op"), float(event["ts"])
+    kind = "stream" if cat in DEVICE else "thread"
+    lane = f"{kind} {event.get('tid', 0)}"
+    return Bar(event["name"], cat, lane, start, start + float(event["dur"]), event.get("args", {}).get("correlation"))
+
+
+def _lanes(bars: Sequence[Bar]) -> list[Lane]:
+    """Threads first, each event in the row of its depth."""
+    lanes: dict[str, Lane] = {}
+    open_bars: dict[str, list[Bar]] = {}
+    for bar in sorted(bars, key=lambda bar: (bar.start, -bar.end)):
+        lane = lanes.setdefault(bar.lane, Lane(bar.lane))
+        around = [outer for outer in open_bars.get(bar.lane, []) if outer.end > bar.start]
+        bar.row = len(around)
+        open_bars[bar.lane] = [*around, bar]
+        lane.bars.append(bar)
+        lane.rows = max(lane.rows, bar.row + 1)
+    return sorted(lanes.values(), key=lambda lane: lane.name.startswith("stream"))
+
+
+def _name_regions(bars: Sequence[Bar]) -> None:
+    """By the time at which a thread began it, also in another thread; of the device, by the time of its launch."""
+    regions = sorted((bar for bar in bars if bar.cat == REGION), key=lambda bar: (bar.start, -bar.end))
+    launched = {bar.correlation: bar.start for bar in bars if bar.cat in LAUNCH and bar.correlation is not None}
+    for bar in bars:
+        at = launched.get(bar.correlation) if bar.cat in DEVICE else bar.start
+        bar.regions = [region.name for region in regions if at is not None and region.start <= at < region.end]
+
+
+def _length(bar: Bar) -> float:
+    return bar.end - bar.start
+
+
+def _counted(name: str, bars: Sequence[Bar]) -> str:
+    counts = {
+        "regions": sum(bar.cat == REGION for bar in bars),
+        "operators": sum(bar.cat in ("cpu_op", "python_function") for bar in bars),
+        "calls of the runtime": sum(bar.cat in LAUNCH for bar in bars),
+        "rows of the device": sum(bar.cat in DEVICE for bar in bars),
+    }
+    return f"{name}: " + ", ".join(f"{what} {count}" for what, count in counts.items() if count)
+
+
+def _draw(lanes: Sequence[Lane], regions: Sequence[str], words: list[str]) -> Drawing:
+    """Lanes from top to bottom over one axis of time; one region strong, or all."""
+    bars = [bar for lane in lanes for bar in lane.bars]
+    begin, end = min(bar.start for bar in bars), max(bar.end for bar in bars)
+    unit = WIDTH / ((end - begin) or 1)
+    outermost = dict.fromkeys(bar.regions[0] for bar in sorted(bars, key=lambda bar: bar.start) if bar.regions)
+    colours = {name: HUES[number % len(HUES)] for number, name in enumerate(outermost)}
+    parts, y = [], 12.0
+    for lane in lanes:
+        parts.append(text(LEFT - 8, y + 14, lane.name, anchor="end"))
+        for bar in lane.bars:
+            if unit * _length(bar) >= SMALLEST:
+                box = _box(bar, LEFT + unit * (bar.start - begin), y + HIGH * bar.row, unit, colours)
+                frames = [0, *(n for n, name in enumerate(regions, 1) if name in bar.regions)]
+                parts.append(strong(frames, f"<title>{escaped(bar.name)}, {_length(bar):g} µs</title>", box))
+        y += HIGH * lane.rows + GAP
+    parts += _axis(y, end - begin, unit)
+    groups = [Group("region", [ALL, *regions])] if regions else []
+    return Drawing("A trace", LEFT + WIDTH + 24, y + 28, parts, groups, words if groups else words[:1])
+
+
+def _box(bar: Bar, x: float, y: float, unit: float, colours: Mapping[str, str]) -> str:
+    width = max(unit * _length(bar) - 1, 0.5)
+    shown = bar.name if width_of(bar.name, 10) < width else ""
+    colour = colours[bar.regions[0]] if bar.regions else GREY
+    tint = 0.45 if bar.cat == REGION else 0.3
+    return cell(x, y, width, HIGH - 2, shown, colour, tint, 10)
+
+
+def _axis(y: float, length: float, unit: float) -> list[str]:
+    """Times in microseconds from the first event on."""
+    step = 10.0 ** (len(str(int(length))) - 1)
+    step = next((s for s in (step / 5, step / 2, step) if length / s <= 10), step)
+    ticks = [n * step for n in range(int(length / step) + 1)]
+    parts = [line(LEFT, y, LEFT + WIDTH, y, GREY)]
+    for at in ticks:
+        x = LEFT + unit * at
+        parts += [line(x, y, x, y + 4, GREY), text(x, y + 17, f"{at:g}", GREY, "middle", 10)]
+    return [*parts, text(LEFT - 8, y + 17, "µs", GREY, "end", 10)]

@@ -1,0 +1,197 @@
+# %% given
+@probes.probe
+def searched(slowest_region, parts, warmup, active):
+    """What slowest_region says of a step that runs these parts: (name, function), each in a region of its name."""
+
+    def step():
+        for name, part in parts:
+            with record_function(name):
+                part()
+
+    return slowest_region(step, [name for name, _ in parts], warmup, active)
+
+
+# %% exercise
+def slowest_region(step: Callable[[], object], names: list[str], warmup: int, active: int) -> str:
+    """The name of the region of step that takes the most time once it is warm.
+
+    step: a training step, a function of no arguments. names: of its regions, which lie beside
+    each other; a region may run several times in a step. step is called warmup + active times,
+    and the regions are compared by their total time in the last active calls. warmup is at least
+    0, active at least 1.
+    """
+    ### BEGIN SOLUTION
+    for _ in range(warmup):
+        step()
+    with profile(activities=[ProfilerActivity.CPU]) as profiler:
+        for _ in range(active):
+            step()
+    total = {one.key: one.cpu_time_total for one in profiler.key_averages()}
+    return max(names, key=lambda name: total[name])
+    ### END SOLUTION
+
+
+# %% checks
+with check("example", "of two regions, the one that sleeps for longer", weight=2, required=True):
+    t = [("load", lambda: time.sleep(0.002)), ("log", lambda: time.sleep(0.06))]
+    assert_close(searched(slowest_region, t, 1, 1), "log")
+
+# %% hidden checks
+
+
+def part(ran, name, first, warm, later):
+    """A part that notes that it ran. It takes so many seconds in its first calls, and after these another time."""
+
+    def run():
+        ran.append(name)
+        time.sleep(first if ran.count(name) <= warm else later)
+
+    return (name, run)
+
+
+with check(
+    "other_steps",
+    "other regions, in another order",
+    weight=3,
+    required=True,
+    hint="Which rows of the profile are regions of the step? Is it the total time that you compare?",
+):
+    for slow in ("b", "c"):
+        ran = []
+        t = [part(ran, name, 0, 0, 0.06 if name == slow else 0.001) for name in ("c", "a", "b")]
+        assert_close(searched(slowest_region, t, 1, 2), slow)
+        assert ran == ["c", "a", "b"] * 3, f"the parts ran {len(ran)} times, and not 9"
+with check(
+    "warm",
+    "a region that is slow in the warm-up only",
+    weight=3,
+    required=True,
+    hint="Do the first calls count? How many calls are not recorded?",
+):
+    for warmup, active in ((2, 1), (1, 2)):
+        ran = []
+        t = [part(ran, "first", 0.3, warmup, 0.001), part(ran, "slow", 0.06, 9, 0), part(ran, "last", 0.001, 9, 0)]
+        assert_close(searched(slowest_region, t, warmup, active), "slow")
+        assert ran == ["first", "slow", "last"] * (warmup + active), f"the parts ran {len(ran)} times"
+with check(
+    "several_calls",
+    "many short calls, against one that is longer than each of them",
+    weight=2,
+    hint="Which is compared: the mean of a region's calls, the longest of them, or their sum?",
+):
+    ran = []
+    short = part(ran, "many", 0.02, 99, 0)
+    t = [short, part(ran, "one", 0.04, 9, 0), *[short] * 7]
+    assert_close(searched(slowest_region, t, 0, 1), "many")
+    assert len(ran) == 9, f"the parts ran {len(ran)} times, and not 9"
+
+
+# %% right "a schedule"
+def slowest_region(step, names, warmup, active):
+    plan = torch.profiler.schedule(wait=0, warmup=warmup, active=active, repeat=1)
+    found = []
+
+    def ready(profiler):
+        found.extend(profiler.key_averages())
+
+    with profile(activities=[ProfilerActivity.CPU], schedule=plan, on_trace_ready=ready) as profiler:
+        for _ in range(warmup + active):
+            step()
+            profiler.step()
+    return sorted((one for one in found if one.key in names), key=lambda one: -one.cpu_time_total)[0].key
+
+
+# %% right "events, added up"
+def slowest_region(step, names, warmup, active):
+    for _ in range(warmup):
+        step()
+    with profile() as profiler:
+        for _ in range(active):
+            step()
+    total = dict.fromkeys(names, 0)
+    for event in profiler.events():
+        if event.name in total:
+            total[event.name] += event.time_range.elapsed_us()
+    return max(total, key=total.get)
+
+
+# %% wrong "the warm-up is recorded too" fails=warm
+def slowest_region(step, names, warmup, active):
+    with profile(activities=[ProfilerActivity.CPU]) as profiler:
+        for _ in range(warmup + active):
+            step()
+    total = {one.key: one.cpu_time_total for one in profiler.key_averages()}
+    return max(names, key=lambda name: total[name])
+
+
+# %% wrong "no warm-up at all" fails=other_steps,warm
+def slowest_region(step, names, warmup, active):
+    with profile(activities=[ProfilerActivity.CPU]) as profiler:
+        for _ in range(active):
+            step()
+    total = {one.key: one.cpu_time_total for one in profiler.key_averages()}
+    return max(names, key=lambda name: total[name])
+
+
+# %% wrong "the mean of a region's calls" fails=several_calls
+def slowest_region(step, names, warmup, active):
+    for _ in range(warmup):
+        step()
+    with profile(activities=[ProfilerActivity.CPU]) as profiler:
+        for _ in range(active):
+            step()
+    mean = {one.key: one.cpu_time_total / one.count for one in profiler.key_averages()}
+    return max(names, key=lambda name: mean[name])
+
+
+# %% wrong "the first row of the table, whatever it is" fails=example,other_steps,warm,several_calls
+def slowest_region(step, names, warmup, active):
+    for _ in range(warmup):
+        step()
+    with profile(activities=[ProfilerActivity.CPU]) as profiler:
+        with record_function("all"):
+            for _ in range(active):
+                step()
+    return max(profiler.key_averages(), key=lambda one: one.cpu_time_total).key
+
+
+# %% wrong "the last region of the step" fails=other_steps,warm
+def slowest_region(step, names, warmup, active):
+    for _ in range(warmup + active):
+        step()
+    return names[-1]
+
+
+# %% wrong "sorted the wrong way round" fails=example,other_steps,warm,several_calls
+def slowest_region(step, names, warmup, active):
+    for _ in range(warmup):
+        step()
+    with profile(activities=[ProfilerActivity.CPU]) as profiler:
+        for _ in range(active):
+            step()
+    found = [one for one in profiler.key_averages() if one.key in names]
+    return sorted(found, key=lambda one: one.cpu_time_total)[0].key
+
+
+# %% wrong "one step of each kind" fails=other_steps,warm,several_calls
+def slowest_region(step, names, warmup, active):
+    step()
+    with profile(activities=[ProfilerActivity.CPU]) as profiler:
+        step()
+    total = {one.key: one.cpu_time_total for one in profiler.key_averages()}
+    return max(names, key=lambda name: total[name])
+
+
+# %% wrong "the number of calls" fails=example,other_steps,warm
+def slowest_region(step, names, warmup, active):
+    for _ in range(warmup):
+        step()
+    with profile(activities=[ProfilerActivity.CPU]) as profiler:
+        for _ in range(active):
+            step()
+    count = {one.key: one.count for one in profiler.key_averages()}
+    return max(names, key=lambda name: count[name])
+
+
+# %% equivalent "argument activities dropped: with profile() as profiler:"
+# Without it all supported activities are noted, the CPU's among them.
