@@ -819,6 +819,24 @@ hint(
 # Were there statements that you believed a while ago? Write them down. They are what to explain to the next person.
 
 # %% [markdown]
+# ## Asked in interviews
+#
+# Answer aloud before you open the text.
+#
+# **What is the difference between `view` and `reshape`?**
+#
+# <details><summary>A good answer</summary>
+#
+# Both give a tensor another shape, and keep its elements in their order. `view` never copies. The result lies over the
+# same storage, so a write to one shows in the other. Where no strides can describe the result, it raises an error.
+# `reshape` gives a view where it can and copies where it must, and it does not say which. The trap is the sentence that
+# `view` needs a contiguous tensor. That is enough, and not needed: each new dimension has to stay inside one block of
+# joined strides. I take `view` where a copy would be a mistake, and `reshape` where I only read. If I want the
+# dimensions in another order, neither is right. That is `permute`.
+#
+# </details>
+
+# %% [markdown]
 # ## In your own words (2 points)
 #
 # A model is trained with the loss `(predicted - target).square().mean()`. `predicted` has the shape (64, 1) and

@@ -1044,6 +1044,50 @@ hint(
 # Were there statements that you believed a while ago? Write them down. They are what to explain to the next person.
 
 # %% [markdown]
+# ## Asked in interviews
+#
+# Answer each aloud before you open the text.
+#
+# **How does autograd work?**
+#
+# <details><summary>A good answer</summary>
+#
+# In the forward pass, each operation that has an input that requires grad, and a derivative, adds a node. It is a
+# backward function, and it keeps what its derivative needs. `next_functions` lead from node to node, down to the
+# leaves. `backward` starts at the result, with a 1 if that has a single element. Then it visits the nodes in reverse
+# order. Each turns its upstream gradient into gradients of its inputs, by a vector-Jacobian product. The Jacobian
+# itself is never built. At a leaf, the gradient is added to `.grad`. The trap is that last step: not every tensor that
+# requires grad gets a `.grad`. Only leaves do, and tensors for which `retain_grad()` was called before.
+#
+# </details>
+#
+# **What is a dynamic graph, compared with the static one of TensorFlow 1?**
+#
+# <details><summary>A good answer</summary>
+#
+# In TensorFlow 1, you first defined a graph without values, and then ran it with data. PyTorch has no separate
+# description. It records the graph while the code runs, and records a new one in the next run. That is called
+# define-by-run. So an `if` or a `while` may depend on the values of tensors, and I can print or debug in the middle of
+# a forward pass, where the values are there already. The trap is to think that an `if` is recorded, with both of its
+# branches. The graph holds what was done. The branch that did not run is not in it, and the gradient belongs to the
+# path that was taken.
+#
+# </details>
+#
+# **Why must gradients be cleared?**
+#
+# <details><summary>A good answer</summary>
+#
+# Because `backward` adds to `.grad` and does not replace it. If nobody clears it, then after three batches it holds the
+# sum of three gradients. There is no error, and the next update simply uses that sum. The adding is on purpose. It
+# makes it possible to call `backward` for several losses or several small batches, and to use the total. There are two
+# ways to clear: fill with zeros, or set `.grad` to `None`, which also says that there was no gradient. The trap is a
+# kept gradient. `g = w.grad` is a second name for the same tensor, and the next `backward` adds into it. To keep the
+# numbers I write `w.grad.clone()`.
+#
+# </details>
+
+# %% [markdown]
 # ## In your own words (2 points)
 #
 # A model has ten million parameters, 1,000 outputs in its last layer, and one loss. Somebody proposes three ways to

@@ -1152,6 +1152,37 @@ hint(
 # Were there statements that you believed a while ago? Write them down. They are what to explain to the next person.
 
 # %% [markdown]
+# ## Asked in interviews
+#
+# Answer each aloud before you open the text.
+#
+# **What does `detach()` do?**
+#
+# <details><summary>A good answer</summary>
+#
+# `t.detach()` gives a second tensor without history. It has no `grad_fn` and does not require grad, so no gradient goes
+# through it. `t` itself keeps its graph, and `t.backward()` still works. I use it where I want a value and not its
+# gradient: for a target in a loss, or for losses that I collect. There are two traps. First, it is no copy. Both
+# tensors share their memory, so a later change in place shows in both, and a snapshot needs `detach().clone()`. Second,
+# the call frees nothing. As long as `t` lives, it holds its graph with all that is kept there. To record nothing in the
+# first place, I use `no_grad`.
+#
+# </details>
+#
+# **When do you use `no_grad`, and when `inference_mode`?**
+#
+# <details><summary>A good answer</summary>
+#
+# Both switch recording off, so nothing is kept for `backward`. What `no_grad` gives are normal tensors. They may take
+# part in a later graph, as constants. `inference_mode` is stricter: its tensors have no version counter. So PyTorch
+# refuses to save them for `backward`, and outside the block they cannot be changed in place. The trap is to say that
+# they can never take part in a recorded computation. Adding one works, since an addition saves nothing. Multiplying one
+# with a weight raises an error, and a `clone()` made outside the block helps. I use `inference_mode` for results that
+# leave the program, and `no_grad` for those that may come back into training. The difference in time is small.
+#
+# </details>
+
+# %% [markdown]
 # ## In your own words (2 points)
 #
 # A colleague trains a recurrent network on a sequence of 10,000 steps, in windows of 20. The second window raised

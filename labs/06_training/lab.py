@@ -820,6 +820,37 @@ show_curves(history, x="epoch")
 # Hint: What did one more draw change? What did deepcopy keep?
 
 # %% [markdown]
+# ## Asked in interviews
+#
+# Answer each aloud before you open the text.
+#
+# **Where does `zero_grad` belong, and what happens without it?**
+#
+# <details><summary>A good answer</summary>
+#
+# `backward` adds to `.grad`, and `step` uses what it finds there. Without `zero_grad`, each step follows the sum of all
+# gradients so far, and no error tells. You often hear that it has to come before `backward`. That is the trap: it may
+# stand anywhere but between `backward` and `step`. There it removes the gradient before it is used, and nothing is
+# learned. By default it sets `.grad` to `None`, and the optimizer leaves such a parameter out. With a gradient of
+# zeros, Adam would still move it, because of its averages. To accumulate over several batches, I call it once for each
+# window.
+#
+# </details>
+#
+# **What is the difference between `eval()` and `no_grad()`?**
+#
+# <details><summary>A good answer</summary>
+#
+# Neither does the other's work. `model.eval()` sets a flag on each module. Dropout then hands its input on, and a batch
+# normalisation uses its running averages and no longer moves them. Everything is still recorded, so a model in
+# evaluation mode can be trained. `no_grad()` stops recording, which saves memory, and changes no layer. Under
+# `no_grad()`, a batch normalisation in training mode still updates its averages. For validation I want both. The trap
+# comes afterwards: `model.train()` puts every module into training mode, also a part that was in evaluation mode on
+# purpose. So I remember the mode of each module and put it back.
+#
+# </details>
+
+# %% [markdown]
 # ## In your own words (2 points)
 #
 # A colleague shows you a training run. The training loss falls smoothly, and the validation accuracy stays at one in

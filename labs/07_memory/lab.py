@@ -901,6 +901,24 @@ hint(
 # ### END SOLUTION
 
 # %% [markdown]
+# ## Asked in interviews
+#
+# Answer aloud before you open the text.
+#
+# **What is gradient checkpointing, and when do you use it?**
+#
+# <details><summary>A good answer</summary>
+#
+# A checkpointed segment keeps only its input in the forward pass. In the backward pass it runs once more, and its
+# activations are there again. The gradients are the same. The price is about one more forward pass: a third more work,
+# and not twice as much. I use it when activations are what does not fit. For weights, gradients and optimizer states it
+# does nothing. The trap is one segment around the whole model. Then all activations come back at once in the backward
+# pass, and the peak stays nearly where it was. It takes several segments. And since each is called twice, it must do
+# the same twice: a batch normalisation counts each batch double.
+#
+# </details>
+
+# %% [markdown]
 # ## On one sheet
 #
 # - Four kinds of bytes: weights, gradients, optimizer states, activations. Only the last kind knows the batch.

@@ -717,6 +717,24 @@ print("cross_entropy, float32:", round(F.cross_entropy(scores.float(), torch.ten
 # ### END SOLUTION
 
 # %% [markdown]
+# ## Asked in interviews
+#
+# Answer aloud before you open the text.
+#
+# **What is mixed precision, and which problem does a `GradScaler` solve?**
+#
+# <details><summary>A good answer</summary>
+#
+# Under autocast, matrix products and convolutions compute in 16 bits, and losses in `float32`. Weights, gradients and
+# optimizer states stay `float32`, so small updates are not lost. With `float16`, small gradients become zero on their
+# way back, since its range is small. A `GradScaler` multiplies the loss, which lifts all gradients, and divides them
+# before the step. If it finds `inf` or `nan`, it skips the step and halves the scale. The trap is to say that it
+# protects from every overflow. What overflows in the forward pass does so at any scale. With `bfloat16` I need no
+# scaler: it has the range of `float32`, with fewer digits. And if I clip, then after `unscale_`.
+#
+# </details>
+
+# %% [markdown]
 # ## On one sheet
 #
 # - Exponent bits give range, fraction bits give precision. The ulp doubles at each power of two.

@@ -763,6 +763,24 @@ print("devices", parallel.device_ids, " names", list(parallel.state_dict()))
 # Hint: Which of them needs the whole model on each GPU?
 
 # %% [markdown]
+# ## Asked in interviews
+#
+# Answer aloud before you open the text.
+#
+# **What is the difference between `DataParallel` and `DistributedDataParallel`?**
+#
+# <details><summary>A good answer</summary>
+#
+# `DataParallel` is one process with a thread for each GPU. In each forward pass it copies the weights from GPU 0 to all
+# others, splits the batch, and gathers the results on GPU 0. DDP runs one process for each GPU. Each has the whole
+# model and an optimizer of its own. They get rank 0's weights once, and then average gradients in each backward pass,
+# while it still runs. The trap: in `DataParallel`, GPU 0 does not run backward alone. Each replica does, and GPU 0 adds
+# the gradients. `DataParallel` works on one machine only, and the documentation recommends DDP there too. For a model
+# that is too large for one GPU, neither helps. It has to be divided.
+#
+# </details>
+
+# %% [markdown]
 # ## In your own words (2 points)
 #
 # A colleague moves a training from one GPU to eight, with DDP. He keeps the batch size of 32 for each rank and the

@@ -1,4 +1,7 @@
-"""docs/claims.md has a row for each claim, says where it is shown, and ticks exactly those that a test here runs."""
+"""docs/claims.md has a row for each claim, says where it is shown, and ticks exactly those that a test here runs.
+
+Its last table has a row for each section of the sources, with places that exist.
+"""
 
 import re
 from pathlib import Path
@@ -14,14 +17,24 @@ TESTED = {
     for number in numbers.strip("_").split("_")
 }
 NOT_RUN = "; not run: "
+SECTIONS = {"S0": 8, "S1": 7, "S2": 6, "S3": 4, "S4": 15}  # of each source
 PLACE = re.compile(r"(?P<lab>\d\d[a-z]?) (?P<name>.+?): (?P<phrases>`[^`]+`(?:, `[^`]+`)*)(?:; |$)")
+
+
+def table_lines() -> list[list[str]]:
+    """The cells of each line of the page's tables."""
+    page = (HERE.parent.parent / "docs" / "claims.md").read_text()
+    return [[cell.strip() for cell in line.strip("|").split("|")] for line in page.splitlines() if line[:1] == "|"]
 
 
 def rows() -> dict[int, list[str]]:
     """number -> [said, verdict, what PyTorch does, tick, where]."""
-    page = (HERE.parent.parent / "docs" / "claims.md").read_text()
-    lines = [[cell.strip() for cell in line.strip("|").split("|")] for line in page.splitlines() if line[:1] == "|"]
-    return {int(number): rest for number, *rest in lines if number.isdigit()}
+    return {int(number): rest for number, *rest in table_lines() if number.isdigit()}
+
+
+def outline() -> dict[tuple[str, int], list[str]]:
+    """(source, section) -> [what it sets out to teach, where]."""
+    return {(source, int(number)): rest for source, number, *rest in table_lines() if source in SECTIONS}
 
 
 def places(where: str) -> list[tuple[str, str, list[str]]]:
@@ -95,6 +108,18 @@ def test_what_a_row_names_stands_there(labs: list[Lab]) -> None:
         for number, (*_, where) in rows().items()
         for lab, name, phrases in places(where.split(NOT_RUN)[0])
         for fault in missing(cells[lab], name, phrases)
+    ]
+    assert not wrong, "\n".join(wrong)
+
+
+def test_every_section_of_the_sources_stands_in_a_section_or_an_exercise(labs: list[Lab]) -> None:
+    cells = {lab.name.partition("_")[0]: student_sees(lab) for lab in labs}
+    assert list(outline()) == [(source, n) for source, count in SECTIONS.items() for n in range(1, count + 1)]
+    wrong = [
+        f"{source}, {number}: lab {lab} has {fault}"
+        for (source, number), (_, where) in outline().items()
+        for lab, _, name in (place.partition(" ") for place in where.split("; "))
+        for fault in missing(cells[lab], name, [])
     ]
     assert not wrong, "\n".join(wrong)
 

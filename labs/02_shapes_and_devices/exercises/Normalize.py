@@ -97,7 +97,7 @@ with check(
         "to() moves parameters and buffers. Which of the two is not trained?",
     ),
 ):
-    t = torch.arange(12.0).reshape(1, 2, 2, 3)
+    t = torch.arange(24.0).reshape(1, 2, 4, 3)
     want = torch.stack([(t[:, 0] - 2) / 4, (t[:, 1] - 8) / 0.5], dim=1)
     got = normalised_elsewhere(Normalize, torch.tensor([2.0, 8.0]), torch.tensor([4.0, 0.5]), t)
     assert_close(got["result"], want)

@@ -33,9 +33,18 @@ with check(
     ),
 ):
     t = torch.tensor([[0.5, 1.5, -2.0], [3.0, 0.25, 8.0]])
-    got = to_device({"image": t, "label": torch.tensor([3, 1]), "split": "train"}, "cpu", torch.float64)
+    batch = {"image": t, "label": torch.tensor([3, 1]), "split": "train"}
     want = {"image": t.double(), "label": torch.tensor([3, 1]), "split": "train"}
-    assert_close(got, want)
+    cast = {"image": t.double(), "label": torch.tensor([3.0, 1.0]).double(), "split": "train"}
+    dropped = {"image": t.clone(), "label": torch.tensor([3, 1]), "split": "train"}
+    explain(
+        to_device(batch, "cpu", torch.float64),
+        want,
+        {
+            "the labels were cast too: they are integers, and keep their dtype": cast,
+            "to() does not change a tensor, and what it returns was dropped": dropped,
+        },
+    )
 with check(
     "second_device",
     "on a second device, the images lie there too",

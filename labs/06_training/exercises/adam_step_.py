@@ -91,16 +91,22 @@ with check(
     gradients = [[torch.tensor([0.5, 4.0])], [torch.tensor([1.0, -4.0])]]
     want = [[torch.tensor([0.9, -2.1])], [torch.tensor([0.80348182, -2.09473681])]]
     m, v = torch.zeros(2), torch.zeros(2)
-    p, uncorrected = t[0], []
+    p, forgetful, uncorrected, forgotten = t[0], t[0], [], []
     for (g,) in gradients:
         m, v = 0.9 * m + 0.1 * g, 0.999 * v + 0.001 * g**2
         p = p - 0.1 * m / (v.sqrt() + 1e-8)
         uncorrected.append([p])
+        forgetful = forgetful - 0.1 * g / (g.abs() + 1e-8)
+        forgotten.append([forgetful])
     got = stepped_with(adam_step_, t, gradients, [0.1, 0.1])
     explain(
         got["after"],
         want,
-        {"the averages were not corrected for their start at zero": uncorrected},
+        {
+            "the averages were not corrected for their start at zero": uncorrected,
+            "m, v and t did not survive the call: every step was a first step": forgotten,
+            "the parameter did not move: its own memory holds the old numbers": [t, t],
+        },
     )
 
 # %% hidden checks

@@ -84,9 +84,12 @@ with check(
     ),
 ):
     outside = random.getstate(), np.random.get_state(), torch.get_rng_state()
-    random.seed(3), np.random.seed(3), torch.manual_seed(3)
+    for seeded in (random.seed, np.random.seed, torch.manual_seed):
+        seeded(3)
     want = [numbers(), numbers()]
-    random.setstate(outside[0]), np.random.set_state(outside[1]), torch.set_rng_state(outside[2])
+    random.setstate(outside[0])
+    np.random.set_state(outside[1])
+    torch.set_rng_state(outside[2])
     with deterministic(3):
         got = [numbers(), numbers()]
     assert_close(got, want, rtol=0, atol=0)
@@ -106,11 +109,11 @@ with check(
 # %% hidden checks
 with check("other_seeds", "other seeds, and a second block with the same one", weight=2, required=True):
     seeds = [0, 2**32 - 1, 20, 7, 20]
-    want = []
+    want, got = list[list[list[float]]](), list[list[list[float]]]()
     for s in seeds:
-        random.seed(s), np.random.seed(s), torch.manual_seed(s)
+        for seeded in (random.seed, np.random.seed, torch.manual_seed):
+            seeded(s)
         want.append([numbers(), numbers()])
-    got = []
     for s in seeds:
         with deterministic(s):
             got.append([numbers(), numbers()])
@@ -135,7 +138,7 @@ with check(
     weight=2,
     hint="What was each setting before: did you ask, or assume that it was off?",
 ):
-    found = []
+    found = list[list[bool]]()
     wanted = [[True, True, False, True], [True, False, True, False], [False, False, True, True], [False] * 4]
     for on, warn, same, search in wanted:
         torch.use_deterministic_algorithms(on, warn_only=warn)
