@@ -124,7 +124,7 @@ def test_a_student_begins_checks_ticks_predicts_resets_and_is_marked(student: La
     page.screenshot(path=ARTIFACTS / "course_quiz.png")
 
     # A double click opens a written answer, and it takes what is typed next.
-    page.get_by_text("Double-click here").dblclick()
+    page.get_by_role("emphasis").filter(has_text="Double-click here").dblclick()
     expect(page.get_by_text("Mode: Edit")).to_be_visible()
     page.keyboard.press("ControlOrMeta+A")
     page.keyboard.type("It is a product.")
