@@ -8,7 +8,7 @@ def class_confidence(probs: Tensor, labels: Tensor) -> Tensor:
     ### BEGIN SOLUTION
     classes = probs.shape[1]
     right = probs.gather(1, labels[:, None])[:, 0]
-    total = torch.zeros(classes, dtype=probs.dtype).scatter_add(0, labels, right)
+    total = probs.new_zeros(classes).scatter_add(0, labels, right)
     count = torch.bincount(labels, minlength=classes)
     return total / count.clamp(min=1)
     ### END SOLUTION

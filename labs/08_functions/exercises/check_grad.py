@@ -13,7 +13,7 @@ def check_grad(fn: Callable[[Tensor], Tensor], x: Tensor) -> bool:
     ### BEGIN SOLUTION
     leaf = x.detach().clone(memory_format=torch.contiguous_format).requires_grad_()
     out = fn(leaf).reshape(-1)
-    rows = torch.zeros(out.numel(), leaf.numel(), dtype=leaf.dtype)
+    rows = leaf.new_zeros(out.numel(), leaf.numel())
     for i in range(out.numel() if out.requires_grad else 0):
         (row,) = torch.autograd.grad(out[i], leaf, retain_graph=True, materialize_grads=True)
         rows[i] = row.reshape(-1)

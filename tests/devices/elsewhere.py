@@ -1,0 +1,157 @@
+"""A function as it runs where its tensors lie on another device than the check that calls it.
+
+What a check hands over is moved to the second device of labkit's TwoDevices, models, optimizers, batches and functions
+too; what comes back is moved to the CPU. Inside, an operation that mixes both devices raises an accelerator's error.
+"""
+
+from __future__ import annotations
+
+import functools
+from collections.abc import Callable, Iterable, Iterator
+from types import FunctionType, MethodType
+from typing import Any
+
+import torch
+from torch import Tensor, nn
+from torch.utils._pytree import tree_map
+
+from labkit import Seen
+from labkit.probes.two_devices import SECOND, Placed
+
+
+def elsewhere(f: Callable[..., Any], leaves: bool, left_behind: list[Tensor]) -> Callable[..., Any]:
+    """f on the second device, to be called inside TwoDevices.
+
+    leaves: a leaf that requires grad arrives as a leaf with the same memory, so that f can write to it and to its .grad.
+    Without it, it arrives with a history that leads back, so that a check can differentiate through f.
+    left_behind: gets each tensor of a result that lies on the CPU although f was given one on the second device.
+    """
+
+    @functools.wraps(f)
+    def moved(*args: Any, **kwargs: Any) -> Any:
+        move = _Move(leaves)
+        try:
+            result = f(*[move.there(a) for a in args], **{name: move.there(a) for name, a in kwargs.items()})
+        finally:
+            move.undo()
+        if move.pairs:
+            tree_map(lambda v: left_behind.append(v) if _on_cpu(v) else None, result)
+        return tree_map(move.back, result)
+
+    return moved
+
+
+class _Move:
+    """The moves of one call. pairs: each tensor of the check with the one that stands for it, by its id."""
+
+    def __init__(self, leaves: bool) -> None:
+        self.leaves = leaves
+        self.pairs: dict[int, tuple[Tensor, Tensor]] = {}
+        self._undo: list[Callable[[], None]] = []
+
+    def there(self, value: Any) -> Any:
+        if isinstance(value, Placed):
+            return value
+        if isinstance(value, Tensor):
+            if id(value) not in self.pairs:
+                self.pairs[id(value)] = (value, self._tensor(value))
+            return self.pairs[id(value)][1]
+        if isinstance(value, list | dict):
+            self._contents(value)
+        elif isinstance(value, tuple):
+            return tree_map(self.there, value)
+        elif isinstance(value, nn.Module):
+            for module in value.modules():
+                for table in (module._parameters, module._buffers):
+                    self._replace(table, {k: self._memory_of(t) for k, t in table.items() if t is not None})
+                called = {k: v for k, v in vars(module).items() if isinstance(v, FunctionType | MethodType | Seen)}
+                self._replace(vars(module), {k: self.there(v) for k, v in called.items()})
+        elif isinstance(value, torch.optim.Optimizer):
+            for group in value.param_groups:
+                self._replace(group, {"params": [self._memory_of(p) for p in group["params"]]})
+            for key in [k for k in value.state if id(k) in self.pairs]:
+                value.state[self.there(key)] = tree_map(self.there, value.state.pop(key))
+            self._undo.append(lambda: self._return_state(value))
+        elif isinstance(value, FunctionType | MethodType | Seen):
+            return lambda *a, **k: tree_map(self.there, value(*tree_map(self.back, a), **tree_map(self.back, k)))
+        elif isinstance(value, Iterable) and type(value).__module__ in ("builtins", "__main__") and not _plain(value):
+            return _Batches(value, self.there)
+        return value
+
+    def back(self, value: Any) -> Any:
+        if not isinstance(value, Placed):
+            return value
+        for mine, other in self.pairs.values():
+            if other is value and (other.is_leaf or not other._version):  # a copy that was written to is no longer mine
+                return mine
+        return value.to("cpu") if value.requires_grad else value.held
+
+    def undo(self) -> None:
+        for step in reversed(self._undo):
+            step()
+        for mine, other in self.pairs.values():
+            if mine.is_leaf and other.is_leaf and (mine.requires_grad or other.requires_grad):
+                mine.requires_grad_(other.requires_grad)
+                mine.grad = self.back(other.grad)
+
+    def _tensor(self, value: Tensor) -> Tensor:
+        if value.requires_grad and not (self.leaves and value.is_leaf):
+            return value.to(SECOND)
+        placed = Placed(value.detach())
+        if value.is_leaf and value.requires_grad:
+            placed.requires_grad_()
+            placed.grad = None if value.grad is None else Placed(value.grad)
+        return placed
+
+    def _contents(self, held: list[Any] | dict[Any, Any]) -> None:
+        """What lies in a list or dict of the check's, which f may change."""
+        keys = list(held) if isinstance(held, dict) else range(len(held))
+        for key in keys:
+            held[key] = self.there(held[key])
+
+        def undo() -> None:
+            for key in list(held) if isinstance(held, dict) else range(len(held)):
+                held[key] = self.back(held[key])
+
+        self._undo.append(undo)
+
+    def _memory_of(self, value: Tensor) -> Tensor:
+        """A model's or an optimizer's tensor: always a leaf with the same memory."""
+        leaves, self.leaves = self.leaves, True
+        try:
+            placed: Tensor = self.there(value)
+            return placed
+        finally:
+            self.leaves = leaves
+
+    def _replace(self, table: dict[str, Any], found: dict[str, Any]) -> None:
+        before = {key: table[key] for key in found}
+        self._undo.append(lambda: table.update({k: v for k, v in before.items() if k in table}))
+        table.update(found)
+
+    def _return_state(self, optimizer: torch.optim.Optimizer) -> None:
+        for mine, other in self.pairs.values():
+            if other in optimizer.state:
+                optimizer.state[mine] = tree_map(self.back, optimizer.state.pop(other))
+
+
+class _Batches:
+    """An iterable of the check's, whose tensors arrive on the second device."""
+
+    def __init__(self, source: Iterable[Any], there: Callable[[Any], Any]) -> None:
+        self._source = source
+        self._there = there
+
+    def __iter__(self) -> Iterator[Any]:
+        return (tree_map(self._there, batch) for batch in self._source)
+
+    def __next__(self) -> Any:
+        return tree_map(self._there, next(self._source))  # type: ignore[call-overload]
+
+
+def _plain(value: Any) -> bool:
+    return isinstance(value, str | bytes | list | tuple | dict | set | range | type)
+
+
+def _on_cpu(value: Any) -> bool:
+    return isinstance(value, Tensor) and not isinstance(value, Placed)
