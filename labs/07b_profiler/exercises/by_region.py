@@ -383,3 +383,7 @@ def by_region(trace):
                 if region["ts"] <= at <= region["ts"] + region["dur"]:
                     entry[key] += amount
     return found
+
+
+# %% equivalent "float64 and int64 results through float32"
+# Microseconds are compared as numbers are, with a relative tolerance that float32 is within; bytes are ints.
