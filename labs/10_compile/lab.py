@@ -723,6 +723,60 @@ print("free:  ", [tuple(free.module()(torch.ones(n, 3)).shape) for n in (1, 2, 7
 # machine that has never seen your class. The file may be an `io.BytesIO()`, which is a file in memory; its `getvalue()`
 # gives the bytes.
 #
+# ### One model, three ways
+#
+# `Sign` from above, once more: by `script`, by `trace` and by `export`, each saved and loaded. Export needs the branch
+# written as `torch.where`.
+
+# %% predict: three_ways
+# **Predict.** Which of the three loaded programs are right for `[-1, -1]` too?
+#
+# - [ ] all of them
+# - [x] `script` and `export`
+# - [ ] `export` alone
+# - [ ] none
+
+
+# %% example
+class Chosen(nn.Module):
+    def forward(self, x):
+        return torch.where(x.sum() > 0, x, -2 * x)
+
+
+def loaded(program, save, load):
+    file = io.BytesIO()
+    save(program, file)
+    file.seek(0)
+    return load(file)
+
+
+def scaled(x, n):
+    return n * x
+
+
+with warnings.catch_warnings():
+    warnings.simplefilter("ignore")
+    jit = torch.jit.save, torch.jit.load
+    programs = {"script": loaded(torch.jit.script(Sign()), *jit), "trace": loaded(trace(Sign(), torch.ones(2)), *jit)}
+    exported = torch.export.export(Chosen(), (torch.ones(2),))
+    programs["export"] = loaded(exported, torch.export.save, torch.export.load).module()
+    for name, program in programs.items():
+        print(f"{name:7} {program(torch.ones(2)).tolist()}  {program(-torch.ones(2)).tolist()}")
+    print(programs["script"].code)
+    try:
+        torch.jit.script(scaled)(torch.ones(2), 3)
+    except RuntimeError as error:
+        print("script of scaled:", str(error).splitlines()[0])
+
+# %% [markdown]
+# `script` read the source of `forward`, and kept the `if`: you see it in `code`, which is no Python any more, though it
+# looks like it. What it reads must have types. An argument without one counts as a tensor, and so `scaled` does not
+# take the number 3; with `n: int` it does. Much of Python is not in the subset at all: a function with `*args`, for
+# one.
+#
+# `trace` needs no types, and forgot the branch. `export` refused the `if`, and you had to say what you mean. That is
+# more work on the first day, and less on the day when the input is negative.
+#
 # ### Your turn: export_gate, 4 points
 # This module has a branch. Export it, with both sides and for any number of rows, and save it.
 

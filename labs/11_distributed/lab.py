@@ -622,25 +622,34 @@ print("devices", parallel.device_ids, " names", list(parallel.state_dict()))
 # import os
 # import torch
 # import torch.distributed as dist
+# from torch import nn
 # from torch.nn.parallel import DistributedDataParallel as DDP
-# from torch.utils.data import DataLoader, DistributedSampler
+# from torch.utils.data import DataLoader, DistributedSampler, TensorDataset
 #
 #
 # def main():
 #     gpu = torch.cuda.is_available()
 #     dist.init_process_group("nccl" if gpu else "gloo")
+#     rank = dist.get_rank()
 #     device = torch.device("cuda", int(os.environ["LOCAL_RANK"])) if gpu else torch.device("cpu")
 #     if gpu:
 #         torch.cuda.set_device(device)
-#     model = DDP(make_model().to(device))
+#     inputs = torch.linspace(-1, 1, 150).reshape(50, 3)
+#     dataset = TensorDataset(inputs, inputs.sum(1, keepdim=True))
+#     torch.manual_seed(rank)
+#     model = DDP(nn.Linear(3, 1).to(device))
 #     optimizer = torch.optim.SGD(model.parameters(), lr=0.1)
 #     sampler = DistributedSampler(dataset)
-#     loader = DataLoader(dataset, batch_size=32, sampler=sampler)
+#     loader = DataLoader(dataset, batch_size=5, sampler=sampler)
 #     for epoch in range(3):
 #         sampler.set_epoch(epoch)
 #         for x, y in loader:
-#             ...
-#     if dist.get_rank() == 0:
+#             loss = nn.functional.mse_loss(model(x.to(device)), y.to(device))
+#             optimizer.zero_grad()
+#             loss.backward()
+#             optimizer.step()
+#     print(f"rank {rank}: {len(sampler)} samples, bias {model.module.bias.item():.6f}")
+#     if rank == 0:
 #         torch.save(model.module.state_dict(), "model.pt")
 #     dist.destroy_process_group()
 #
@@ -649,11 +658,20 @@ print("devices", parallel.device_ids, " names", list(parallel.state_dict()))
 #     main()
 # ```
 #
-# `make_model` and `dataset` are yours. Start it with `python -m torch.distributed.run --standalone --nproc_per_node=2
-# train.py`; `torchrun` is the same program under a shorter name. `init_process_group` reads the rank, the world size
-# and the address of rank 0 from the environment. Without `torchrun` you must set `MASTER_ADDR`, `MASTER_PORT`, `RANK`
-# and `WORLD_SIZE` yourself, or give rank and world size as arguments. `destroy_process_group` ends the group; many
-# examples leave it out, and the sampler too.
+# Start it with `python -m torch.distributed.run --standalone --nproc_per_node=2 train.py`; `torchrun` is the same
+# program under a shorter name. On two processes of a CPU it prints, in either order:
+#
+# ```
+# rank 0: 25 samples, bias -0.008688
+# rank 1: 25 samples, bias -0.008688
+# ```
+#
+# Each rank draws other first weights, and each sees one half of the samples. The biases are equal all the same: DDP
+# sends those of rank 0 to all, and averages the gradients. Try it: it takes some fifteen seconds.
+#
+# `init_process_group` reads the rank, the world size and the address of rank 0 from the environment. Without
+# `torchrun` you must set `MASTER_ADDR`, `MASTER_PORT`, `RANK` and `WORLD_SIZE` yourself, or give rank and world size as
+# arguments. `destroy_process_group` ends the group; many examples leave it out, and the sampler too.
 #
 # Can a notebook start the processes? With `torch.multiprocessing.spawn(f, nprocs=2)` and an f from a cell, each process
 # prints `AttributeError: Can't get attribute 'f' on <module '__main__' (built-in)>`, and the call raises

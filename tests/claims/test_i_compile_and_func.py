@@ -115,6 +115,30 @@ def test_195_196_197_a_trace_forgets_the_branch_and_takes_other_batches() -> Non
     assert traced(-torch.ones(1, 2)).tolist() == [[-2, -2]] and branch(-torch.ones(1, 2)).tolist() == [[1, 1]]
 
 
+@pytest.mark.filterwarnings("ignore::DeprecationWarning")
+def test_198_a_script_keeps_the_branch_and_takes_an_argument_without_a_type_for_a_tensor() -> None:
+    class Sign(nn.Module):
+        def forward(self, x: Tensor) -> Tensor:
+            return x if x.sum() > 0 else -2 * x
+
+    assert torch.jit.script(Sign())(-torch.ones(2)).tolist() == [2, 2]
+
+    def untyped(x, n):  # type: ignore[no-untyped-def]
+        return n * x
+
+    def typed(x: Tensor, n: int) -> Tensor:
+        return n * x
+
+    def starred(*xs: Tensor) -> Tensor:
+        return xs[0]
+
+    assert torch.jit.script(typed)(torch.ones(1), 3).tolist() == [3]
+    with pytest.raises(RuntimeError, match="Expected a value of type 'Tensor"):
+        torch.jit.script(untyped)(torch.ones(1), 3)
+    with pytest.raises(torch.jit.frontend.NotSupportedError):
+        torch.jit.script(starred)
+
+
 def test_195_torch_jit_is_deprecated() -> None:
     with pytest.warns(DeprecationWarning):
         torch.jit.trace(lambda x: x * 2, torch.ones(1))

@@ -4,12 +4,15 @@ import os
 import random
 import subprocess
 import sys
+from pathlib import Path
 
 import numpy as np
 import pytest
 import torch
 from torch import nn
 from torch.utils.data import DistributedSampler
+
+ROOT = Path(__file__).parent.parent.parent
 
 
 @pytest.mark.skipif(torch.cuda.is_available(), reason="says what a machine without CUDA does")
@@ -30,6 +33,16 @@ def test_205_equal_shares_for_unequal_shards_is_another_gradient() -> None:
 
     assert not torch.allclose((gradient(x[:7]) + gradient(x[7:])) / 2, gradient(x))
     assert torch.allclose((gradient(x[:5]) + gradient(x[5:])) / 2, gradient(x))
+
+
+def test_207_the_script_of_lab_11_runs_as_it_stands_there(tmp_path: Path) -> None:
+    text = (ROOT / "labs" / "11_distributed" / "lab.py").read_text().replace("\n# ", "\n").replace("\n#\n", "\n\n")
+    script, told = text.partition("```python\nimport os\n")[2].split("```")[0::2][:2]
+    (tmp_path / "train.py").write_text("import os\n" + script)
+    command = [sys.executable, "-m", "torch.distributed.run", "--standalone", "--nproc_per_node=2", "train.py"]
+    done = subprocess.run(command, cwd=tmp_path, capture_output=True, text=True, check=True, timeout=300)
+    assert sorted(done.stdout.splitlines()) == sorted(line for line in told.splitlines() if line.startswith("rank "))
+    assert set(torch.load(tmp_path / "model.pt")) == {"weight", "bias"}
 
 
 def test_209_a_distributed_sampler_pads_and_repeats_its_order() -> None:
