@@ -183,6 +183,10 @@ def test_a_saved_notebook_shows_its_state_again_in_every_theme(
         page.screenshot(path=ARTIFACTS / f"course_{theme.replace(' ', '_')}.png")
         faults = serious(page, ".gradlab-Panel")
         assert not faults, faults
+        page.locator('[data-command="gradlab:mark"]').click()
+        paper = "rgb(255, 255, 255)" if theme == "JupyterLab Light" else "rgb(21, 25, 30)"
+        expect(page.frame_locator("iframe").locator("body")).to_have_css("background-color", paper)
+        page.screenshot(path=ARTIFACTS / f"course_marked_{theme.replace(' ', '_')}.png")
 
 
 def test_without_a_grader_a_mark_is_refused_with_what_to_do(

@@ -208,6 +208,11 @@ function activate(app, tracker, palette, launcher, modules) {
     let page = pages.get(lab);
     if (!page || page.isDisposed) {
       const content = new IFrame({ sandbox: ['allow-same-origin'] });
+      const frame = content.node.querySelector('iframe');
+      frame.addEventListener('load', () => {
+        const theme = document.body.dataset.jpThemeLight === 'false' ? 'dark' : 'light';
+        frame.contentDocument.documentElement.style.colorScheme = theme; // the page has colours for both
+      });
       page = new MainAreaWidget({ content });
       page.id = `gradlab-page-${lab}`;
       page.title.label = `Marked: ${lab}`;
