@@ -120,6 +120,8 @@ with check("float64", "float64 stays float64, with its precision"):
     t = torch.tensor([[100_001.0, 100_002.0, 100_006.0]], dtype=torch.float64)
     want = torch.tensor([[-2.0, -1.0, 3.0]], dtype=torch.float64)
     assert_close(center_rows(t, torch.ones(1, 3, dtype=torch.bool)), want, rtol=1e-7)
+    t = torch.tensor([[0.0, 4.0, 2.0**30]], dtype=torch.float64)
+    assert_close(center_rows(t, torch.ones(1, 3, dtype=torch.bool)), t - (2**30 + 4) / 3, rtol=1e-12)
 with check("non_contiguous", "transposed and empty inputs"):
     t = torch.tensor([[1.0, 2.0], [5.0, 4.0], [3.0, 9.0]])
     assert_close(
@@ -133,7 +135,7 @@ with check(
     t = torch.tensor([[1.0, float("nan"), 4.0], [2.0, 8.0, float("inf")]])
     unchanged(center_rows, t, t.isfinite())
     for n in (1, 2):
-        t = torch.tensor([[1.0, 3.0, 8.0], [2.0, 7.0, 0.0]])[:n]
+        t = torch.tensor([[-1.0, 0.0, 1.0], [2.0, 7.0, 0.0]])[:n]
         before = t.clone()
         center_rows(t, torch.ones(n, 3, dtype=torch.bool)).fill_(50.0)
         assert_close(t, before)

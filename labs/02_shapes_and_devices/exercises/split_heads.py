@@ -64,6 +64,8 @@ with check(
             size = 12 // heads
             want = torch.stack([t[:, :, i * size : (i + 1) * size] for i in range(heads)], dim=1)
             assert_close(split_heads(t, heads), want)
+    t = torch.arange(60).reshape(3, 5, 4) + 2**40
+    assert_close(split_heads(t, 2), torch.stack([t[:, :, :2], t[:, :, 2:]], dim=1))
 with check(
     "equal_sizes",
     "equal sizes in all dimensions",
@@ -195,3 +197,6 @@ def split_heads(x, heads):
 
 # %% equivalent "first two arguments swapped: return x.unflatten(-1, (heads, x.shape[-1] // heads)).transpose(2, 1)"
 # transpose(a, b) and transpose(b, a) exchange the same two dimensions.
+
+# %% equivalent "copies of results that share memory with an argument"
+# Whether the result is a view is left open.

@@ -77,7 +77,8 @@ with check(
             "pair": ("cat", [5, t.to(dtype)]),
         }
         assert_close(to_device(batch, torch.device("cpu"), dtype), want)
-    assert_close(to_device(t, "cpu", torch.float64), t.double())
+    for dtype in (torch.float64, torch.float16):
+        assert_close(to_device(t, "cpu", dtype), t.to(dtype))
 with check(
     "integers",
     "integers and booleans keep their dtype, and None keeps all",
@@ -88,6 +89,7 @@ with check(
     for dtype in (torch.bfloat16, torch.float64, None):
         batch = [t, t > 256, *(t.to(kept) for kept in (torch.int32, torch.int16, torch.uint8, torch.complex64))]
         assert_close(to_device(batch, "cpu", dtype), list(batch))
+    assert_close(to_device(t + 2**40, "cpu", torch.float64), t + 2**40)
     batch = (torch.ones(2, dtype=torch.float64), torch.ones(3, dtype=torch.bfloat16), torch.ones(4))
     assert_close(to_device(batch, "cpu", None), batch)
 with check(
@@ -445,3 +447,10 @@ def to_device(batch, device, dtype):
     if isinstance(batch, list | tuple):
         return type(batch)([to_device(item, device, dtype) for item in batch])
     return copy.deepcopy(batch)
+
+
+# %% equivalent "copies of results that share memory with an argument"
+# A tensor that needs no change may be handed on, and may be copied.
+
+# %% equivalent "remembers its results by the identity of its first argument"
+# A tensor that is handed over twice arrives as two. What is one object in two calls, such as None, comes back as it is.

@@ -52,6 +52,7 @@ with check(
     want = t.flip(3)
     assert_close(with_batch(mirrored, t, 4), want)
     assert_close(with_batch(mirrored, t[4], 4), want[4])
+    assert_close(with_batch(mirrored, -t, 4), -want)
     t = torch.arange(24.0).reshape(4, 2, 3)
     want = t.flip(1)
     assert_close(with_batch(lambda x: x.flip(1), t[3], 3), want[3])

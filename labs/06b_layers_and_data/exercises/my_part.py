@@ -1,0 +1,204 @@
+# %% given
+class Worker(NamedTuple):
+    """What get_worker_info() says in a worker, as far as it is needed here: one of num_workers, with the number id."""
+
+    id: int
+    num_workers: int
+
+
+class Counting:
+    """An iterable for the checks, which notes how many items were read. It has no end, and gives up after 500."""
+
+    def __init__(self, items):
+        self.items, self.read = items, 0
+
+    def __iter__(self):
+        for item in self.items:
+            self.read += 1
+            if self.read > 500:
+                raise RuntimeError("500 items of an endless iterable were read")
+            yield item
+
+
+# %% exercise
+def my_part(items: Iterable, info: Worker | None) -> Iterator:
+    """Those of items that belong to the worker that info tells about, in their order.
+
+    info: has the attributes id, from 0 to num_workers - 1, and num_workers. Items are dealt out as cards are: number n,
+    counted from 0, belongs to the worker n % num_workers. Outside of a worker info is None, and all items are yielded.
+    items: an iterable, which is read once. It may be without a length and without an end: no more of it is read than up
+    to the item that is handed out.
+    """
+    ### BEGIN SOLUTION
+    for number, item in enumerate(items):
+        if info is None or number % info.num_workers == info.id:
+            yield item
+    ### END SOLUTION
+
+
+# %% checks
+with check(
+    "example",
+    "seven items and three workers",
+    weight=2,
+    required=True,
+    hint=(
+        "Which items does worker 0 yield, and which ones worker 1? Does any item come twice?",
+        "Whose turn is item number n, with three workers? Numbers are counted with enumerate.",
+    ),
+):
+    explain(
+        [list(my_part(range(10, 17), Worker(n, 3))) for n in range(3)],
+        [[10, 13, 16], [11, 14], [12, 15]],
+        {
+            "an item of one worker is no other's": [[*range(10, 17)]] * 3,
+            "items are dealt out one by one, and not in blocks": [[10, 11, 12], [13, 14], [15, 16]],
+            "the number of an item counts, and not the item": [[12, 15], [10, 13, 16], [11, 14]],
+        },
+        name="the items of the three workers",
+    )
+with check(
+    "alone",
+    "outside of a worker: all items",
+    hint=(
+        "What does get_worker_info() give where there is no worker?",
+        "info is None there. Ask for that before you ask for info.id.",
+    ),
+):
+    assert_close(list(my_part(["a", "b", "c"], None)), ["a", "b", "c"])
+
+# %% hidden checks
+with check(
+    "other_cases",
+    "other numbers of items and workers, and items that can be read once",
+    weight=4,
+    required=True,
+    hint="What if there are fewer items than workers, or none? Are items numbers from 0 on?",
+):
+    for count, workers in ((12, 4), (23, 5), (2, 6), (9, 1), (0, 3), (100, 7)):
+        t = [(5 * n + 2) % 11 for n in range(count)]
+        for number in range(workers):
+            assert_close(list(my_part(iter(t), Worker(number, workers))), t[number::workers])
+    t = [torch.full((2,), float(n % 2)) for n in range(5)]
+    assert_close([list(my_part(list(t), Worker(n, 2))) for n in range(2)], [t[::2], t[1::2]])
+    assert_close(list(my_part(iter([4, 7, 1]), None)), [4, 7, 1])
+with check(
+    "endless",
+    "items without an end, which are read up to the one that is handed out",
+    weight=3,
+    required=True,
+    hint="Which of your calls reads all items before it gives the first one?",
+):
+    for number, workers in ((0, 3), (2, 4), (None, 1)):
+        source, first = Counting(itertools.count(5)), number or 0
+        got = iter(my_part(source, None if number is None else Worker(number, workers)))
+        assert_close([next(got) for _ in range(3)], [5 + first + n * workers for n in range(3)])
+        assert_close(source.read, first + 2 * workers + 1, name="the number of items that were read")
+
+
+# %% right "islice"
+def my_part(items, info):
+    if info is None:
+        return iter(items)
+    return itertools.islice(items, info.id, None, info.num_workers)
+
+
+# %% right "a round of workers"
+def my_part(items, info):
+    turns = itertools.cycle(range(info.num_workers if info else 1))
+    mine = info.id if info else 0
+    return (item for item, turn in zip(items, turns) if turn == mine)
+
+
+# %% right "a countdown"
+def my_part(items, info):
+    if not info:
+        yield from items
+        return
+    wait = info.id
+    for item in items:
+        if wait == 0:
+            yield item
+            wait = info.num_workers
+        wait -= 1
+
+
+# %% wrong "dealt out from the other end" fails=example,other_cases
+def my_part(items, info):
+    for number, item in enumerate(items):
+        if info is None or (number + info.id) % info.num_workers == 0:
+            yield item
+
+
+# %% wrong "all items in each worker" fails=example,other_cases,endless
+def my_part(items, info):
+    yield from items
+
+
+# %% wrong "blocks of a list" fails=example,other_cases,endless raises=RuntimeError
+def my_part(items, info):
+    if info is None:
+        return iter(items)
+    items = list(items)
+    few, more = divmod(len(items), info.num_workers)
+    begin = info.id * few + min(info.id, more)
+    return iter(items[begin : begin + few + (info.id < more)])
+
+
+# %% wrong "blocks, and the rest is nobody's" fails=example,other_cases,endless raises=RuntimeError
+def my_part(items, info):
+    if info is None:
+        return iter(items)
+    items = list(items)
+    each = len(items) // info.num_workers
+    return iter(items[info.id * each : (info.id + 1) * each])
+
+
+# %% wrong "blocks, rounded up" fails=example,other_cases,endless raises=RuntimeError
+def my_part(items, info):
+    if info is None:
+        return iter(items)
+    items = list(items)
+    each = -(-len(items) // info.num_workers)
+    return iter(items[info.id * each : (info.id + 1) * each])
+
+
+# %% wrong "by the item's value" fails=example,other_cases,endless
+def my_part(items, info):
+    for item in items:
+        if info is None or hash(item) % info.num_workers == info.id:
+            yield item
+
+
+# %% wrong "there is always a worker" fails=alone,other_cases,endless raises=AttributeError
+def my_part(items, info):
+    return itertools.islice(items, info.id, None, info.num_workers)
+
+
+# %% wrong "ids from 1" fails=example,other_cases,endless
+def my_part(items, info):
+    for number, item in enumerate(items):
+        if info is None or number % (info.num_workers + 1) == info.id + 1:
+            yield item
+
+
+# %% wrong "one item ahead" fails=endless
+def my_part(items, info):
+    source = iter(items) if info is None else itertools.islice(items, info.id, None, info.num_workers)
+    waiting = []
+    for item in source:
+        if waiting:
+            yield waiting.pop()
+        waiting.append(item)
+    yield from waiting
+
+
+# %% wrong "a slice of a list" fails=endless raises=RuntimeError
+def my_part(items, info):
+    return iter(list(items)[info.id :: info.num_workers] if info else list(items))
+
+
+# %% wrong "outside of a worker: nothing" fails=alone,other_cases,endless raises=StopIteration
+def my_part(items, info):
+    if info is not None:
+        yield from itertools.islice(items, info.id, None, info.num_workers)

@@ -1,0 +1,552 @@
+# %% given
+class Source:
+    """Batches for the checks: it notes in log what it is asked for. A batch that is an exception is raised."""
+
+    def __init__(self, log, batches):
+        self.log, self.batches, self.place = log, batches, 0
+
+    def __iter__(self):
+        return self
+
+    def __next__(self):
+        if self.place == len(self.batches):
+            self.log.append("end")
+            raise StopIteration
+        batch = self.batches[self.place]
+        self.place += 1
+        if isinstance(batch, Exception):
+            self.log.append("source-raises")
+            raise batch
+        self.log.append(f"read {batch}")
+        return batch
+
+    def close(self):
+        self.log.append("closed")
+
+
+class Mover:
+    """A function move for the checks, which notes its calls. It gives 100 times the batch, and raises at `bad`."""
+
+    def __init__(self, log, bad=None):
+        self.log, self.bad = log, bad
+
+    def move(self, batch):
+        if batch == self.bad:
+            self.log.append("move-raises")
+            raise ArithmeticError("this batch cannot be moved")
+        self.log.append(f"move {batch}")
+        return 100 * batch
+
+
+def followed(log, got, steps=None, close=False):
+    """Notes steps of what prefetch returned, all of them if there is no number, and how they end."""
+    try:
+        for _ in itertools.count() if steps is None else range(steps):
+            log.append(f"step {next(got)}")
+    except (ArithmeticError, KeyError, StopIteration) as error:
+        log.append(type(error).__name__)
+    if close:
+        log.append("close")
+        got.close()
+    return log
+
+
+# %% exercise
+def prefetch(batches: Iterable, move: Callable) -> Iterator:
+    """Yields move(batch) for each of batches, in order, and has the next one ready before it hands one out.
+
+    With the first next(), the first batch is read and moved, then the second one, and the first is handed out. From
+    then on each next() reads and moves one more batch, and hands out the one before. At the end no batch is left to
+    read, and the last one is handed out. Nothing is read before the first next(), and never more than one batch ahead.
+    An exception of batches or of move arrives at the place of its batch: those before are handed out first, the next
+    next() raises it, and no more is read.
+    batches: an iterable, read once. Its iterator is closed, which means that its close() is called where it has one,
+    once: when all batches are read, when an exception arrived, or when the caller stops early and
+    calls close() of what prefetch returned.
+    """
+    ### BEGIN SOLUTION
+    source = iter(batches)
+    try:
+        ready: list = []
+        failed: Exception | None = None
+        while True:
+            try:
+                following = [move(next(source))]
+            except StopIteration:
+                break
+            except Exception as error:
+                failed = error
+                break
+            yield from ready
+            ready = following
+        yield from ready
+        if failed is not None:
+            raise failed
+    finally:
+        close = getattr(source, "close", None)
+        if close is not None:
+            close()
+    ### END SOLUTION
+
+
+# %% checks
+with check(
+    "example",
+    "three batches: all of them, in order",
+    weight=1,
+    required=True,
+    hint=(
+        "Which batch is handed out last, and is it there at all?",
+        "When nothing is left to read, one batch is still waiting.",
+    ),
+):
+    explain(
+        list(prefetch([1, 2, 3], lambda batch: 10 * batch)),
+        [10, 20, 30],
+        {
+            "the last batch waits, and is not handed out": [10, 20],
+            "each batch is handed out once": [10, 10, 20, 30],
+            "what is handed out was moved": [1, 2, 3],
+        },
+    )
+with check(
+    "ahead",
+    "the next batch is read and moved before one is handed out",
+    weight=3,
+    required=True,
+    hint=(
+        "What does your code do between two of its yields? What has happened when batch 1 arrives?",
+        "Keep the moved batch in a variable. Read and move the next one, and yield only then.",
+    ),
+):
+    log = []
+    followed(log, prefetch(Source(log, [1, 2, 3]), Mover(log).move))
+    moved = ["read 1", "move 1", "read 2", "move 2", "step 100", "read 3", "move 3", "step 200", "end", "step 300"]
+    plain = ["read 1", "move 1", "step 100", "read 2", "move 2", "step 200", "read 3", "move 3", "step 300", "end"]
+    late = ["read 1", "read 2", "move 1", "step 100", "read 3", "move 2", "step 200", "end", "move 3", "step 300"]
+    everything = [*["read 1", "move 1", "read 2", "move 2", "read 3", "move 3", "end"]]
+    everything += ["step 100", "step 200", "step 300"]
+    explain(
+        [event for event in log if event not in ("closed", "StopIteration")],
+        moved,
+        {
+            "a batch is moved when the step before it has not begun yet": plain,
+            "the next batch is read ahead, and moved ahead too": late,
+            "one batch ahead, and not all": everything,
+        },
+        name="the order of the events",
+    )
+
+# %% hidden checks
+
+
+def without_close(log):
+    return [event for event in log if event != "closed"]
+
+
+def by_hand(events):
+    """The log of a word for each event: r1 reads and moves batch 1, s1 is the step with it."""
+    log = []
+    for event in events.split():
+        kind, number = event[0], event[1:]
+        if not number.isdigit():
+            log.append(event)
+        elif kind == "r":
+            log += [f"read {number}", f"move {number}"]
+        else:
+            log.append(f"step {100 * int(number)}")
+    return log
+
+
+with check(
+    "other_cases",
+    "five batches, one and none: the order of all events",
+    weight=4,
+    required=True,
+    hint="What happens with one batch, or none? Is StopIteration of the source the end of yours?",
+):
+    for t, want in (
+        ([4, 7, 1, 9, 2], "r4 r7 s4 r1 s7 r9 s1 r2 s9 end s2"),
+        ([8], "r8 end s8"),
+        ([], "end"),
+        ([6, 6], "r6 r6 s6 end s6"),
+    ):
+        log = []
+        followed(log, prefetch(Source(log, t), Mover(log).move))
+        assert_close(without_close(log), [*by_hand(want), "StopIteration"], name="the order of the events")
+with check(
+    "lazy",
+    "nothing before the first next(), and one batch ahead of each",
+    weight=2,
+    hint="Which of your lines run when prefetch is called? A function with a yield runs none of them.",
+):
+    for steps, want in ((0, ""), (1, "r3 r5 s3"), (2, "r3 r5 s3 r2 s5")):
+        log = []
+        got = prefetch(Source(log, [3, 5, 2, 8, 7]), Mover(log).move)
+        assert_close(log, [], name="what happened before the first next()")
+        followed(log, got, steps)
+        assert_close(without_close(log), by_hand(want), name="the order of the events")
+with check(
+    "errors",
+    "an exception arrives behind the batches before it",
+    weight=3,
+    hint="If reading the third batch fails: which batches has the caller had until then?",
+):
+    for t, bad, want, last in (
+        ([1, 2, KeyError("no file"), 4], None, ["r1 r2 s1", "source-raises", "s2"], "KeyError"),
+        ([KeyError("no file"), 5], None, ["", "source-raises", ""], "KeyError"),
+        ([3, 6, 9, 2], 9, ["r3 r6 s3", "read 9", "move-raises", "s6"], "ArithmeticError"),
+        ([7, 3], 7, ["", "read 7", "move-raises", ""], "ArithmeticError"),
+    ):
+        log = []
+        got = prefetch(Source(log, t), Mover(log, bad).move)
+        followed(log, got)
+        middle = want[1:-1]
+        events = [*by_hand(want[0]), *middle, *by_hand(want[-1]), last]
+        assert_close(without_close(log), events, name="the order of the events")
+        followed(log, got)
+        assert_close(without_close(log), [*events, "StopIteration"], name="the events with one more next()")
+with check(
+    "closed",
+    "the source is closed once: at its end, after an exception, and after close()",
+    weight=3,
+    hint="Which lines run when the caller stops in the middle? A generator's close() raises GeneratorExit at its yield.",
+):
+    for t, steps, want in (
+        ([1, 2, 3], None, "r1 r2 s1 r3 s2 end s3 StopIteration"),
+        ([4, 5, 6, 7], 2, "r4 r5 s4 r6 s5 close"),
+        ([1, KeyError("no file")], None, "r1 source-raises s1 KeyError"),
+        ([2], None, "r2 end s2 StopIteration"),
+    ):
+        log = []
+        followed(log, prefetch(Source(log, t), Mover(log).move), steps, close=steps is not None)
+        assert_close(without_close(log), by_hand(want), name="the order of the events")
+        assert_close(log.count("closed"), 1, name="how often the source was closed")
+        if steps is not None:
+            assert_close(log[-2:], ["close", "closed"], name="the last two events")
+with check("no_close", "iterables without close()", guard=True, hint="Has every iterator a method close?"):
+    for t in ([5, 1, 2], [3], [], [0, None]):
+        assert_close(list(prefetch(t, lambda batch: [batch])), [[batch] for batch in t])
+    t = [torch.arange(3.0) + n for n in range(4)]
+    want = [2 * batch for batch in t]
+    assert_close(list(prefetch(iter(t), lambda batch: batch + batch)), want)
+
+
+# %% right "a class with a waiting batch"
+class prefetch:
+    def __init__(self, batches, move):
+        self.batches, self.move, self.source, self.waiting, self.over = batches, move, None, [], False
+        self.error = None
+
+    def __iter__(self):
+        return self
+
+    def _more(self):
+        if self.over:
+            return
+        try:
+            self.waiting.append(self.move(next(self.source)))
+        except StopIteration:
+            self._end()
+        except Exception as error:
+            self.error = error
+            self._end()
+
+    def _end(self):
+        if not self.over:
+            self.over = True
+            if hasattr(self.source, "close"):
+                self.source.close()
+
+    def __next__(self):
+        if self.source is None:
+            self.source = iter(self.batches)
+            self._more()
+        self._more()
+        if self.waiting:
+            return self.waiting.pop(0)
+        error, self.error = self.error, None
+        raise error or StopIteration
+
+    def close(self):
+        self._end()
+
+
+# %% right "a generator over outcomes"
+def prefetch(batches, move):
+    def outcomes(source):
+        while True:
+            try:
+                batch = next(source)
+            except StopIteration:
+                return
+            except Exception as error:
+                yield None, error
+                return
+            try:
+                yield move(batch), None
+            except Exception as error:
+                yield None, error
+                return
+
+    source = iter(batches)
+    try:
+        waiting = None
+        for outcome in outcomes(source):
+            if waiting is not None:
+                yield waiting[0]
+            waiting = outcome
+        if waiting is not None:
+            if waiting[1]:
+                raise waiting[1]
+            yield waiting[0]
+    finally:
+        getattr(source, "close", lambda: None)()
+
+
+# %% right "a deque, and contextlib.closing"
+def prefetch(batches, move):
+    import contextlib
+    from collections import deque
+
+    source, queue, error = iter(batches), deque(), None
+    with contextlib.closing(source) if hasattr(source, "close") else contextlib.nullcontext():
+        going = True
+        while going or queue:
+            while going and len(queue) < 2:
+                try:
+                    batch = next(source)
+                    queue.append(move(batch))
+                except StopIteration:
+                    going = False
+                except Exception as caught:
+                    error, going = caught, False
+            if queue:
+                yield queue.popleft()
+        if error:
+            raise error
+
+
+# %% wrong "map" fails=ahead,other_cases,lazy,errors,closed
+def prefetch(batches, move):
+    for batch in batches:
+        yield move(batch)
+
+
+# %% wrong "all at once" fails=ahead,other_cases,lazy,errors,closed raises=KeyError
+def prefetch(batches, move):
+    return iter([move(batch) for batch in batches])
+
+
+# %% wrong "the last batch stays" fails=example,ahead,other_cases,errors,closed,no_close
+def prefetch(batches, move):
+    source = iter(batches)
+    try:
+        ready = None
+        for batch in source:
+            following = move(batch)
+            if ready is not None:
+                yield ready
+            ready = following
+    finally:
+        if hasattr(source, "close"):
+            source.close()
+
+
+# %% wrong "read ahead, and moved late" fails=ahead,other_cases,lazy,errors,closed
+def prefetch(batches, move):
+    source = iter(batches)
+    try:
+        waiting = []
+        for batch in source:
+            if waiting:
+                yield move(waiting.pop())
+            waiting.append(batch)
+        for batch in waiting:
+            yield move(batch)
+    finally:
+        if hasattr(source, "close"):
+            source.close()
+
+
+# %% wrong "an exception at once" fails=errors,closed
+def prefetch(batches, move):
+    source = iter(batches)
+    try:
+        ready = []
+        for batch in source:
+            following = [move(batch)]
+            yield from ready
+            ready = following
+        yield from ready
+    finally:
+        if hasattr(source, "close"):
+            source.close()
+
+
+# %% wrong "exceptions are lost" fails=errors,closed
+def prefetch(batches, move):
+    source = iter(batches)
+    try:
+        ready = []
+        while True:
+            try:
+                following = [move(next(source))]
+            except Exception:
+                break
+            yield from ready
+            ready = following
+        yield from ready
+    finally:
+        if hasattr(source, "close"):
+            source.close()
+
+
+# %% wrong "the source stays open" fails=closed
+def prefetch(batches, move):
+    source, ready, failed = iter(batches), [], None
+    while True:
+        try:
+            following = [move(next(source))]
+        except StopIteration:
+            break
+        except Exception as error:
+            failed = error
+            break
+        yield from ready
+        ready = following
+    yield from ready
+    if failed:
+        raise failed
+
+
+# %% wrong "closed at the end only" fails=closed
+def prefetch(batches, move):
+    source, ready, failed = iter(batches), [], None
+    while True:
+        try:
+            following = [move(next(source))]
+        except StopIteration:
+            break
+        except Exception as error:
+            failed = error
+            break
+        yield from ready
+        ready = following
+    if hasattr(source, "close"):
+        source.close()
+    yield from ready
+    if failed:
+        raise failed
+
+
+# %% wrong "begun when it is called" fails=lazy
+def prefetch(batches, move):
+    source = iter(batches)
+
+    def taken():
+        try:
+            return [move(next(source))], None, False
+        except StopIteration:
+            return [], None, True
+        except Exception as error:
+            return [], error, True
+
+    first = taken()
+
+    def going():
+        try:
+            ready, failed, ended = first
+            while not ended:
+                following, failed, ended = taken()
+                yield from ready
+                ready = following
+            if failed:
+                raise failed
+        finally:
+            if hasattr(source, "close"):
+                source.close()
+
+    return going()
+
+
+# %% wrong "two batches ahead" fails=ahead,other_cases,lazy,errors,closed
+def prefetch(batches, move):
+    source, queue, failed = iter(batches), [], None
+    try:
+        while True:
+            try:
+                queue.append(move(next(source)))
+            except StopIteration:
+                break
+            except Exception as error:
+                failed = error
+                break
+            if len(queue) > 2:
+                yield queue.pop(0)
+        yield from queue
+        if failed:
+            raise failed
+    finally:
+        if hasattr(source, "close"):
+            source.close()
+
+
+# %% wrong "every source has close()" fails=example,no_close raises=AttributeError
+def prefetch(batches, move):
+    source, ready, failed = iter(batches), [], None
+    try:
+        while True:
+            try:
+                following = [move(next(source))]
+            except StopIteration:
+                break
+            except Exception as error:
+                failed = error
+                break
+            yield from ready
+            ready = following
+        yield from ready
+        if failed:
+            raise failed
+    finally:
+        source.close()
+
+
+# %% wrong "the moved ones, and the first twice" fails=example,ahead,other_cases,lazy,errors,closed,no_close
+def prefetch(batches, move):
+    source = iter(batches)
+    try:
+        ready = None
+        for batch in source:
+            following = move(batch)
+            yield ready if ready is not None else following
+            ready = following
+        if ready is not None:
+            yield ready
+    finally:
+        if hasattr(source, "close"):
+            source.close()
+
+
+# %% wrong "moved only to be seen" fails=example,ahead,other_cases,lazy,errors,closed,no_close
+def prefetch(batches, move):
+    source, ready, failed = iter(batches), [], None
+    try:
+        while True:
+            try:
+                following = [next(source)]
+                move(following[0])
+            except StopIteration:
+                break
+            except Exception as error:
+                failed = error
+                break
+            yield from ready
+            ready = following
+        yield from ready
+        if failed:
+            raise failed
+    finally:
+        if hasattr(source, "close"):
+            source.close()
