@@ -47,8 +47,8 @@ class Marked:
 
     @property
     def words(self) -> str:
-        read = f"; {self.by_hand:g} more are for a person to read" if self.by_hand else ""
-        return f"{round(self.points, 1):g} of {self.worth:g} points{read}"
+        read = f"; {self.by_hand:g} of them for a person to read" if self.by_hand else ""
+        return f"{round(self.points, 1):g} of {self.worth + self.by_hand:g} points{read}"
 
 
 def course_settings(course: Path) -> Settings:

@@ -81,7 +81,15 @@ with check(
     weight=2,
     hint="(1, 4) and (2, 2) have four elements as well. Are they four predictions?",
 ):
-    for p, t in (((4, 2), (4, 2)), ((1, 4), (4,)), ((4,), (1, 4)), ((4,), (2, 2)), ((4, 1, 1), (4,)), ((4,), (4, 1, 1)), ((), ())):
+    for p, t in (
+        ((4, 2), (4, 2)),
+        ((1, 4), (4,)),
+        ((4,), (1, 4)),
+        ((4,), (2, 2)),
+        ((4, 1, 1), (4,)),
+        ((4,), (4, 1, 1)),
+        ((), ()),
+    ):
         try:
             safe_mse(torch.ones(p), torch.ones(t))
         except ValueError:
