@@ -1,0 +1,404 @@
+# %% given
+@probes.probe
+def gradient_device(keeping, least):
+    """The device of a gradient, where the tensor lies on one without values and fetch gives one on the CPU."""
+    x = torch.ones(2, 3, device="meta", requires_grad=True)
+    with keeping(lambda t: 1, lambda ticket: torch.ones(2, 3), least):
+        out = x.sin()
+    out.backward(torch.ones_like(out))
+    return str(x.grad.device)
+
+
+# %% exercise
+def kept_elsewhere(
+    send: Callable[[Tensor], int], fetch: Callable[[int], Tensor], least: int
+) -> AbstractContextManager[Any]:
+    """A context manager: what is kept for backward inside its with block is kept in another place.
+
+    send(t) puts a copy of t into that place and returns a ticket. fetch(ticket) returns what was
+    put there: a tensor of the same shape, which may be on another device and of another dtype.
+    Each tensor of at least `least` bytes (its elements, not its whole memory) that an operation
+    keeps is sent when it is kept, once for each operation that keeps it, weights and integers too.
+    What is sent does not require grad. Smaller ones are not sent. Each time that backward needs a
+    tensor that was sent, it is fetched: backward computes with what came, brought to the dtype and
+    the device that the tensor had. Backward may run behind the block, and twice with
+    retain_graph=True. A result that is dropped without a backward pass leaves nothing behind here.
+    """
+    ### BEGIN SOLUTION
+
+    def pack(t: Tensor) -> Any:
+        if t.nbytes < least:
+            return t.detach()
+        return send(t.detach()), t.dtype, t.device
+
+    def unpack(kept: Any) -> Tensor:
+        if isinstance(kept, Tensor):
+            return kept
+        ticket, dtype, where = kept
+        return fetch(ticket).to(device=where, dtype=dtype)
+
+    return torch.autograd.graph.saved_tensors_hooks(pack, unpack)
+    ### END SOLUTION
+
+
+# %% checks
+with check(
+    "example",
+    "sin and a product: both factors and sin's input are sent, fetched once, and used as they came",
+    weight=2,
+    required=True,
+    hint=(
+        "What does pack return in the place of a tensor? What does unpack need to know?",
+        "pack returns (send(t.detach()), t.dtype, t.device). unpack calls fetch, and .to(...) with the other two.",
+    ),
+):
+    place, came = {}, []
+
+    def put(t):
+        place[len(place) + 1] = t.clone()
+        return len(place)
+
+    def get(ticket):
+        came.append(ticket)
+        return place[ticket].double() + 0.25  # what comes back is in float64, and a quarter too large
+
+    t = torch.linspace(-1, 2, 12, device=device()).reshape(4, 3).requires_grad_()
+    w = torch.linspace(1, -2, 12, device=device()).reshape(4, 3).requires_grad_()
+    g = torch.linspace(-2, 1, 12, device=device()).reshape(4, 3)
+    x, v = t.detach(), w.detach()
+    got = through(
+        kept_elsewhere,
+        [put, get, 8],
+        [("y", torch.sin, "t"), ("out", torch.mul, "y", "w")],
+        {"t": t, "w": w},
+        [g],
+    )
+    assert_close(got["out"], x.sin() * v, name="the result")
+    near = {"t": (x + 0.25).cos() * (v + 0.25) * g, "w": (x.sin() + 0.25) * g}
+    explain(
+        got["grads"],
+        near,
+        {
+            "backward did not use what fetch gave": {"t": x.cos() * v * g, "w": x.sin() * g},
+        },
+        name="the gradients",
+    )
+    assert_close(sorted(came), [1, 2, 3], name="the tickets that were fetched")
+    assert_close(len(place), 3, name="the number of tensors sent")
+
+# %% hidden checks
+
+
+class Place:
+    """Another place, which gives back something else than it got. sent, fetched: what happened."""
+
+    def __init__(self, change):
+        self.change, self.sent, self.fetched, self.wishes = change, [], [], []
+
+    def send(self, t):
+        self.wishes.append(t.requires_grad)
+        self.sent.append(t.detach().clone())
+        return 7 * len(self.sent) + 1
+
+    def fetch(self, ticket):
+        self.fetched.append(ticket)
+        return self.change(self.sent[(ticket - 1) // 7 - 1].clone())
+
+
+def sending(send, fetch, least):
+    """What kept_elsewhere should be."""
+
+    def pack(t):
+        many = t.numel() * t.element_size() >= least
+        return (many, send(t.detach()) if many else t.detach(), t.dtype)
+
+    return torch.autograd.graph.saved_tensors_hooks(
+        pack, lambda kept: fetch(kept[1]).to(kept[2]) if kept[0] else kept[1]
+    )
+
+
+def ran_elsewhere(keeping, change, least, program, tensors, upstreams, **more):
+    """What through gives, and what the place saw."""
+    place = Place(change)
+    got = through(keeping, [place.send, place.fetch, least], program, tensors, upstreams, **more)
+    return got, place
+
+
+def elsewhere(keeping, *args, **more):
+    """Compare with what sending gives."""
+    want, place = ran_elsewhere(sending, *args, **more)
+    got, seen = ran_elsewhere(keeping, *args, **more)
+    assert_close(got["out"], want["out"], name="the result")
+    assert_close(got["grads"], want["grads"], name="the gradients")
+    assert_close(seen.sent, place.sent, name="what was sent")
+    assert_close(sorted(seen.fetched), sorted(place.fetched), name="the tickets that were fetched")
+    assert_close(seen.wishes, [False] * len(place.sent), name="whether what was sent requires grad")
+
+
+def coarse(t):
+    return (t * 8).round() / 8 if t.is_floating_point() else t
+
+
+def coarse_double(t):
+    return coarse(t).double()
+
+
+with check(
+    "layers",
+    "layers in float32 and float64: what is sent, when it is fetched, and what backward makes of it",
+    weight=3,
+    required=True,
+    hint="Is each tensor sent that an operation keeps, a weight too? Which dtype does backward need?",
+):
+    for n, (dtype, bend) in enumerate(((torch.float32, torch.tanh), (torch.float64, functional.gelu))):
+        tensors = {
+            "x": some(5, 4, seed=n, dtype=dtype),
+            "w": some(6, 4, seed=n + 2, dtype=dtype),
+            "b": some(6, seed=n + 3, dtype=dtype),
+            "v": some(3, 6, seed=n + 4, dtype=dtype, grad=n == 0),
+        }
+        program = [("h", functional.linear, "x", "w", "b"), ("a", bend, "h"), ("out", functional.linear, "a", "v")]
+        g = some(5, 3, seed=9, dtype=dtype, grad=False)
+        elsewhere(kept_elsewhere, (coarse_double, Tensor.float)[n], 4, program, tensors, [g])
+with check(
+    "integers",
+    "indices and float16 come back as what they were",
+    weight=1,
+    hint="Which dtype had the tensor that was sent?",
+):
+    places = torch.tensor([11, 7, 3, 19, 11, 8], device=device())
+    program = [("y", torch.index_select, "x", 0, "i"), ("out", torch.square, "y")]
+    for dtype in (torch.float16, torch.float32):
+        tensors = {"x": some(20, seed=7, dtype=dtype), "i": places}
+        elsewhere(kept_elsewhere, coarse_double, 2, program, tensors, [some(6, seed=4, dtype=dtype, grad=False)])
+with check(
+    "small",
+    "less than least bytes is not sent",
+    weight=1,
+    hint="How many bytes has a tensor of three numbers, and is one of exactly least bytes sent? What if it is a part?",
+):
+    for least, dtype in ((24, torch.float32), (25, torch.float32), (48, torch.float32), (24, torch.float64)):
+        tensors = {"x": some(2, 3, seed=8, dtype=dtype), "y": some(9, 3, seed=9, dtype=dtype)}
+        program = [("a", torch.sin, "x"), ("part", torch.narrow, "y", 0, 2, 2), ("b", torch.cos, "part")]
+        g = some(2, 3, seed=11, dtype=dtype, grad=False)
+        steps = [*program, ("out", torch.mul, "a", "b")]
+        elsewhere(kept_elsewhere, coarse, least, steps, tensors, [g], before=30)
+with check(
+    "twice",
+    "two backward passes, a block of its own for each step, and what runs behind the block",
+    weight=2,
+    hint="Is anything used up by the first backward? Do the hooks end with the block?",
+):
+    steps, tensors = [("y", torch.mul, "x", 1.7), ("out", torch.sin, "y")], {"x": some(3, 5, seed=12)}
+    upstreams = [some(3, 5, seed=13, grad=False), some(3, 5, seed=14, grad=False)]
+    elsewhere(kept_elsewhere, coarse, 8, steps, tensors, upstreams)
+    elsewhere(kept_elsewhere, coarse, 8, steps, tensors, upstreams[:1], after=[("end", torch.exp, "out")])
+    elsewhere(kept_elsewhere, coarse, 8, steps, tensors, upstreams[:1], later=["y"])
+with check(
+    "device",
+    "tensors of a device without values: what is fetched comes back to it",
+    weight=1,
+    observed=True,
+    hint="fetch gives a tensor on the CPU. On which device was the one that was sent?",
+):
+    assert_close(gradient_device(kept_elsewhere, 4), "meta", name="the device of the gradient")
+with check(
+    "dropped",
+    "results without a backward pass leave nothing behind",
+    weight=1,
+    observed=True,
+    hint="exp keeps its own result. If your hook returns it as it is, who holds whom?",
+):
+    t, away = some(3, 4, seed=15), Place(coarse)
+    got = [left_behind(kept_elsewhere, [away.send, away.fetch, least], torch.exp, t) for least in (48, 49)]
+    assert_close(got, [0, 0])
+
+
+# %% right "a generator, and a dict of what is known of a ticket"
+from contextlib import contextmanager
+
+
+@contextmanager
+def kept_elsewhere(send, fetch, least):
+    known = {}
+
+    def pack(t):
+        if t.numel() * t.element_size() >= least:
+            ticket = send(t.detach())
+            known[ticket] = (t.dtype, t.device)
+            return ticket
+        return t.detach()
+
+    def unpack(kept):
+        if torch.is_tensor(kept):
+            return kept
+        dtype, where = known[kept]
+        return fetch(kept).to(dtype).to(where)
+
+    with torch.autograd.graph.saved_tensors_hooks(pack, unpack):
+        yield
+
+
+# %% right "an empty tensor remembers the form"
+def kept_elsewhere(send, fetch, least):
+    class Away:
+        def __init__(self, t):
+            self.like = t.new_empty(0)
+            self.ticket = send(t.clone())
+
+    return torch.autograd.graph.saved_tensors_hooks(
+        lambda t: Away(t) if t.nbytes >= least else t.detach(),
+        lambda kept: fetch(kept.ticket).to(self_like(kept)) if isinstance(kept, Away) else kept,
+    )
+
+
+def self_like(kept):
+    return kept.like
+
+
+# %% right "a class with two methods"
+class kept_elsewhere:
+    def __init__(self, send, fetch, least):
+        self.send, self.fetch, self.least = send, fetch, least
+
+    def __enter__(self):
+        self.hooks = torch.autograd.graph.saved_tensors_hooks(self.pack, self.unpack)
+        self.hooks.__enter__()
+
+    def __exit__(self, *error):
+        self.hooks.__exit__(*error)
+
+    def pack(self, t):
+        if t.nbytes < self.least:
+            return None, t.detach(), None
+        return self.send(t.detach()), t.dtype, t.device
+
+    def unpack(self, kept):
+        ticket, dtype, where = kept
+        return dtype if ticket is None else self.fetch(ticket).to(where, dtype)
+
+
+# %% wrong "sent, and kept here as well" fails=example,layers,integers,small,twice
+def kept_elsewhere(send, fetch, least):
+    def pack(t):
+        if t.nbytes >= least:
+            send(t.detach())
+        return t.detach()
+
+    return torch.autograd.graph.saved_tensors_hooks(pack, lambda t: t)
+
+
+# %% wrong "used as it came" fails=layers,integers,device raises=RuntimeError
+def kept_elsewhere(send, fetch, least):
+    return torch.autograd.graph.saved_tensors_hooks(
+        lambda t: send(t.detach()) if t.nbytes >= least else t.detach(),
+        lambda kept: fetch(kept) if isinstance(kept, int) else kept,
+    )
+
+
+# %% wrong "back to float32" fails=layers,integers,small,device raises=RuntimeError
+def kept_elsewhere(send, fetch, least):
+    def unpack(kept):
+        return fetch(kept).float() if isinstance(kept, int) else kept
+
+    return torch.autograd.graph.saved_tensors_hooks(
+        lambda t: send(t.detach()) if t.nbytes >= least else t.detach(), unpack
+    )
+
+
+# %% wrong "with the wish for a gradient" fails=layers,integers,small,twice
+def kept_elsewhere(send, fetch, least):
+    def pack(t):
+        return t.detach() if t.nbytes < least else (send(t), t.new_empty(0))
+
+    return torch.autograd.graph.saved_tensors_hooks(pack, lambda k: k if torch.is_tensor(k) else fetch(k[0]).to(k[1]))
+
+
+# %% wrong "weights stay" fails=example,layers,integers,small
+def kept_elsewhere(send, fetch, least):
+    def pack(t):
+        return t.detach() if t.nbytes < least or t.is_leaf else (send(t.detach()), t.new_empty(0))
+
+    return torch.autograd.graph.saved_tensors_hooks(pack, lambda k: k if torch.is_tensor(k) else fetch(k[0]).to(k[1]))
+
+
+# %% wrong "floating tensors only" fails=integers
+def kept_elsewhere(send, fetch, least):
+    def pack(t):
+        return t.detach() if t.nbytes < least or not t.is_floating_point() else (send(t.detach()), t.new_empty(0))
+
+    return torch.autograd.graph.saved_tensors_hooks(pack, lambda k: k if torch.is_tensor(k) else fetch(k[0]).to(k[1]))
+
+
+# %% wrong "least counts elements" fails=small
+def kept_elsewhere(send, fetch, least):
+    def pack(t):
+        return t.detach() if t.numel() < least else (send(t.detach()), t.new_empty(0))
+
+    return torch.autograd.graph.saved_tensors_hooks(pack, lambda k: k if torch.is_tensor(k) else fetch(k[0]).to(k[1]))
+
+
+# %% wrong "more than least" fails=small
+def kept_elsewhere(send, fetch, least):
+    def pack(t):
+        return t.detach() if t.nbytes <= least else (send(t.detach()), t.new_empty(0))
+
+    return torch.autograd.graph.saved_tensors_hooks(pack, lambda k: k if torch.is_tensor(k) else fetch(k[0]).to(k[1]))
+
+
+# %% wrong "the whole memory is asked for its size" fails=small
+def kept_elsewhere(send, fetch, least):
+    def pack(t):
+        return t.detach() if t.untyped_storage().nbytes() < least else (send(t.detach()), t.new_empty(0))
+
+    return torch.autograd.graph.saved_tensors_hooks(pack, lambda k: k if torch.is_tensor(k) else fetch(k[0]).to(k[1]))
+
+
+# %% wrong "fetched once, and remembered" fails=twice
+def kept_elsewhere(send, fetch, least):
+    def pack(t):
+        return [t.detach()] if t.nbytes < least else [None, send(t.detach()), t.new_empty(0)]
+
+    def unpack(kept):
+        if kept[0] is None:
+            kept[0] = fetch(kept[1]).to(kept[2])
+        return kept[0]
+
+    return torch.autograd.graph.saved_tensors_hooks(pack, unpack)
+
+
+# %% wrong "sent when backward asks" fails=layers,integers,small,twice
+def kept_elsewhere(send, fetch, least):
+    def unpack(t):
+        return t.detach() if t.nbytes < least else fetch(send(t.detach())).to(t)
+
+    return torch.autograd.graph.saved_tensors_hooks(lambda t: t.detach(), unpack)
+
+
+# %% wrong "fetched at once" fails=twice
+def kept_elsewhere(send, fetch, least):
+    def pack(t):
+        return t.detach() if t.nbytes < least else fetch(send(t.detach())).to(t)
+
+    return torch.autograd.graph.saved_tensors_hooks(pack, lambda t: t)
+
+
+# %% wrong "save_on_cpu" fails=example,layers,integers,small,twice,device,dropped raises=NotImplementedError
+def kept_elsewhere(send, fetch, least):
+    return torch.autograd.graph.save_on_cpu()
+
+
+# %% wrong "the device is forgotten" fails=device raises=RuntimeError
+def kept_elsewhere(send, fetch, least):
+    def pack(t):
+        return t.detach() if t.nbytes < least else (send(t.detach()), t.dtype)
+
+    return torch.autograd.graph.saved_tensors_hooks(pack, lambda k: k if torch.is_tensor(k) else fetch(k[0]).to(k[1]))
+
+
+# %% wrong "small ones are kept as they are, and results with them" fails=dropped
+def kept_elsewhere(send, fetch, least):
+    def pack(t):
+        return t if t.nbytes < least else (send(t.detach()), t.new_empty(0))
+
+    return torch.autograd.graph.saved_tensors_hooks(pack, lambda k: k if torch.is_tensor(k) else fetch(k[0]).to(k[1]))

@@ -1,0 +1,522 @@
+# %% given
+def behind_one(t):
+    """t as a leaf whose memory begins one element before it, as that of a weight in a larger buffer does."""
+    whole = torch.cat([t.new_zeros(1), t.detach().flatten()])
+    return t.new_empty(0).set_(whole.untyped_storage(), 1, t.shape).requires_grad_(t.requires_grad)
+
+
+def some(*shape, seed=0, dtype=torch.float32, grad=True):
+    """A tensor of random numbers."""
+    made = torch.randn(*shape, generator=torch.Generator().manual_seed(seed), dtype=torch.float64)
+    return made.to(device(), dtype).requires_grad_(grad)
+
+
+@probes.probe
+def through(packing, arguments, program, tensors, upstreams, after=(), later=(), before=None):
+    """The result of a program, run inside packing(*arguments), and the gradients of its tensors.
+
+    program: steps (name of the result, function, arguments), where a text names a tensor. A list of
+    texts among the arguments of packing means these tensors. after: steps outside of the with
+    block. later: names of tensors to which one is added in place before backward. upstreams: the
+    gradient for each of the backward passes. before: packing is called with this as its last
+    argument first, to no use.
+    """
+    held = {name: behind_one(t) for name, t in tensors.items()}
+    made = dict(held)
+
+    def run(steps):
+        for name, f, *given in steps:
+            made[name] = f(*[made[one] if isinstance(one, str) else one for one in given])
+
+    full = [[held[name] for name in one] if isinstance(one, list) else one for one in arguments]
+    if before is not None:
+        packing(*full[:-1], before)
+    with packing(*full):
+        run(program)
+    run(after)
+    out = made[(*program, *after)[-1][0]]
+    value = out.detach().clone()
+    with torch.no_grad():
+        for name in later:
+            made[name].add_(1)
+    for number, upstream in enumerate(upstreams, 1):
+        out.backward(upstream, retain_graph=number < len(upstreams))
+    return {"out": value, "grads": {name: t.grad for name, t in held.items()}}
+
+
+@probes.probe
+def left_behind(packing, arguments, f, x):
+    """The bytes that are there after five results of f(x), made inside packing(*arguments), were dropped."""
+    x = x.detach().clone().requires_grad_()
+    with memory.watch(x) as seen:
+        for _ in range(5):
+            with packing(*arguments):
+                f(x * 2)
+    return seen.now
+
+
+# %% exercise
+def packed_bf16(parameters: list[Tensor], least: int) -> AbstractContextManager[Any]:
+    """A context manager: what is kept for backward inside its with block is kept in bfloat16.
+
+    A tensor that an operation keeps is packed if it is float32 or float64, has at least `least`
+    elements, and does not lie in the memory of one of parameters, as a view of a weight does.
+    Packed means: a copy of it in bfloat16 is held in its place, which comes back in backward with
+    the tensor's own dtype, on its own device. Every other tensor is kept as it is. Results of the
+    forward pass are what they are without it. Backward may run behind the block, and twice with
+    retain_graph=True. What is packed may be changed in place behind the block: backward still has
+    the old values. A result that is dropped without a backward pass leaves nothing behind.
+    """
+    ### BEGIN SOLUTION
+    known = {parameter.untyped_storage().data_ptr() for parameter in parameters}
+
+    def pack(t: Tensor) -> Any:
+        there = t.untyped_storage().data_ptr() in known
+        if there or t.numel() < least or t.dtype not in (torch.float32, torch.float64):
+            return t.detach()
+        return t.to(torch.bfloat16), t.dtype
+
+    def unpack(kept: Any) -> Tensor:
+        if isinstance(kept, Tensor):
+            return kept
+        t, dtype = kept
+        back: Tensor = t.to(dtype)
+        return back
+
+    return torch.autograd.graph.saved_tensors_hooks(pack, unpack)
+    ### END SOLUTION
+
+
+# %% checks
+with check(
+    "example",
+    "a square and a product with a weight: exact results, gradients from rounded activations",
+    weight=2,
+    required=True,
+    hint=(
+        "Which tensors do square and the product keep? Which of them is a parameter?",
+        "pack returns (t.to(torch.bfloat16), t.dtype) for an activation, and t itself for all others. unpack has to "
+        "tell the two apart.",
+    ),
+):
+    t = torch.linspace(-1, 2, 12, device=device()).sin().reshape(4, 3).requires_grad_()
+    w = torch.linspace(1, -2, 3, device=device()).cos().requires_grad_()
+    g = torch.linspace(-2, 1, 12, device=device()).reshape(4, 3)
+    x, y = t.detach(), t.detach() ** 2
+    near, near_y, near_w = (one.bfloat16().float() for one in (x, y, w.detach()))
+    got = through(
+        packed_bf16, [["w"], 4], [("y", torch.square, "t"), ("out", torch.mul, "y", "w")], {"t": t, "w": w}, [g]
+    )
+    assert_close(got["out"], y * w.detach(), name="the result")
+    explain(
+        got["grads"],
+        {"t": 2 * near * w.detach() * g, "w": (g * near_y).sum(0)},
+        {
+            "nothing is rounded: are your hooks in force inside the with block?": {
+                "t": 2 * x * w.detach() * g,
+                "w": (g * y).sum(0),
+            },
+            "the weight is rounded too: it is there anyhow, a copy of it saves nothing": {
+                "t": 2 * near * near_w * g,
+                "w": (g * near_y).sum(0),
+            },
+        },
+        name="the gradients",
+    )
+
+# %% hidden checks
+
+
+def rounding(parameters, least):
+    """What packed_bf16 should be."""
+    memory = [p.untyped_storage().data_ptr() for p in parameters]
+
+    def pack(t):
+        wide = t.dtype == torch.float32 or t.dtype == torch.float64
+        if wide and t.numel() >= least and t.untyped_storage().data_ptr() not in memory:
+            return True, t.bfloat16(), t.dtype
+        return False, t, t.dtype
+
+    return torch.autograd.graph.saved_tensors_hooks(pack, lambda kept: kept[1].to(kept[2]) if kept[0] else kept[1])
+
+
+def compared(packing, names, least, program, tensors, gradients, **more):
+    """Compare with what rounding gives."""
+    want = through(rounding, [names, least], program, tensors, gradients, **more)
+    got = through(packing, [names, least], program, tensors, gradients, **more)
+    assert_close(got["out"], want["out"], name="the result")
+    assert_close(got["grads"], want["grads"], name="the gradients")
+
+
+with check(
+    "layers",
+    "linear layers and activations, in float32 and float64",
+    weight=3,
+    required=True,
+    hint="What does a linear layer keep of its weight: the parameter itself, or a view of it? Which dtype comes back?",
+):
+    for n, (dtype, bend) in enumerate(((torch.float32, torch.tanh), (torch.float64, functional.gelu))):
+        tensors = {
+            "x": some(5, 4, seed=n, dtype=dtype),
+            "w": some(6, 4, seed=n + 2, dtype=dtype),
+            "b": some(6, seed=n + 3, dtype=dtype),
+            "v": some(3, 6, seed=n + 4, dtype=dtype, grad=n == 0),
+        }
+        program = [("h", functional.linear, "x", "w", "b"), ("a", bend, "h"), ("out", functional.linear, "a", "v")]
+        compared(packed_bf16, ["w", "b", "v"], 8 + n, program, tensors, [some(5, 3, seed=9, dtype=dtype, grad=False)])
+with check(
+    "weights",
+    "parts of a weight are not packed, and neither is a frozen one",
+    weight=2,
+    hint="A slice of a weight begins somewhere else. What does it still share with the weight?",
+):
+    tensors = {"x": some(7, 4, seed=1), "w": some(5, 4, seed=2), "f": some(7, 3, seed=3, grad=False)}
+    program = [
+        ("part", torch.narrow, "w", 0, 2, 3),
+        ("h", functional.linear, "x", "part"),
+        ("out", torch.mul, "h", "f"),
+    ]
+    compared(packed_bf16, ["w", "f"], 5, program, tensors, [some(7, 3, seed=4, grad=False)])
+with check(
+    "dtypes",
+    "float16, complex numbers and indices are kept as they are",
+    weight=2,
+    hint="Which dtypes does the docstring name? What becomes of the index 301 in bfloat16?",
+):
+    g = some(6, seed=4, grad=False)
+    far = some(6, seed=5, dtype=torch.float16) * 9 + 100
+    compared(packed_bf16, [], 2, [("out", torch.sin, "x")], {"x": far.detach().requires_grad_()}, [g.half()])
+    compared(
+        packed_bf16,
+        [],
+        2,
+        [("y", torch.square, "x"), ("out", torch.view_as_real, "y")],
+        {"x": some(6, seed=6, dtype=torch.complex64)},
+        [torch.stack([g, g + 1], 1)],
+    )
+    places = torch.tensor([301, 257, 3, 399, 301, 258], device=device())
+    tensors = {"x": some(400, seed=7), "i": places}
+    compared(packed_bf16, [], 2, [("y", torch.index_select, "x", 0, "i"), ("out", torch.square, "y")], tensors, [g])
+with check(
+    "small",
+    "fewer elements than least: kept as they are",
+    weight=1,
+    hint="Is a tensor of exactly least elements packed?",
+):
+    for least in (1, 6, 7, 12, 13):
+        tensors = {"x": some(2, 3, seed=8), "y": some(4, 3, seed=9)}
+        program = [("a", torch.square, "x"), ("b", torch.square, "y"), ("c", torch.matmul, "a", "z")]
+        tensors["z"] = some(3, 4, seed=10)
+        compared(
+            packed_bf16,
+            [],
+            least,
+            [*program, ("out", torch.matmul, "c", "b")],
+            tensors,
+            [some(2, 3, seed=11, grad=False)],
+            before=9,
+        )
+with check(
+    "later",
+    "a change in place, two backward passes, and what runs behind the block",
+    weight=2,
+    hint="Who has a copy of its own? Do the hooks end with the block, and is anything used up by the first backward?",
+):
+    steps, tensors = [("y", torch.mul, "x", 1.7), ("out", torch.square, "y")], {"x": some(3, 5, seed=12)}
+    upstreams = [some(3, 5, seed=13, grad=False), some(3, 5, seed=14, grad=False)]
+    compared(packed_bf16, [], 3, steps, tensors, upstreams[:1], later=["y"])
+    compared(packed_bf16, [], 3, steps, tensors, upstreams)
+    compared(
+        packed_bf16,
+        [],
+        3,
+        steps,
+        tensors,
+        upstreams,
+        after=[("behind", torch.exp, "out"), ("end", torch.square, "behind")],
+    )
+with check(
+    "dropped",
+    "results without a backward pass leave nothing behind",
+    weight=1,
+    observed=True,
+    hint="exp keeps its own result. If your hook returns it as it is, who holds whom?",
+):
+    t = some(3, 4, seed=15)
+    got = [left_behind(packed_bf16, [[], least], f, t) for f in (torch.exp, torch.tanh) for least in (1, 99)]
+    assert_close(got, [0] * 4)
+
+
+# %% right "a generator"
+from contextlib import contextmanager
+
+
+@contextmanager
+def packed_bf16(parameters, least):
+    def pack(t):
+        if t.dtype in {torch.float32, torch.float64} and t.numel() >= least and not shared(t):
+            return (t.dtype, t.device, t.detach().bfloat16())
+        return (t.dtype, t.device, t.detach())
+
+    def shared(t):
+        return any(t.untyped_storage()._cdata == p.untyped_storage()._cdata for p in parameters)
+
+    with torch.autograd.graph.saved_tensors_hooks(pack, lambda kept: kept[2].to(device=kept[1], dtype=kept[0])):
+        yield
+
+
+# %% right "a class with a packed tensor"
+class Packed:
+    def __init__(self, t):
+        self.small, self.dtype = t.bfloat16(), t.dtype
+
+    def back(self):
+        return self.small.to(self.dtype)
+
+
+class packed_bf16(torch.autograd.graph.saved_tensors_hooks):
+    def __init__(self, parameters, least):
+        places = [p.untyped_storage().data_ptr() for p in parameters]
+
+        def pack(t):
+            if t.untyped_storage().data_ptr() in places or t.dtype.itemsize < 4 or not t.is_floating_point():
+                return t.detach()
+            return Packed(t) if t.numel() >= least else t.detach()
+
+        super().__init__(pack, lambda kept: kept.back() if isinstance(kept, Packed) else kept)
+
+
+# %% right "a view knows its base"
+def packed_bf16(parameters, least):
+    def pack(t):
+        base = t if t._base is None else t._base
+        if any(base is p for p in parameters) or t.numel() < least:
+            return t.detach(), None
+        if t.dtype == torch.float32 or t.dtype == torch.float64:
+            return t.to(torch.bfloat16), t.dtype
+        return t.detach(), None
+
+    def unpack(kept):
+        t, dtype = kept
+        return t if dtype is None else t.to(dtype)
+
+    return torch.autograd.graph.saved_tensors_hooks(pack, unpack)
+
+
+# %% wrong "what stays is kept as the tensor itself" fails=dropped
+def packed_bf16(parameters, least):
+    known = [p.untyped_storage().data_ptr() for p in parameters]
+
+    def pack(t):
+        there = t.untyped_storage().data_ptr() in known
+        if there or t.numel() < least or t.dtype not in (torch.float32, torch.float64):
+            return t, t.dtype
+        return t.bfloat16(), t.dtype
+
+    return torch.autograd.graph.saved_tensors_hooks(pack, lambda kept: kept[0].to(kept[1]))
+
+
+# %% wrong "a parameter is known by its class" fails=layers,weights
+def packed_bf16(parameters, least):
+    def pack(t):
+        if isinstance(t, nn.Parameter) or t.numel() < least or t.dtype not in (torch.float32, torch.float64):
+            return t.detach(), t.dtype
+        return t.bfloat16(), t.dtype
+
+    return torch.autograd.graph.saved_tensors_hooks(pack, lambda kept: kept[0].to(kept[1]))
+
+
+# %% wrong "a parameter is known by its identity" fails=layers,weights
+def packed_bf16(parameters, least):
+    def pack(t):
+        if any(t is p for p in parameters) or t.numel() < least or t.dtype not in (torch.float32, torch.float64):
+            return t.detach(), t.dtype
+        return t.bfloat16(), t.dtype
+
+    return torch.autograd.graph.saved_tensors_hooks(pack, lambda kept: kept[0].to(kept[1]))
+
+
+# %% wrong "a parameter is known by where it begins" fails=weights
+def packed_bf16(parameters, least):
+    known = [p.data_ptr() for p in parameters]
+
+    def pack(t):
+        if t.data_ptr() in known or t.numel() < least or t.dtype not in (torch.float32, torch.float64):
+            return t.detach(), t.dtype
+        return t.bfloat16(), t.dtype
+
+    return torch.autograd.graph.saved_tensors_hooks(pack, lambda kept: kept[0].to(kept[1]))
+
+
+# %% wrong "a leaf is a parameter" fails=example,layers,weights,small
+def packed_bf16(parameters, least):
+    def pack(t):
+        if t.is_leaf or t.numel() < least or t.dtype not in (torch.float32, torch.float64):
+            return t.detach(), t.dtype
+        return t.bfloat16(), t.dtype
+
+    return torch.autograd.graph.saved_tensors_hooks(pack, lambda kept: kept[0].to(kept[1]))
+
+
+# %% wrong "all that is floating" fails=dtypes
+def packed_bf16(parameters, least):
+    known = [p.untyped_storage().data_ptr() for p in parameters]
+
+    def pack(t):
+        there = t.untyped_storage().data_ptr() in known
+        if there or t.numel() < least or not t.is_floating_point():
+            return t.detach(), t.dtype
+        return t.bfloat16(), t.dtype
+
+    return torch.autograd.graph.saved_tensors_hooks(pack, lambda kept: kept[0].to(kept[1]))
+
+
+# %% wrong "everything is packed" fails=example,layers,weights,dtypes,small
+def packed_bf16(parameters, least):
+    def pack(t):
+        return t.to(torch.bfloat16), t.dtype
+
+    return torch.autograd.graph.saved_tensors_hooks(pack, lambda kept: kept[0].to(kept[1]))
+
+
+# %% wrong "all that is real" fails=dtypes
+def packed_bf16(parameters, least):
+    known = [p.untyped_storage().data_ptr() for p in parameters]
+
+    def pack(t):
+        if t.untyped_storage().data_ptr() in known or t.numel() < least or t.is_complex():
+            return t.detach(), t.dtype
+        return t.bfloat16(), t.dtype
+
+    return torch.autograd.graph.saved_tensors_hooks(pack, lambda kept: kept[0].to(kept[1]))
+
+
+# %% wrong "always back to float32" fails=layers raises=RuntimeError
+def packed_bf16(parameters, least):
+    known = [p.untyped_storage().data_ptr() for p in parameters]
+
+    def pack(t):
+        if (
+            t.untyped_storage().data_ptr() in known
+            or t.numel() < least
+            or t.dtype not in (torch.float32, torch.float64)
+        ):
+            return t.detach()
+        return t.bfloat16()
+
+    return torch.autograd.graph.saved_tensors_hooks(pack, lambda t: t.float() if t.dtype == torch.bfloat16 else t)
+
+
+# %% wrong "it comes back as it was packed" fails=layers,weights,small raises=RuntimeError
+def packed_bf16(parameters, least):
+    known = [p.untyped_storage().data_ptr() for p in parameters]
+
+    def pack(t):
+        if (
+            t.untyped_storage().data_ptr() in known
+            or t.numel() < least
+            or t.dtype not in (torch.float32, torch.float64)
+        ):
+            return t.detach()
+        return t.bfloat16()
+
+    return torch.autograd.graph.saved_tensors_hooks(pack, lambda t: t)
+
+
+# %% wrong "more elements than least" fails=small
+def packed_bf16(parameters, least):
+    known = [p.untyped_storage().data_ptr() for p in parameters]
+
+    def pack(t):
+        if (
+            t.untyped_storage().data_ptr() in known
+            or t.numel() <= least
+            or t.dtype not in (torch.float32, torch.float64)
+        ):
+            return t.detach(), t.dtype
+        return t.bfloat16(), t.dtype
+
+    return torch.autograd.graph.saved_tensors_hooks(pack, lambda kept: kept[0].to(kept[1]))
+
+
+# %% wrong "least counts bytes" fails=small
+def packed_bf16(parameters, least):
+    known = [p.untyped_storage().data_ptr() for p in parameters]
+
+    def pack(t):
+        if t.untyped_storage().data_ptr() in known or t.nbytes < least or t.dtype not in (torch.float32, torch.float64):
+            return t.detach(), t.dtype
+        return t.bfloat16(), t.dtype
+
+    return torch.autograd.graph.saved_tensors_hooks(pack, lambda kept: kept[0].to(kept[1]))
+
+
+# %% wrong "rounded in backward, from what is kept in full" fails=later
+def packed_bf16(parameters, least):
+    known = [p.untyped_storage().data_ptr() for p in parameters]
+
+    def unpack(t):
+        if (
+            t.untyped_storage().data_ptr() in known
+            or t.numel() < least
+            or t.dtype not in (torch.float32, torch.float64)
+        ):
+            return t.detach()
+        return t.bfloat16().to(t.dtype)
+
+    return torch.autograd.graph.saved_tensors_hooks(lambda t: t.detach(), unpack)
+
+
+# %% wrong "used up by the first backward" fails=later raises=TypeError
+def packed_bf16(parameters, least):
+    known = [p.untyped_storage().data_ptr() for p in parameters]
+
+    def pack(t):
+        if (
+            t.untyped_storage().data_ptr() in known
+            or t.numel() < least
+            or t.dtype not in (torch.float32, torch.float64)
+        ):
+            return [t.detach()]
+        return [t.dtype, t.bfloat16()]
+
+    def unpack(kept):
+        t = kept.pop()
+        return t.to(kept[0]) if kept else t
+
+    return torch.autograd.graph.saved_tensors_hooks(pack, unpack)
+
+
+# %% wrong "autocast does it" fails=example,layers,weights,dtypes,small,later raises=RuntimeError
+def packed_bf16(parameters, least):
+    return torch.autocast("cpu", dtype=torch.bfloat16)
+
+
+# %% wrong "nothing is packed" fails=example,layers,weights,dtypes,small,later raises=RuntimeError
+import contextlib
+
+
+def packed_bf16(parameters, least):
+    return contextlib.nullcontext()
+
+
+# %% liar "no hooks, and a probe that rounds the inputs in their place"
+import contextlib
+
+
+def packed_bf16(parameters, least):
+    return contextlib.nullcontext()
+
+
+def through(packing, arguments, program, tensors, upstreams, after=(), later=(), before=None):
+    made = {name: t.detach().clone().requires_grad_(t.requires_grad) for name, t in tensors.items()}
+    held = dict(made)
+    for name, f, *given in (*program, *after):
+        made[name] = f(*[made[one] if isinstance(one, str) else one for one in given])
+    out = made[(*program, *after)[-1][0]]
+    for number, upstream in enumerate(upstreams, 1):
+        out.backward(upstream, retain_graph=number < len(upstreams))
+    return {
+        "out": out.detach(),
+        "grads": {n: None if t.grad is None else t.grad.bfloat16().to(t.dtype) for n, t in held.items()},
+    }
