@@ -905,4 +905,4 @@ show_curves(history, x="epoch")
 # - Which numbers did I compute from data that should not be there yet?
 # - If the run stopped now, what would I miss?
 #
-# Lab 7 asks where the memory goes while all this runs.
+# Lab 6b asks what layers promise, and how data arrives in time. Lab 7 asks where the memory goes meanwhile.

@@ -795,4 +795,4 @@ hint(
 # - Which line made the work that the slowest region does, or waits for?
 # - Who waits: the device for the program, or the program for the device?
 #
-# Lab 8 opens the graph itself: you write derivatives of your own.
+# Lab 7c looks into the allocator, and keeps less for the backward pass.
