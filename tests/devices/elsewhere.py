@@ -105,15 +105,13 @@ class _Move:
 
     def _contents(self, held: list[Any] | dict[Any, Any]) -> None:
         """What lies in a list or dict of the check's, which f may change."""
-        keys = list(held) if isinstance(held, dict) else range(len(held))
-        for key in keys:
-            held[key] = self.there(held[key])
 
-        def undo() -> None:
+        def change(move: Callable[[Any], Any]) -> None:
             for key in list(held) if isinstance(held, dict) else range(len(held)):
-                held[key] = self.back(held[key])
+                held[key] = move(held[key])
 
-        self._undo.append(undo)
+        change(self.there)
+        self._undo.append(lambda: change(lambda v: tree_map(self.back, v) if isinstance(v, tuple) else self.back(v)))
 
     def _memory_of(self, value: Tensor) -> Tensor:
         """A model's or an optimizer's tensor: always a leaf with the same memory."""

@@ -24,6 +24,7 @@ AUTOCAST = "autocast, which checkpointing asks too, knows no device of the simul
 OPTIMIZER = "its check's optimizer keeps gradients of its own, which the move does not reach"
 COMPILE = "neither torch.compile nor torch.export works while a device is simulated"
 RANKS = "each rank is a process of its own, where nothing is simulated"
+ALIVE = "its check asks what is still alive, and the move keeps what it moved"
 # Exercises of which the simulated device cannot say anything, by lab.
 LIMITS: dict[str, dict[str, str]] = {
     "01_tensors": {"slots": ADDRESS, "overlap": ADDRESS},
@@ -32,7 +33,12 @@ LIMITS: dict[str, dict[str, str]] = {
     "04_graph_control": {"window_gradients": GRAPH},
     "05_inplace": {"outcome": VERSION},
     "06_training": {"train_epoch": OPTIMIZER},
+    "06b_layers_and_data": {
+        "materialize": "begins with a model on meta, which is the simulated device's own name",
+        "prefetch": "its check closes its own iterator, which the move wraps",
+    },
     "07_memory": {"in_segments": AUTOCAST, "checkpoint_once": AUTOCAST},
+    "07c_allocator": {"packed_bf16": ADDRESS, "kept_elsewhere": ALIVE, "chunked_loss": ALIVE},
     "09_amp": {name: AUTOCAST for name in ("amp_dtypes", "train_amp", "underflow_fraction", "amp_step")},
     "10_compile": {name: COMPILE for name in ("n_graphs", "clip_norm", "Decay", "find_trace_bug", "export_gate")},
     "11_distributed": {name: RANKS for name in ("global_mean", "ddp_step", "accum_no_sync")},
@@ -41,6 +47,7 @@ LIMITS: dict[str, dict[str, str]] = {
 # Results that lie on the CPU although their arguments do not, and should.
 ON_CPU = {
     "06_training": {"checkpoint": "random states are tensors on the CPU"},
+    "06b_layers_and_data": {"pad_collate": "the docstring asks for lengths and labels in CPU memory"},
     "08_functions": {"grad_reverse": "vmap hands out tensors of its own, which hold those of the device"},
     "12_capstone": {"evaluate": "the docstring asks for the matrix in CPU memory"},
 }
