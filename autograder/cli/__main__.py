@@ -1,0 +1,5 @@
+"""python -m autograder.cli is the command gradlab."""
+
+from autograder.cli import main
+
+main()

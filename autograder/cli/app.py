@@ -1,0 +1,37 @@
+"""What all commands share: the application, its consoles, and how an error ends it."""
+
+from __future__ import annotations
+
+import sys
+from pathlib import Path
+from typing import Annotated
+
+import typer
+from rich.console import Console
+
+from autograder.errors import GradlabError
+
+DOC = "The command line: thin, one function a command. Errors that a person can act on are printed without a traceback."
+app = typer.Typer(add_completion=False, no_args_is_help=True, pretty_exceptions_enable=False, help=DOC)
+CoursePath = Annotated[Path, typer.Option("--course", help="The course's folder: the one that holds labs/.")]
+LabNames = Annotated[list[str] | None, typer.Argument(help="Labs by name; all of them where none is named.")]
+LabName = Annotated[str, typer.Argument(help="The lab's name, as in labs/course.toml.")]
+out = Console(highlight=False, soft_wrap=True)
+err = Console(stderr=True, highlight=False, soft_wrap=True)
+
+
+def count(number: int, noun: str) -> str:
+    """2 labs, 1 lab."""
+    return f"{number} {noun}" if number == 1 else f"{number} {noun}s"
+
+
+def main() -> None:
+    """Run a command. What a person can act on is told in a line, without a traceback."""
+    try:
+        app()
+    except GradlabError as error:
+        err.print(f"gradlab: {error}", markup=False)
+        sys.exit(1)
+    except KeyboardInterrupt:
+        err.print("gradlab: interrupted")
+        sys.exit(130)

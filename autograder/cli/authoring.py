@@ -1,0 +1,118 @@
+"""Commands of an author: build, prove, new, and the release for students."""
+
+from __future__ import annotations
+
+import itertools
+import os
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from autograder.cli.app import CoursePath, LabName, LabNames, app, count, err, out
+from autograder.errors import GradlabError
+
+
+@app.command()
+def build(
+    course: CoursePath = Path("."),
+    check: Annotated[
+        bool, typer.Option("--check", help="Write nothing; fail naming the files that are stale.")
+    ] = False,
+) -> None:
+    """Make source/, release/ and solutions/ from labs/."""
+    from autograder.authoring.course_folder import build as build_all
+    from autograder.authoring.course_folder import read_course, stale
+
+    read = read_course(course)
+    if check:
+        if files := stale(read):
+            listed = "\n".join(f"  {f}" for f in files)
+            raise GradlabError(f"stale, missing or stray:\n{listed}\n    fix: run gradlab build and commit the result")
+        out.print(f"{count(len(read.labs), 'lab')} up to date. Next: gradlab prove")
+        return
+    changed = build_all(read)
+    for path in changed:
+        out.print(f"{'wrote' if path.exists() else 'removed'} {path}")
+    out.print(f"{count(len(read.labs), 'lab')} built, {count(len(changed), 'file')} changed. Next: gradlab prove")
+
+
+@app.command()
+def release(
+    student: Annotated[Path, typer.Option("--student", help="The new folder; FOLDER.zip is written beside it.")],
+    course: CoursePath = Path("."),
+) -> None:
+    """Write what a student needs to work at home: labs and labkit, without solutions and without the grader."""
+    from autograder.authoring.course_folder import read_course
+    from autograder.authoring.student_release import write_student_release
+
+    path = write_student_release(read_course(course), student.resolve())
+    out.print(f"wrote {student} and {path.name}. Next: hand out the zip; its README says how to begin")
+
+
+@app.command()
+def prove(
+    labs: LabNames = None,
+    course: CoursePath = Path("."),
+    mutate: Annotated[bool, typer.Option("--mutate", help="Also edit each reference one step at a time.")] = False,
+    exercise: Annotated[str, typer.Option(help="Prove only this exercise.")] = "",
+    update: Annotated[
+        bool, typer.Option("--update", help="Write fails= of wrong answers anew where they fail other checks.")
+    ] = False,
+    again: Annotated[
+        bool, typer.Option("--again", help="Prove those too that are as they were when they were proved.")
+    ] = False,
+    jobs: Annotated[int, typer.Option(min=1, help="Labs proved at a time.")] = len(os.sched_getaffinity(0)),
+) -> None:
+    """Prove every check with right, wrong and lying answers."""
+    from autograder.authoring.course_folder import read_course, read_labs
+    from autograder.proving.kept_proofs import keep_proof, kept_proof
+    from autograder.proving.labs import prove_labs
+    from autograder.proving.update import update_lists
+
+    problems = written = 0
+    read = list(read_labs(read_course(course), tuple(labs or ())))
+    if exercise and exercise not in (known := [e.name for lab in read for e in lab.exercises]):
+        raise GradlabError(f"no exercise {exercise!r}: there are {', '.join(known)}")
+    whole = not (mutate or exercise)
+    before = [] if again or not whole else [proof for lab in read if (proof := kept_proof(lab))]
+    left = [lab for lab in read if lab.name not in {proof.lab for proof in before}]
+    for proof in itertools.chain(before, prove_labs(left, jobs, mutate, exercise)):
+        line = f"{proof.lab}: {proof.right} right, {proof.wrong} wrong and {proof.generated} generated answers tried"
+        if mutate:
+            line += f", {proof.mutants} mutants ({len(proof.survivors)} equivalent)"
+        line += (
+            f"; {proof.lies} lies earn {sum(proof.lied.values()):g} points outside observed checks, "
+            f"false claims of a technique {sum(proof.claimed.values()):g} of {proof.points:g}"
+        )
+        out.print(f"{line}, {'the same as before' if proof.kept else count(len(proof.problems), 'problem')}")
+        if whole and not proof.kept:
+            keep_proof(next(lab for lab in read if lab.name == proof.lab), proof)
+        put_right = proof.outdated if update else {}
+        if put_right:
+            out.print(update_lists(put_right.values()), markup=False)
+            out.print(f"{count(len(put_right), 'list')} written anew. Read the difference: is each what it should be?")
+        written += len(put_right)
+        unsolved = [problem for problem in proof.problems if problem not in put_right]
+        for problem in unsolved:
+            err.print(problem, markup=False)
+        problems += len(unsolved)
+    if problems:
+        raise GradlabError(
+            f"{count(problems, 'problem')}: the checks are not proved. Put that right and run gradlab prove again"
+        )
+    if written:
+        out.print("Next: gradlab prove, which tries the lists that were written")
+    elif exercise:
+        out.print(f"The checks of {exercise} are proved. Next: gradlab prove of its whole lab")
+    else:
+        out.print("Every check is proved. Next: gradlab demo, or release the labs with nbgrader")
+
+
+@app.command()
+def new(lab: LabName, course: CoursePath = Path(".")) -> None:
+    """Start a lab: a lesson and an exercise that build and prove, to be replaced piece by piece."""
+    from autograder.authoring.new import new_lab
+
+    path = new_lab(course, lab)
+    out.print(f"wrote {path}/lab.py and exercises/, and listed {lab} in labs/course.toml. Next: gradlab prove {lab}")

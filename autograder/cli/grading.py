@@ -1,0 +1,114 @@
+"""Commands that grade: a class, and one's own copy."""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import signal
+import sys
+from collections.abc import Iterator
+from enum import StrEnum
+from pathlib import Path
+from threading import Event
+from typing import Annotated
+
+import typer
+
+from autograder.cli.app import CoursePath, LabName, app, count, err, out
+from autograder.errors import GradlabError
+from autograder.progress import progress
+
+
+class Device(StrEnum):
+    CPU, CUDA, AUTO = "cpu", "cuda", "auto"
+
+
+@app.command()
+def grade(
+    lab: LabName,
+    course: CoursePath = Path("."),
+    student: Annotated[str, typer.Option(help="Grade only this student's submission.")] = "",
+    jobs: Annotated[int, typer.Option(min=1, help="Submissions graded at a time.")] = len(os.sched_getaffinity(0)),
+    again: Annotated[bool, typer.Option("--again", help="Grade those too whose result is up to date.")] = False,
+    isolation: Annotated[str, typer.Option(help="Accept a weaker sandbox: a level that gradlab doctor lists.")] = "",
+    device: Annotated[Device, typer.Option(help="What labs run on; auto: cuda where it is here.")] = Device.CPU,
+    cluster: Annotated[
+        str, typer.Option(metavar="ADDRESS", help="Grade on the workers of this dask scheduler, e.g. tcp://HOST:8786.")
+    ] = "",
+    wait: Annotated[float, typer.Option(min=0, help="Seconds to wait for a worker of the cluster.")] = 60,
+) -> None:
+    """Grade the submissions of a lab into nbgrader's gradebook. What has been graded and did not change is kept."""
+    from autograder.forkserver.starting import start_ahead, submitted_students
+
+    course = course.resolve()
+    with contextlib.ExitStack() as ending:
+        ahead = None if cluster else start_ahead(course, lab, student, jobs, again)
+        if ahead:
+            ending.callback(ahead.close)
+        from autograder.grading.nbgrader_api import open_course
+        from autograder.grading.where import Cluster, ThisMachine
+        from autograder.grading.whole_lab import grade_lab  # while the fork server imports, too
+
+        api = open_course(course, isolation)
+        total = 1 if student else len(submitted_students(course, lab))
+        failed = kept = 0
+        stop = ending.enter_context(stopped_by_ctrl_c())
+        steps = ending.enter_context(progress(err, f"grading {lab}", total))
+        where = Cluster(cluster, wait, device) if cluster else ThisMachine(jobs, device, ahead)
+        for done in grade_lab(api, lab, where, student, again, stop):
+            steps.step(bool(done.failure))
+            kept += done.kept
+            failed += bool(done.failure)
+            if done.failure:
+                err.print(f"{done.student}: {done.failure}", markup=False)
+    if stop.is_set() and steps.done < total:
+        raise GradlabError(
+            f"stopped: {steps.done - failed} of {total} submissions are graded and in the gradebook.\n"
+            "    Run the same command to go on"
+        )
+    words = f", {kept} of them before" if kept else ""
+    out.print(
+        f"{total - failed} of {total} submissions graded{words}. Next: gradlab feedback {lab}, gradlab report {lab}"
+    )
+    if failed:
+        raise GradlabError(f"{count(failed, 'submission')} could not be graded; the reasons stand above")
+
+
+@app.command()
+def mark(
+    lab: Annotated[str, typer.Argument(help="The lab's name, or the notebook's path.")] = "",
+    course: CoursePath = Path("."),
+    serve: Annotated[bool, typer.Option("--serve", hidden=True, help="Mark what JupyterLab asks for.")] = False,
+) -> None:
+    """Mark your own copy of a lab, in work/, with every hidden check, and write its feedback page."""
+    from autograder.forkserver.starting import start
+
+    course = course.resolve()
+    path = Path(lab) if lab.endswith(".ipynb") else course / "work" / lab / f"{lab}.ipynb"
+    if not serve and not (lab and path.exists()):
+        raise GradlabError(f"there is no {path}: name a lab that make lab put into work/, or a notebook's path")
+    with contextlib.closing(start()) as ahead:
+        from autograder.grading import marking  # while the fork server imports, too
+
+        if serve:
+            marking.serve(course, sys.stdin, sys.stdout, ahead)
+            return
+        marked = marking.mark(course, path.resolve(), marking.course_settings(course), {}, ahead)
+    out.print(f"{marked.words}. Next: open {marked.page}")
+
+
+@contextlib.contextmanager
+def stopped_by_ctrl_c() -> Iterator[Event]:
+    """An event that the first Ctrl-C sets, so that what is being written is finished; the second one interrupts."""
+    stop = Event()
+
+    def set_it(number: int, frame: object) -> None:
+        if stop.is_set():
+            raise KeyboardInterrupt
+        stop.set()
+
+    before = signal.signal(signal.SIGINT, set_it)
+    try:
+        yield stop
+    finally:
+        signal.signal(signal.SIGINT, before)

@@ -1,0 +1,48 @@
+"""Commands that write pages and tables of a graded class."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+from autograder.cli.app import CoursePath, LabName, app, out
+from autograder.errors import GradlabError
+
+
+@app.command()
+def feedback(lab: LabName, course: CoursePath = Path(".")) -> None:
+    """Write a feedback page for each graded submission."""
+    from autograder.gradebook.reader import read_results
+    from autograder.grading.nbgrader_api import open_course
+    from autograder.reports.feedback import write_feedback
+
+    api = open_course(course)
+    pages = write_feedback(read_results(api.coursedir.db_url, course.resolve(), lab), course.resolve(), lab)
+    if not pages:
+        raise GradlabError(f"no graded submission of {lab}: run gradlab grade {lab} first")
+    out.print(f"{len(pages)} feedback pages in {course / 'feedback'}. Next: nbgrader release_feedback {lab}")
+
+
+@app.command()
+def report(lab: LabName, course: CoursePath = Path(".")) -> None:
+    """Write a page with the marks of a class, and where points were lost."""
+    from autograder.gradebook.reader import read_results
+    from autograder.grading.nbgrader_api import open_course
+    from autograder.reports.report import write_report
+
+    api = open_course(course)
+    path = course / "results" / f"{lab}.html"
+    write_report(read_results(api.coursedir.db_url, course.resolve(), lab), lab, path)
+    out.print(f"wrote {path}. Next: open it in a browser, or gradlab export")
+
+
+@app.command()
+def export(course: CoursePath = Path(".")) -> None:
+    """Write every mark of every lab to results/marks.csv."""
+    from autograder.authoring.course_folder import read_course
+    from autograder.grading.nbgrader_api import open_course
+    from autograder.reports.export import write_csv
+
+    api = open_course(course)
+    path = course / "results" / "marks.csv"
+    rows = write_csv(api.coursedir.db_url, course.resolve(), [e.name for e in read_course(course).labs], path)
+    out.print(f"wrote {rows} marks to {path}")
