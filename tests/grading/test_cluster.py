@@ -21,11 +21,12 @@ import pytest
 from autograder.errors import GradlabError
 from autograder.gradebook.store import load_result
 from autograder.grading import cluster, cluster_process
+from autograder.grading.class_writer import Done
 from autograder.grading.cluster import layers_on_cluster
 from autograder.grading.nbgrader_api import open_course
 from autograder.grading.task import Settings, Task
 from autograder.grading.where import Cluster
-from autograder.grading.whole_lab import Done, grade_lab
+from autograder.grading.whole_lab import grade_lab
 from autograder.grading.worker import TRIES, Failure, next_try
 from tests.conftest import ROOT
 from tests.grading.graded_class import LAB, SLOWLY, WRONG, gradebook_rows, hand_in, written
