@@ -96,6 +96,17 @@ def refuse_unbuilt(course: NotebookNode) -> None:
         raise GradlabError("this source notebook was not made by this version of Gradlab\n    fix: run gradlab build")
 
 
+def is_written(cell: NotebookNode) -> bool:
+    """Whether a student writes this cell: an exercise, or an answer in words."""
+    return bool(cell.metadata.get("nbgrader", {}).get("solution"))
+
+
+def answer_to(name: str) -> str:
+    """The cell of the answer that this graded cell speaks of, by name; itself for a question."""
+    exercise = name.removeprefix(cell_name(Kind.CHECK, ""))
+    return name if exercise == name else cell_name(Kind.EXERCISE, exercise)
+
+
 def stub_of(cell: NotebookNode) -> str:
     """The text with which a student receives this cell of an exercise or a question."""
     return str(cell.metadata[KEY]["stub"])

@@ -17,15 +17,17 @@ from traitlets import Float, Unicode
 from autograder.examiner.clock import Timeouts
 from autograder.forkserver.client import ForkServer, Purpose
 from autograder.gradebook.reader import read_notebook, read_result
-from autograder.gradebook.store import write_result
+from autograder.gradebook.store import load_result, write_result
+from autograder.gradebook.writer import decided, marks_of, set_score
 from autograder.grading.one_submission import Submission, grade_notebook
 from autograder.grading.task import settings_of
 from autograder.intake.files import settle
 from autograder.intake.read import Refused, read_submission
 from autograder.intake.repair import blank, notes_of, repair
-from autograder.metadata import WRITE_HERE, clear_hidden, name_of
+from autograder.metadata import WRITE_HERE, clear_hidden
 from autograder.reports.feedback import feedback_page
 from autograder.sandbox import Limits
+from autograder.term import read_term
 
 _open: dict[tuple[str, Limits, Path], ForkServer] = {}
 
@@ -92,18 +94,16 @@ class SaveScores(SaveAutoGrades):  # type: ignore[misc]
     """Writes the result document, and its scores into the gradebook; none is read back from a cell's output."""
 
     def preprocess(self, nb: NotebookNode, resources: Any) -> Any:
-        write_result(Path(self.parent.parent.coursedir.root), resources["gradlab"])
+        course, result = Path(self.parent.parent.coursedir.root), resources["gradlab"]
+        excused = read_term(course).excused(result.lab, result.student)
+        self._marks = decided(marks_of(result, nb), result, excused, load_result(course, result.lab, result.student))
+        write_result(course, result)
         return super().preprocess(nb, resources)
 
     def _add_score(self, cell: NotebookNode, resources: Any) -> None:
-        score = resources["gradlab"].points_of(name_of(cell))
-        if score is None:
-            super()._add_score(cell, resources)
-            return
-        ids = (cell.metadata.nbgrader.grade_id, self.notebook_id, self.assignment_id, self.student_id)
-        grade = self.gradebook.find_grade(*ids)
-        grade.auto_score = score
-        grade.needs_manual_grade = grade.manual_score is not None
+        name = cell.metadata.nbgrader.grade_id
+        grade = self.gradebook.find_grade(name, self.notebook_id, self.assignment_id, self.student_id)
+        set_score(grade, self._marks.scores[name], name in self._marks.same)
         self.gradebook.db.commit()
 
 

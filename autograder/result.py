@@ -8,12 +8,17 @@ from __future__ import annotations
 
 from typing import Literal
 
+from pydantic import Field
+
 from autograder.course import Model
 from labkit.outcome import Outcome
 
 
 class GradedCell(Model):
-    """One check cell. id: nbgrader's grade_id. points: earned, of worth.
+    """One check cell. id: nbgrader's grade_id, of a plain assignment behind its notebook's name and a slash. points:
+    earned, of worth.
+
+    own_process: decided in the submission's own process, as nbgrader decides, and so on its word.
 
     key: a digest of all that these outcomes depend on; empty where nobody asked for it. What is said of a hidden
     check may quote its inputs, so it is the instructor's: reports/student_view.py leaves that out.
@@ -24,6 +29,7 @@ class GradedCell(Model):
     points: float
     worth: float
     checks: tuple[Outcome, ...]
+    own_process: bool = False
 
 
 class Versions(Model):
@@ -39,10 +45,13 @@ class Result(Model):
     """What one submission earned, and why.
 
     isolation: the layers that were between the submission and the grader. notes: what the intake repaired and what
-    limits were hit, in words for the student and the instructor. changed: names of the course's that the submission
+    limits were hit, in words for the student and the instructor. empty: the file could not be read, and counts as one
+    without answers. stopped: cells that ran into a limit or ended their process. answers: a digest of each answer's
+    text, by its cell's name: a mark by hand holds for that text. changed: names of the course's that the submission
     had bound anew or patched when its checks began, as far as a look found: something to ask about, no verdict. key: a
     digest of all that this document depends on, by which a submission that has been graded is known; empty where
-    nobody asked for it.
+    nobody asked for it. notebooks: of a plain assignment, one that was made for stock nbgrader, their names; missing:
+    those of them that were not handed in, or could not be read.
     """
 
     format: Literal["gradlab result 1"] = "gradlab result 1"
@@ -53,8 +62,13 @@ class Result(Model):
     versions: Versions
     isolation: tuple[str, ...]
     notes: tuple[str, ...] = ()
+    empty: bool = False
+    stopped: tuple[str, ...] = ()
+    answers: dict[str, str] = Field(default_factory=dict)
     changed: tuple[str, ...] = ()
     cells: tuple[GradedCell, ...]
+    notebooks: tuple[str, ...] = ()
+    missing: tuple[str, ...] = ()
 
     def points_of(self, cell_id: str) -> float | None:
         return next((cell.points for cell in self.cells if cell.id == cell_id), None)

@@ -11,11 +11,13 @@ from nbgrader.api import MissingEntry
 
 from autograder.course import Kind
 from autograder.errors import GradlabError
+from autograder.gradebook.excused import Excused, excused_of
 from autograder.gradebook.schema import ExerciseResult, SubmissionResult
 from autograder.gradebook.store import load_result
 from autograder.gradebook.writer import opened
 from autograder.metadata import cell_name, name_of, parts_of
-from labkit.outcome import Outcome
+from autograder.result import GradedCell
+from autograder.term import read_term
 
 
 def read_results(db_url: str, course: Path, lab: str) -> list[SubmissionResult]:
@@ -47,10 +49,11 @@ def _result(submission: Any, course: Path, lab: str) -> SubmissionResult:
     student = submission.student_id
     penalty = submission.late_submission_penalty or 0.0
     document = load_result(course, lab, student)
-    checks = {cell.id: cell.checks for cell in document.cells} if document else {}
     grades = [grade for submitted in submission.notebooks for grade in submitted.grades]
     comments = {c.name: c.comment or "" for submitted in submission.notebooks for c in submitted.comments}
-    exercises = [_exercise(g, checks.get(g.name, ()), comments.get(g.name, "")) for g in grades]
+    graded = {cell.id: cell for cell in document.cells} if document else {}
+    excused = read_term(course).excused(lab, student)
+    exercises = [_exercise(g, graded.get(g.name), comments.get(g.name, ""), excused) for g in grades]
     notebook = read_notebook(course / "autograded" / student / lab / f"{lab}.ipynb")
     order = [name_of(c) for c in notebook.cells] if notebook else []
     exercises.sort(key=lambda e: order.index(_cell_id(e)) if _cell_id(e) in order else len(order))
@@ -67,18 +70,19 @@ def _result(submission: Any, course: Path, lab: str) -> SubmissionResult:
     )
 
 
-def _exercise(grade: Any, checks: tuple[Outcome, ...], comment: str) -> ExerciseResult:
+def _exercise(grade: Any, graded: GradedCell | None, comment: str, excused: Excused) -> ExerciseResult:
     kind, name = parts_of(grade.name)
     points = grade.manual_score if grade.manual_score is not None else grade.auto_score
     return ExerciseResult(
         name=name,
-        points=None
-        if points is None or (kind is Kind.QUESTION and grade.needs_manual_grade)
-        else points + (grade.extra_credit or 0),
-        worth=grade.max_score,
+        points=None if points is None else points + (grade.extra_credit or 0),
+        worth=grade.max_score or (graded.worth if graded else 0.0),
         by_hand=kind is Kind.QUESTION,
         comment=comment,
-        checks=checks,
+        checks=graded.checks if graded else (),
+        waits=bool(grade.needs_manual_grade),
+        excused=excused_of(grade.name, excused),
+        extra=not grade.max_score and graded is not None and graded.worth > 0,
     )
 
 

@@ -7,7 +7,12 @@ from labkit.outcome import Outcome
 
 
 class ExerciseResult(Model):
-    """One graded cell. `points` is None where somebody has yet to grade it by hand. `comment` is that person's."""
+    """One graded cell. `points` is None where somebody has yet to grade it by hand. `comment` is that person's.
+
+    waits: a person is to look, also where there are points already, since the answer has changed since it was read.
+    excused: checks that count as passed, by their ids; all of them where it is empty and not None. extra: its points
+    come on top of the lab's.
+    """
 
     name: str
     points: float | None
@@ -15,6 +20,9 @@ class ExerciseResult(Model):
     by_hand: bool = False
     comment: str = ""
     checks: tuple[Outcome, ...] = ()
+    waits: bool = False
+    excused: frozenset[str] | None = None
+    extra: bool = False
 
 
 class SubmissionResult(Model):

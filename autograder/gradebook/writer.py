@@ -1,6 +1,7 @@
 """Writes marks into nbgrader's gradebook: one writer, many submissions in one transaction.
 
-The rows are those of `nbgrader autograde`; manual scores, comments by hand and extra credit stay as they are.
+The rows are those of `nbgrader autograde`; manual scores, comments by hand and extra credit stay as they are. A person
+is asked about a manual score again only where the answer's text is another: nbgrader asks after every grading.
 """
 
 from __future__ import annotations
@@ -8,7 +9,7 @@ from __future__ import annotations
 import contextlib
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from datetime import datetime
+from datetime import datetime, timedelta
 from typing import Any
 
 from nbformat import NotebookNode
@@ -19,8 +20,12 @@ from sqlalchemy.exc import NoSuchModuleError, OperationalError
 from sqlalchemy.orm import selectinload
 
 from autograder.errors import GradlabError
+from autograder.gradebook.excused import Excused, excused_of, points_with
+from autograder.metadata import answer_to
 from autograder.result import Result
 
+NOBODY: Excused = {}
+Extended = Mapping[str, datetime]  # student -> until when, UTC
 Penalty = Callable[[str, float, float], float | None]  # of (student, score, seconds late)
 
 
@@ -29,28 +34,56 @@ class Marks:
     """What the gradebook takes from a submission.
 
     scores: by grade_id; None where a person is to grade. unanswered: solution cells, True where one is as it was handed
-    out. submitted: when, where that is known.
+    out. submitted: when, where that is known. worth: of the graded cells. same: those whose answer is the one that was
+    graded before, for which a mark by hand still holds.
     """
 
     student: str
     scores: Mapping[str, float | None]
     unanswered: Mapping[str, bool] = field(default_factory=dict)
     submitted: datetime | None = None
+    worth: Mapping[str, float] = field(default_factory=dict)
+    same: frozenset[str] = frozenset()
 
 
 def marks_of(result: Result, notebook: NotebookNode, submitted: datetime | None = None) -> Marks:
     """notebook: the autograded one."""
     scores: dict[str, float | None] = {}
+    worth = {}
     unanswered = {}
     for cell in notebook.cells:
         if is_grade(cell):
-            name = cell.metadata.nbgrader.grade_id
-            points = result.points_of(name)
-            scores[name] = determine_grade(cell)[0] if points is None else points
+            flags = cell.metadata.nbgrader
+            points = result.points_of(flags.grade_id)
+            scores[flags.grade_id] = determine_grade(cell)[0] if points is None else points
+            worth[flags.grade_id] = float(flags.points)
         if is_solution(cell) or is_task(cell):
             flags = cell.metadata.nbgrader
             unanswered[flags.grade_id] = not is_task(cell) and flags.get("checksum") == compute_checksum(cell)
-    return Marks(result.student, scores, unanswered, submitted)
+    return Marks(result.student, scores, unanswered, submitted, worth)
+
+
+def decided(marks: Marks, result: Result, excused: Excused, before: Result | None) -> Marks:
+    """The marks with what was decided for this student: excused checks, and marks by hand that still hold.
+
+    before: what came of the submission the last time.
+    """
+    scores = dict(marks.scores)
+    for cell in result.cells:
+        scores[cell.id] = points_with(cell, excused)
+    for name in scores:
+        if result.points_of(name) is None and excused_of(name, excused) is not None:
+            scores[name] = marks.worth[name]
+    same = frozenset(name for name in scores if before and same_answer(name, before, result))
+    return replace(marks, scores=scores, same=same)
+
+
+def same_answer(name: str, before: Result, now: Result) -> bool:
+    """Whether the answer that this graded cell speaks of has its text of before; all answers, where that is unclear."""
+    answer = answer_to(name)
+    if answer in now.answers:
+        return before.answers.get(answer) == now.answers[answer]
+    return bool(now.answers) and before.answers == now.answers
 
 
 @contextlib.contextmanager
@@ -80,9 +113,9 @@ class Recorded:
     submitted: datetime | None
     late: bool
 
-    def agrees(self, result: Result, submitted: datetime | None) -> bool:
+    def agrees(self, result: Result, submitted: datetime | None, excused: Excused) -> bool:
         """Whether nothing is to be written. What lateness takes off depends on settings, so that is never sure."""
-        same = all(self.scores.get(cell.id) == cell.points for cell in result.cells)
+        same = all(self.scores.get(cell.id) == points_with(cell, excused) for cell in result.cells)
         return same and not self.late and submitted in (None, self.submitted)
 
 
@@ -105,14 +138,16 @@ def recorded(gradebook: Gradebook, lab: str) -> dict[str, Recorded]:
     return found
 
 
-def record(gradebook: Gradebook, lab: str, marks: Sequence[Marks], penalty: Penalty) -> None:
+def record(gradebook: Gradebook, lab: str, marks: Sequence[Marks], penalty: Penalty, extended: Extended) -> None:
     """Write the marks of these submissions, all or none of them."""
     with gradebook.db.no_autoflush:  # a row that is flushed half made is lost
-        _record(gradebook, lab, marks, penalty)
+        _record(gradebook, lab, marks, penalty, extended)
     gradebook.db.commit()
 
 
-def _record(gradebook: Gradebook, lab: str, marks: Sequence[Marks], penalty: Penalty) -> None:
+def _record(
+    gradebook: Gradebook, lab: str, marks: Sequence[Marks], penalty: Penalty, extended: Extended
+) -> None:
     assignment = gradebook.find_assignment(lab)
     wanted = [m.student for m in marks]
     known = {s.student_id: s for s in _submissions(gradebook, lab, wanted)}
@@ -124,6 +159,7 @@ def _record(gradebook: Gradebook, lab: str, marks: Sequence[Marks], penalty: Pen
         submission = known.get(mark.student) or _new(gradebook, assignment, students[mark.student])
         if mark.submitted is not None:
             submission.timestamp = mark.submitted
+        extend(submission, assignment.duedate, extended.get(mark.student))
         for notebook in submission.notebooks:
             _fill_in(notebook, mark)
             notebook.late_submission_penalty = None
@@ -133,6 +169,12 @@ def _record(gradebook: Gradebook, lab: str, marks: Sequence[Marks], penalty: Pen
                 gradebook.db.refresh(notebook, ["score"])
                 taken_off = penalty(mark.student, notebook.score, submission.total_seconds_late)
                 notebook.late_submission_penalty = None if taken_off is None else min(max(taken_off, 0), notebook.score)
+
+
+def extend(submission: Any, due: datetime | None, until: datetime | None) -> None:
+    """Give this row of the gradebook until then, UTC. Without a time, what somebody gave it in nbgrader stays."""
+    if until is not None and due is not None:
+        submission.extension = max(until - due, timedelta())
 
 
 def _submissions(gradebook: Gradebook, lab: str, students: Sequence[str] | None = None) -> list[Any]:
@@ -161,11 +203,19 @@ def _new(gradebook: Gradebook, assignment: Any, student: Any) -> Any:
     return submission
 
 
+def set_score(grade: Any, score: float | None, same: bool) -> None:
+    """same: whether a mark by hand, where there is one, was given for this answer."""
+    grade.auto_score = score
+    if grade.manual_score is None:
+        grade.needs_manual_grade = score is None
+    elif not same:
+        grade.needs_manual_grade = True
+
+
 def _fill_in(notebook: Any, marks: Marks) -> None:
     for grade in notebook.grades:
         if grade.cell.name in marks.scores:
-            grade.auto_score = marks.scores[grade.cell.name]
-            grade.needs_manual_grade = grade.manual_score is not None or grade.auto_score is None
+            set_score(grade, marks.scores[grade.cell.name], grade.cell.name in marks.same)
     for comment in notebook.comments:
         if comment.cell.name in marks.unanswered:
             comment.auto_comment = "No response." if marks.unanswered[comment.cell.name] else None

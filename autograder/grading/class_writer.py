@@ -15,8 +15,9 @@ import nbformat
 from autograder.digest import digest
 from autograder.errors import GradlabError
 from autograder.gradebook.autograded import autograded_path, files_beside, write_autograded
+from autograder.gradebook.history import remember_mark
 from autograder.gradebook.store import load_result, result_path, write_result
-from autograder.gradebook.writer import Marks, Penalty, Recorded, marks_of, record, recorded
+from autograder.gradebook.writer import Marks, Penalty, Recorded, decided, marks_of, record, recorded
 from autograder.grading.cluster import grade_on_cluster
 from autograder.grading.one_submission import Graded
 from autograder.grading.pool import grade_all
@@ -26,6 +27,7 @@ from autograder.grading.worker import Failure
 from autograder.intake.files import settle
 from autograder.intake.read import Refused, read_file
 from autograder.result import Result
+from autograder.term import read_term
 
 BATCH = 50  # submissions in one transaction of the gradebook
 BATCH_SECONDS = 2.0  # after which a smaller one is written
@@ -38,11 +40,15 @@ def course_of(api: Any) -> Path:
 
 @dataclass(frozen=True)
 class Done:
-    """A submission that was graded, or what kept the course from grading it. kept: it had been graded before."""
+    """A submission that was graded, or what kept the course from grading it. kept: it had been graded before.
+
+    empty: the file could not be read. stopped: some of it ran into a limit."""
 
     student: str
     failure: str = ""
     kept: bool = False
+    empty: bool = False
+    stopped: bool = False
 
 
 class GradebookWriter:
@@ -53,7 +59,8 @@ class GradebookWriter:
         self.gradebook = gradebook
         self.source = (self.course / "source" / lab / f"{lab}.ipynb").read_bytes()
         self.ignore = list(api.coursedir.ignore)
-        self._penalty = penalty
+        self.term, self.cause = read_term(self.course), "grade"
+        self._penalty, self._extended = penalty, self.term.extended(lab)
         self._unwritten: list[Marks] = []
         self._written = time.monotonic()
         self._aside: list[Done] = []  # what was found out while looking for tasks
@@ -81,7 +88,7 @@ class GradebookWriter:
     def write(self) -> None:
         """Write the marks that are not in the gradebook yet."""
         if self._unwritten:
-            record(self.gradebook, self.lab, self._unwritten, self._penalty)
+            record(self.gradebook, self.lab, self._unwritten, self._penalty, self._extended)
         self._unwritten, self._written = [], time.monotonic()
 
     def _tasks(self, students: Iterable[str], rows: Mapping[str, Recorded], again: bool) -> Iterator[Task]:
@@ -99,10 +106,11 @@ class GradebookWriter:
                 yield replace(task, kept=result.cells)
             else:
                 submitted, row = self._submitted(student), rows.get(student)
-                if row is None or not row.agrees(result, submitted):
+                excused = self.term.excused(self.lab, student)
+                if row is None or not row.agrees(result, submitted, excused):
                     notebook = nbformat.read(autograded_path(self.course, self.lab, student), as_version=4)
-                    self._record(marks_of(result, notebook, submitted))
-                self._aside.append(Done(student, kept=True))
+                    self._record(result, decided(marks_of(result, notebook, submitted), result, excused, result))
+                self._aside.append(Done(student, kept=True, empty=result.empty, stopped=bool(result.stopped)))
 
     def _task(self, student: str) -> Task:
         folder = self.course / "submitted" / student / self.lab
@@ -125,14 +133,18 @@ class GradebookWriter:
     def _keep(self, graded: Graded) -> Done:
         """The result document last: whoever finds it finds everything."""
         result, student = graded.result, graded.result.student
+        before = self._result(student)
         result_path(self.course, self.lab, student).unlink(missing_ok=True)
         permissions = 0o664 if self.api.coursedir.groupshared else 0o444
         write_autograded(self.course, self.lab, student, graded.notebook, self.ignore, permissions)
         write_result(self.course, result)
-        self._record(replace(graded.marks, submitted=self._submitted(student)))
-        return Done(student)
+        marks = decided(graded.marks, result, self.term.excused(self.lab, student), before)
+        self._record(result, replace(marks, submitted=self._submitted(student)))
+        return Done(student, empty=result.empty, stopped=bool(result.stopped))
 
-    def _record(self, marks: Marks) -> None:
+    def _record(self, result: Result, marks: Marks) -> None:
+        points = sum(marks.scores[cell.id] or 0.0 for cell in result.cells)
+        remember_mark(self.course, result, points, marks.submitted, self.cause)
         self._unwritten.append(marks)
         if len(self._unwritten) >= BATCH or time.monotonic() - self._written > BATCH_SECONDS:
             self.write()

@@ -22,10 +22,11 @@ from autograder.forkserver.client import ForkServer
 from autograder.gradebook.writer import Marks, marks_of
 from autograder.grading.notebook_text import notebook_text
 from autograder.grading.task import Task, code_digest, key_of, versions
+from autograder.intake.notes import counts_as_empty
 from autograder.intake.read import Refused, read_notebook
 from autograder.intake.repair import blank, repair
 from autograder.intake.submitted_cells import as_released, is_answer
-from autograder.metadata import exercise_of, facts_of, kind_of, name_of, parts_of
+from autograder.metadata import exercise_of, facts_of, is_written, kind_of, name_of, parts_of
 from autograder.result import GradedCell, Result, Versions
 from autograder.sandbox.gpu import gpus
 from labkit.outcome import earned
@@ -118,6 +119,9 @@ def grade_notebook(
         versions=_versions_on(device),
         isolation=tuple(fork_server.layers),
         notes=(*submission.notes, *_limits(seen)),
+        empty=counts_as_empty(submission.notes),
+        stopped=tuple(name for name, came in seen.items() if came.stopped or _ended(came)),
+        answers={name_of(cell): digest(cell.source)[:16] for cell in notebook.cells if is_written(cell)},
         changed=tuple(name for came in seen.values() for name in came.changed),
         cells=tuple(graded),
     )
@@ -180,6 +184,11 @@ def _graded(cell: NotebookNode, came: StepResult, key: str) -> GradedCell:
     ]
     points = earned(came.outcomes, facts.points)
     return GradedCell(id=name_of(cell), key=key, points=points, worth=facts.points, checks=tuple(outcomes))
+
+
+def _ended(came: StepResult) -> bool:
+    """Whether a check of this cell ran into a limit, or lost its process."""
+    return any(outcome.blame == "process" for outcome in came.outcomes)
 
 
 def _verdict(graded: GradedCell, number: int) -> NotebookNode:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass, field
 
 import nbformat
@@ -9,6 +10,7 @@ from nbformat import NotebookNode
 
 NOTES_ID = "grader-notes"
 MAX_IDS = 30
+COUNTS_AS_EMPTY = "Your file could not be graded, so it counts as empty."  # and the reason after it
 
 
 @dataclass
@@ -48,6 +50,11 @@ class RepairLog:
 def _ids(ids: list[str]) -> str:
     different = list(dict.fromkeys(ids))
     return ", ".join(different[:MAX_IDS]) + (" and more" if len(different) > MAX_IDS else "")
+
+
+def counts_as_empty(notes: Sequence[str]) -> bool:
+    """Whether these notes say that the file could not be read."""
+    return any(note.startswith(COUNTS_AS_EMPTY) for note in notes)
 
 
 def with_notes(notebook: NotebookNode, notes: list[str]) -> NotebookNode:

@@ -12,7 +12,7 @@ from nbformat import NotebookNode
 
 from autograder.intake.decode import AGAIN, Refused
 from autograder.intake.match import match
-from autograder.intake.notes import NOTES_ID, RepairLog, notes_of, with_notes
+from autograder.intake.notes import COUNTS_AS_EMPTY, NOTES_ID, RepairLog, notes_of, with_notes
 from autograder.intake.submitted_cells import (
     SubmittedCell,
     as_released,
@@ -71,7 +71,7 @@ def repair(submitted: NotebookNode, course: NotebookNode) -> Repaired:
 
 def blank(course: NotebookNode, reason: str) -> Repaired:
     """The empty notebook, in place of a submission that could not be read."""
-    notes = [f"Your file could not be graded, so it counts as empty. {reason}"]
+    notes = [f"{COUNTS_AS_EMPTY} {reason}"]
     cells = [as_released(c) if is_answer(c) else copied(c) for c in course.cells]
     notebook = new_notebook(cells, copied(course.metadata))
     return Repaired(with_notes(notebook, notes), notes)

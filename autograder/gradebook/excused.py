@@ -1,0 +1,33 @@
+"""What excused checks are worth. The result document keeps what was seen; marks and pages ask here."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
+
+from autograder.course import Kind
+from autograder.metadata import cell_name
+from autograder.result import GradedCell
+from labkit.outcome import Outcome, earned
+
+Excused = Mapping[str, frozenset[str]]  # exercise -> the ids of checks that count as passed; none: the whole exercise
+
+
+def excused_of(cell: str, excused: Excused) -> frozenset[str] | None:
+    """The checks of this graded cell, by its name, that are excused: none named for all; None where no check is."""
+    for exercise, checks in excused.items():
+        if cell in (exercise, cell_name(Kind.CHECK, exercise), cell_name(Kind.QUESTION, exercise)):
+            return checks
+    return None
+
+
+def points_with(cell: GradedCell, excused: Excused) -> float:
+    """What the cell earns where excused checks count as passed."""
+    checks = excused_of(cell.id, excused)
+    if checks is None:
+        return cell.points
+    return max(cell.points, earned(as_passed(cell.checks, checks), cell.worth) if checks else cell.worth)
+
+
+def as_passed(outcomes: Sequence[Outcome], checks: frozenset[str]) -> list[Outcome]:
+    return [replace(outcome, passed=True) if outcome.id in checks else outcome for outcome in outcomes]

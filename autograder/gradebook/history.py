@@ -1,0 +1,60 @@
+"""Every mark that a submission has had, when and why, a line each in results/LAB/history/STUDENT.jsonl.
+
+The result document holds no time, so that the same submission gives the same bytes; this file does.
+"""
+
+from __future__ import annotations
+
+from datetime import UTC, datetime
+from pathlib import Path
+
+from autograder.course import Model
+from autograder.result import Result, Versions
+
+
+class PastMark(Model):
+    """points: what checks gave, of worth, with excused ones. submitted: when it was handed in, where that is known.
+
+    cause: what graded it: grade, regrade, watch, or nbgrader autograde. key: the result document's.
+    """
+
+    when: datetime
+    cause: str
+    points: float
+    worth: float
+    submitted: datetime | None = None
+    device: str = "cpu"
+    versions: Versions
+    key: str = ""
+
+
+def history_path(course: Path, lab: str, student: str) -> Path:
+    return course / "results" / lab / "history" / f"{student}.jsonl"
+
+
+def read_history(course: Path, lab: str, student: str) -> list[PastMark]:
+    """The oldest first. A line that a crash cut off is left out."""
+    path = history_path(course, lab, student)
+    lines = path.read_text(encoding="utf-8").splitlines() if path.exists() else []
+    return [PastMark.model_validate_json(line) for line in lines if line.endswith("}")]
+
+
+def remember_mark(course: Path, result: Result, points: float, submitted: datetime | None, cause: str) -> None:
+    """Add the mark, unless it is the last one once more."""
+    mark = PastMark(
+        when=datetime.now(UTC).replace(microsecond=0),
+        cause=cause,
+        points=round(points, 4),
+        worth=round(sum(cell.worth for cell in result.cells), 4),
+        submitted=submitted,
+        device=result.device,
+        versions=result.versions,
+        key=result.key,
+    )
+    before = read_history(course, result.lab, result.student)
+    if before and before[-1].model_copy(update={"when": mark.when, "cause": cause}) == mark:
+        return
+    path = history_path(course, result.lab, result.student)
+    path.parent.mkdir(parents=True, exist_ok=True)
+    with path.open("a", encoding="utf-8") as file:
+        file.write(mark.model_dump_json() + "\n")
