@@ -10,8 +10,9 @@ from pathlib import Path
 from nbgrader.utils import find_all_files
 
 
-def autograded_path(course: Path, lab: str, student: str) -> Path:
-    return course / "autograded" / student / lab / f"{lab}.ipynb"
+def autograded_path(course: Path, lab: str, student: str, notebook: str = "") -> Path:
+    """notebook: its name, where it is not the lab's."""
+    return course / "autograded" / student / lab / f"{notebook or lab}.ipynb"
 
 
 def files_beside(course: Path, lab: str, student: str, ignore: Sequence[str]) -> list[Path]:
@@ -21,23 +22,30 @@ def files_beside(course: Path, lab: str, student: str, ignore: Sequence[str]) ->
 
 
 def write_autograded(
-    course: Path, lab: str, student: str, notebook: str, ignore: Sequence[str], permissions: int
+    course: Path,
+    lab: str,
+    student: str,
+    notebooks: Mapping[str, str],
+    ignore: Sequence[str],
+    permissions: int,
+    by: str = "",
 ) -> None:
     """Make the folder anew. It is there with all that belongs in it, or not at all.
 
-    ignore: patterns of files that are not copied. permissions: of the files.
+    notebooks: their texts, by name. ignore: patterns of files that are not copied. permissions: of the files. by: who handed it in, where a team did.
     """
     folder = autograded_path(course, lab, student).parent
     new = folder.with_name(f".{lab}.new")  # beside it: a rename works on one file system only
     shutil.rmtree(new, ignore_errors=True)
     new.mkdir(parents=True)
-    for found in files_beside(course, lab, student, ignore):
-        source = course / ("source" if found.is_relative_to(course / "source") else f"submitted/{student}") / lab
+    for found in files_beside(course, lab, by or student, ignore):
+        source = course / ("source" if found.is_relative_to(course / "source") else f"submitted/{by or student}") / lab
         target = new / found.relative_to(source)
         target.parent.mkdir(parents=True, exist_ok=True)
         target.unlink(missing_ok=True)
         shutil.copy(found, target)
-    (new / f"{lab}.ipynb").write_text(notebook, encoding="utf-8")
+    for name, text in notebooks.items():
+        (new / f"{name}.ipynb").write_text(text, encoding="utf-8")
     for place, _, files in os.walk(new):
         for name in files:
             os.chmod(os.path.join(place, name), permissions)

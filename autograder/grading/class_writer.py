@@ -20,12 +20,15 @@ from autograder.gradebook.store import load_result, result_path, write_result
 from autograder.gradebook.writer import Marks, Penalty, Recorded, decided, marks_of, record, recorded
 from autograder.grading.cluster import grade_on_cluster
 from autograder.grading.one_submission import Graded
+from autograder.grading.plain_class import marks_again, plain_task
 from autograder.grading.pool import grade_all
 from autograder.grading.task import Settings, Task, key_of
+from autograder.grading.teams import handed_in_by
 from autograder.grading.where import Cluster, Where
 from autograder.grading.worker import Failure
 from autograder.intake.files import settle
 from autograder.intake.read import Refused, read_file
+from autograder.plain.assignment import is_plain, read_assignment
 from autograder.result import Result
 from autograder.term import read_term
 
@@ -57,9 +60,12 @@ class GradebookWriter:
     ) -> None:
         self.api, self.course, self.lab, self.settings, self.layers = api, course_of(api), lab, settings, layers
         self.gradebook = gradebook
-        self.source = (self.course / "source" / lab / f"{lab}.ipynb").read_bytes()
+        self.plain = read_assignment(self.course, lab, gradebook, api.config) if is_plain(self.course, lab) else None
+        self.names = [notebook.name for notebook in self.plain.notebooks] if self.plain else [lab]
+        self.source = b"" if self.plain else (self.course / "source" / lab / f"{lab}.ipynb").read_bytes()
         self.ignore = list(api.coursedir.ignore)
         self.term, self.cause = read_term(self.course), "grade"
+        self.by = handed_in_by(self.course, lab, self.term)
         self._penalty, self._extended = penalty, self.term.extended(lab)
         self._unwritten: list[Marks] = []
         self._written = time.monotonic()
@@ -108,18 +114,22 @@ class GradebookWriter:
                 submitted, row = self._submitted(student), rows.get(student)
                 excused = self.term.excused(self.lab, student)
                 if row is None or not row.agrees(result, submitted, excused):
-                    notebook = nbformat.read(autograded_path(self.course, self.lab, student), as_version=4)
-                    self._record(result, decided(marks_of(result, notebook, submitted), result, excused, result))
+                    before = result if row and submitted in (None, row.submitted) else None
+                    self._record(result, decided(self._marks(result, submitted), result, excused, before))
                 self._aside.append(Done(student, kept=True, empty=result.empty, stopped=bool(result.stopped)))
 
     def _task(self, student: str) -> Task:
-        folder = self.course / "submitted" / student / self.lab
-        settle(folder, self.lab)
-        files = digest(*[self._look_of(path) for path in files_beside(self.course, self.lab, student, self.ignore)])
+        by = self.by.get(student, student)
+        folder = self.course / "submitted" / by / self.lab
+        settle(folder, self.lab, self.names)
+        files = digest(*[self._look_of(path) for path in files_beside(self.course, self.lab, by, self.ignore)])
+        if self.plain:
+            return plain_task(self.course, self.plain, student, by, self.ignore, files, self.settings)
         try:
             notebook, notes = read_file(folder / f"{self.lab}.ipynb")
         except Refused as refused:
             return Task(self.lab, student, None, str(refused), (), files, self.source, self.settings)
+        notes += [] if by == student else [f"Handed in by {by}, for your team."]
         return Task(self.lab, student, notebook, "", tuple(notes), files, self.source, self.settings)
 
     def _result(self, student: str) -> Result | None:
@@ -128,7 +138,16 @@ class GradebookWriter:
             result = load_result(self.course, self.lab, student)
         except GradlabError:
             return None
-        return result if autograded_path(self.course, self.lab, student).exists() else None
+        paths = [autograded_path(self.course, self.lab, student, name) for name in self.names]
+        return result if all(path.exists() for path in paths) else None
+
+    def _marks(self, result: Result, submitted: Any) -> Marks:
+        """Of a submission that was graded before."""
+        if self.plain:
+            return marks_again(self.course, result, submitted)
+        return marks_of(
+            result, nbformat.read(autograded_path(self.course, self.lab, result.student), as_version=4), submitted
+        )
 
     def _keep(self, graded: Graded) -> Done:
         """The result document last: whoever finds it finds everything."""
@@ -136,7 +155,15 @@ class GradebookWriter:
         before = self._result(student)
         result_path(self.course, self.lab, student).unlink(missing_ok=True)
         permissions = 0o664 if self.api.coursedir.groupshared else 0o444
-        write_autograded(self.course, self.lab, student, graded.notebook, self.ignore, permissions)
+        write_autograded(
+            self.course,
+            self.lab,
+            student,
+            graded.plain or {self.lab: graded.notebook},
+            self.ignore,
+            permissions,
+            self.by.get(student, student),
+        )
         write_result(self.course, result)
         marks = decided(graded.marks, result, self.term.excused(self.lab, student), before)
         self._record(result, replace(marks, submitted=self._submitted(student)))
@@ -150,7 +177,8 @@ class GradebookWriter:
             self.write()
 
     def _submitted(self, student: str) -> Any:
-        return self.api.coursedir.get_existing_timestamp(str(self.course / "submitted" / student / self.lab))
+        folder = self.course / "submitted" / self.by.get(student, student) / self.lab
+        return self.api.coursedir.get_existing_timestamp(str(folder))
 
     def _look_of(self, path: Path) -> str:
         status = path.stat()

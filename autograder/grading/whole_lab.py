@@ -5,37 +5,59 @@ from __future__ import annotations
 import contextlib
 import fcntl
 import json
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from pathlib import Path
 from threading import Event
 from typing import Any
 
 from nbgrader.preprocessors import AssignLatePenalties
 
-from autograder.digest import digest
+from autograder.course import Kind
 from autograder.errors import GradlabError
-from autograder.forkserver.starting import submitted_students
 from autograder.gradebook.writer import Penalty, opened
 from autograder.grading.class_writer import Done, GradebookWriter, course_of
 from autograder.grading.cluster import layers_on_cluster
 from autograder.grading.nbgrader_api import must
 from autograder.grading.one_submission import PREPROCESSORS
+from autograder.grading.plain_class import refuse_nothing, source_digest
 from autograder.grading.task import Settings, settings_of
+from autograder.grading.teams import handed_in_by
 from autograder.grading.where import Cluster, ThisMachine, Where
 from autograder.intake.files import settle_names
+from autograder.metadata import cell_name
+from autograder.plain.assignment import is_plain
 from autograder.sandbox import names, require
+from autograder.term import FILE as TERM
+from autograder.term import read_term
 
 
 def prepare(api: Any, course: Path, lab: str, gradebook: Any) -> None:
     """Put the lab's cells and points into the gradebook, as `nbgrader generate_assignment` does, where they changed."""
     note = course / "results" / lab / ".prepared"
-    source = digest((course / "source" / lab / f"{lab}.ipynb").read_bytes(), api.coursedir.db_url)
+    extra = read_term(course).lab(lab).extra_credit
+    source = source_digest(course, lab, api.coursedir.db_url, *extra)
     known = any(assignment.name == lab for assignment in gradebook.assignments)
     gradebook.db.commit()  # no transaction is open while nbgrader writes
+    if known and not note.exists() and is_plain(course, lab):
+        note.parent.mkdir(parents=True, exist_ok=True)
+        note.write_text(source)  # the instructor's own nbgrader put it there, and may have released it so
     if not known or not note.exists() or note.read_text() != source:
         must(api.generate_assignment(lab, force=True, create=True), f"putting {lab} into the gradebook")
+        _count_on_top(gradebook, lab, extra)
         note.parent.mkdir(parents=True, exist_ok=True)
         note.write_text(source)
+
+
+def _count_on_top(gradebook: Any, lab: str, exercises: Sequence[str]) -> None:
+    """Extra credit: these exercises are worth nothing of the lab's points, so what they earn comes on top."""
+    cells = {cell.name: cell for notebook in gradebook.find_assignment(lab).notebooks for cell in notebook.grade_cells}
+    for exercise in exercises:
+        names = (exercise, cell_name(Kind.CHECK, exercise), cell_name(Kind.QUESTION, exercise))
+        found = [cells[name] for name in names if name in cells]
+        if not found:
+            raise GradlabError(f"{TERM}: labs.{lab}.extra_credit names {exercise!r}, which {lab} does not have")
+        found[0].max_score = 0.0
+    gradebook.db.commit()
 
 
 def grade_lab(
@@ -52,9 +74,7 @@ def grade_lab(
     whose result is up to date. stop: set it to end early; what is graded by then is recorded.
     """
     where, course = where or ThisMachine(), course_of(api)
-    source = course / "source" / lab / f"{lab}.ipynb"
-    if not source.exists():
-        raise GradlabError(f"no lab {lab!r} in {course}/source: run gradlab build, or check the name")
+    refuse_nothing(course, lab)
     elsewhere = isinstance(where, Cluster) and where.device != "auto"
     settings = settings_from(api.config, where.device if elsewhere else on_this_machine(where.device))
     if isinstance(where, Cluster):
@@ -62,7 +82,7 @@ def grade_lab(
     else:
         layers = names(require(settings.isolation))
     settle_names(course / "submitted")
-    students = [s for s in submitted_students(course, lab) if not student or s == student]
+    students = [s for s in sorted(handed_in_by(course, lab, read_term(course))) if not student or s == student]
     if not students:
         who = f"from {student} " if student else ""
         raise GradlabError(

@@ -1,0 +1,89 @@
+"""What an instructor may decide about a lab, looked up in the course: which check is meant, who the student is."""
+
+from __future__ import annotations
+
+from datetime import datetime
+from pathlib import Path
+from typing import Any
+
+import nbformat
+from nbgrader.api import MissingEntry
+from nbgrader.utils import is_grade, parse_utc
+
+from autograder.errors import GradlabError
+from autograder.gradebook.writer import extend
+from autograder.metadata import facts_of, name_of
+from autograder.term import Excuse, Extension, add_excuse, add_extension
+
+
+def excuse(course: Path, lab: str, what: str, student: str, reason: str) -> Excuse:
+    """Give full points for a check, or an exercise, to everybody or to one student, and write that down.
+
+    what: an exercise, a check's id or label, or EXERCISE/CHECK. Raises GradlabError where that is none or several.
+    """
+    found = _meant(course, lab, what)
+    if len(found) != 1:
+        raise GradlabError(_not_one(course, lab, what, found))
+    exercise, check = found[0]
+    decided = Excuse(lab=lab, exercise=exercise, check=check, student=student, reason=reason)
+    add_excuse(course, decided)
+    return decided
+
+
+def extend_until(course: Path, gradebook: Any, lab: str, student: str, until: str, reason: str) -> tuple[datetime, str]:
+    """Write the extension down, and give it to a submission that is there. (until when, UTC; what to know of it).
+
+    until: a time as nbgrader reads it, UTC unless it says otherwise.
+    """
+    try:
+        time = parse_utc(until)
+    except (ValueError, OverflowError):
+        raise GradlabError(f"{until!r} is no time\n    fix: for instance --until '2027-02-03 18:00 UTC'") from None
+    due = next((a.duedate for a in gradebook.assignments if a.name == lab), None)
+    known = {s.id for s in gradebook.students} | {p.name for p in (course / "submitted").glob("*") if p.is_dir()}
+    if student not in known:
+        raise GradlabError(f"no student {student!r} in the gradebook or in submitted/: check the name")
+    add_extension(course, Extension(lab=lab, student=student, until=time, reason=reason))
+    try:
+        extend(gradebook.find_submission(lab, student), due, time)
+        gradebook.db.commit()
+    except MissingEntry:
+        pass  # it is given to the submission when that is graded
+    if due is None:
+        return time, f"{lab} has no due date, so nobody is late: nbgrader db assignment add {lab} --duedate TIME"
+    return time, "" if time > due else f"that is not after the due date, {due} UTC"
+
+
+def _meant(course: Path, lab: str, what: str) -> list[tuple[str, str]]:
+    """(exercise, check) of all that this may mean; no check for a whole exercise."""
+    exercise, _, check = what.partition("/")
+    known = checks_of(course, lab)
+    if what in known:
+        return [(what, "")]
+    if exercise in known and check:
+        return [(exercise, id_) for id_, label in known[exercise].items() if check in (id_, label)]
+    return [(name, id_) for name, checks in known.items() for id_, label in checks.items() if what in (id_, label)]
+
+
+def _not_one(course: Path, lab: str, what: str, found: list[tuple[str, str]]) -> str:
+    if found:
+        named = ", ".join(f"{exercise}/{check}" for exercise, check in found)
+        return f"{what!r} may be any of {named}\n    fix: name one of them"
+    known = checks_of(course, lab)
+    listed = "\n".join(f"    {name}: {', '.join(checks)}" for name, checks in known.items())
+    return f"{lab} has no exercise and no check {what!r}; there are\n{listed}"
+
+
+def checks_of(course: Path, lab: str) -> dict[str, dict[str, str]]:
+    """exercise -> its checks, id -> label. A graded cell without checks of its own stands under its name."""
+    folder = course / "source" / lab
+    if not folder.is_dir():
+        raise GradlabError(f"no lab {lab!r} in {course}/source: run gradlab build, or check the name")
+    found: dict[str, dict[str, str]] = {}
+    for path in sorted(folder.glob("*.ipynb")):
+        for cell in nbformat.read(path, as_version=4).cells:
+            if is_grade(cell):
+                facts = facts_of(cell)
+                checks = {check.id: check.label for check in facts.checks} if facts else {}
+                found[facts.exercise if facts else name_of(cell)] = checks
+    return found

@@ -1,0 +1,34 @@
+"""Whose folder in submitted/ counts for whom: a student's own, or the newest one of the team."""
+
+from __future__ import annotations
+
+from datetime import UTC, datetime
+from pathlib import Path
+
+from nbgrader.utils import parse_utc
+
+from autograder.forkserver.starting import submitted_students
+from autograder.term import Term
+
+
+def handed_in_by(course: Path, lab: str, term: Term) -> dict[str, str]:
+    """student -> who handed in what counts for that student, for everybody who has a submission of this lab."""
+    found = {student: student for student in submitted_students(course, lab)}
+    for team in term.team:
+        if team.labs and lab not in team.labs:
+            continue
+        times = {member: _when(course, lab, member) for member in team.members if member in found}
+        if times:
+            newest = max(times, key=lambda member: (times[member], member))
+            found |= dict.fromkeys(team.members, newest)
+    return found
+
+
+def _when(course: Path, lab: str, student: str) -> datetime:
+    """When it was handed in, UTC; where no time came with it, when its folder last changed."""
+    folder = course / "submitted" / student / lab
+    try:
+        time = parse_utc((folder / "timestamp.txt").read_text().strip())
+    except (OSError, ValueError, OverflowError, TypeError):
+        time = None
+    return time or datetime.fromtimestamp(folder.lstat().st_mtime, UTC).replace(tzinfo=None)
