@@ -6,7 +6,7 @@ that are not hidden.
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Container, Iterable
 from typing import Any
 
 from nbformat import NotebookNode
@@ -130,6 +130,17 @@ def name_of(cell: NotebookNode) -> str:
 def cell_name(kind: Kind, exercise: str) -> str:
     """The name of a cell that belongs to an exercise, a question or a prediction, in notebooks and in the gradebook."""
     return f"{kind}-{exercise}"
+
+
+def plain_name(notebook: str, grade_id: str) -> str:
+    """The name of a cell of a plain assignment, whose notebooks may use one grade_id twice."""
+    return f"{notebook}/{grade_id}"
+
+
+def name_among(names: Container[str], notebook: str, grade_id: str) -> str:
+    """The name that the gradebook's cell has among these: a plain assignment's, or nbgrader's own."""
+    name = plain_name(notebook, grade_id)
+    return name if name in names else grade_id
 
 
 def is_named(name: str) -> bool:

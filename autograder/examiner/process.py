@@ -6,7 +6,7 @@ import contextlib
 import re
 import socket
 import time
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from functools import partial
 from typing import Any, Protocol
 
@@ -18,6 +18,7 @@ from autograder.rpc.frames import ProtocolError, ProtocolTimeout, receive, send
 
 ENDING_SECONDS = 1.0
 MAX_NAMES = 20
+PIECE = 4 * 2**20  # bytes of a file in one message
 NAME = re.compile(r"[\w.]{1,80}", re.ASCII)
 
 
@@ -56,6 +57,16 @@ class StudentProcess:
         except ProtocolError:
             raise self._stop(self._how_it_ended()) from None
         return read_outputs(outputs)
+
+    def put(self, files: Iterable[tuple[str, bytes]], seconds: float) -> None:
+        """Let these files, by their paths, lie in its scratch home, where cells run. Raises Stopped."""
+        try:
+            for path, content in files:
+                for begin in range(0, max(len(content), 1), PIECE):
+                    self._ask(["put", path, content[begin : begin + PIECE]], seconds)
+                    receive(self.control, seconds)
+        except (ProtocolError, OSError):
+            raise self._stop(self._how_it_ended()) from None
 
     def changed(self, seconds: float) -> list[str]:
         """Names of the course's that the cells bound anew or patched, as the process says. Raises Stopped."""

@@ -66,7 +66,11 @@ class Runs:
     ) -> None:
         self.layers, self.limits, self.readable, self.network, self.act = layers, limits, readable, network, act
         self.devices = nodes_of(device)
-        self.environment = {"GRADLAB_DEVICE": device, "GRADLAB_GPU_MEMORY": str(limits.gpu_memory)}
+        self.environment = {
+            "GRADLAB_DEVICE": device,
+            "GRADLAB_GPU_MEMORY": str(limits.gpu_memory),
+            "NBGRADER_EXECUTION": "autograde",  # by which nbgrader tells cells where they run
+        }
         self.on_gpu = memory_on_gpus if self.devices else dict
         self.looked_on_gpu = 0.0
         self.running: dict[int, Running] = {}

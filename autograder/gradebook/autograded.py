@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 import shutil
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 
 from nbgrader.utils import find_all_files
@@ -32,7 +32,8 @@ def write_autograded(
 ) -> None:
     """Make the folder anew. It is there with all that belongs in it, or not at all.
 
-    notebooks: their texts, by name. ignore: patterns of files that are not copied. permissions: of the files. by: who handed it in, where a team did.
+    notebooks: their texts, by name. ignore: patterns of files that are not copied. permissions: of the files. by: who
+    handed it in, where a team did.
     """
     folder = autograded_path(course, lab, student).parent
     new = folder.with_name(f".{lab}.new")  # beside it: a rename works on one file system only

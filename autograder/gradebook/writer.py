@@ -13,7 +13,7 @@ from datetime import datetime, timedelta
 from typing import Any
 
 from nbformat import NotebookNode
-from nbgrader.api import BaseCell, Comment, Grade, Gradebook, Student, SubmittedAssignment, SubmittedNotebook
+from nbgrader.api import BaseCell, Comment, Grade, Gradebook, Notebook, Student, SubmittedAssignment, SubmittedNotebook
 from nbgrader.utils import compute_checksum, determine_grade, is_grade, is_solution, is_task
 from sqlalchemy import make_url, select
 from sqlalchemy.exc import NoSuchModuleError, OperationalError
@@ -21,7 +21,7 @@ from sqlalchemy.orm import selectinload
 
 from autograder.errors import GradlabError
 from autograder.gradebook.excused import Excused, excused_of, points_with
-from autograder.metadata import answer_to
+from autograder.metadata import answer_to, name_among, plain_name
 from autograder.result import Result
 
 NOBODY: Excused = {}
@@ -128,10 +128,11 @@ def recorded(gradebook: Gradebook, lab: str) -> dict[str, Recorded]:
         late = submission.total_seconds_late > 0
         found[submission.student_id] = Recorded({}, submission.timestamp, late)
     submitted = select(SubmittedAssignment.student_id).where(mine).join(SubmittedAssignment.notebooks)
-    for student, name, score in gradebook.db.execute(
-        submitted.join(SubmittedNotebook.grades).join(Grade.cell).add_columns(BaseCell.name, Grade.auto_score)
+    cells = submitted.join(SubmittedNotebook.notebook).join(SubmittedNotebook.grades).join(Grade.cell)
+    for student, notebook, name, score in gradebook.db.execute(
+        cells.add_columns(Notebook.name, BaseCell.name, Grade.auto_score)
     ):
-        found[student].scores[name] = score
+        found[student].scores.update({name: score, plain_name(notebook, name): score})
     for (student,) in gradebook.db.execute(submitted.where(SubmittedNotebook.late_submission_penalty > 0)):
         found[student] = replace(found[student], late=True)
     gradebook.db.commit()  # no transaction stays open while submissions are graded
@@ -145,9 +146,7 @@ def record(gradebook: Gradebook, lab: str, marks: Sequence[Marks], penalty: Pena
     gradebook.db.commit()
 
 
-def _record(
-    gradebook: Gradebook, lab: str, marks: Sequence[Marks], penalty: Penalty, extended: Extended
-) -> None:
+def _record(gradebook: Gradebook, lab: str, marks: Sequence[Marks], penalty: Penalty, extended: Extended) -> None:
     assignment = gradebook.find_assignment(lab)
     wanted = [m.student for m in marks]
     known = {s.student_id: s for s in _submissions(gradebook, lab, wanted)}
@@ -214,8 +213,10 @@ def set_score(grade: Any, score: float | None, same: bool) -> None:
 
 def _fill_in(notebook: Any, marks: Marks) -> None:
     for grade in notebook.grades:
-        if grade.cell.name in marks.scores:
-            set_score(grade, marks.scores[grade.cell.name], grade.cell.name in marks.same)
+        name = name_among(marks.scores, notebook.name, grade.cell.name)
+        if name in marks.scores:
+            set_score(grade, marks.scores[name], name in marks.same)
     for comment in notebook.comments:
-        if comment.cell.name in marks.unanswered:
-            comment.auto_comment = "No response." if marks.unanswered[comment.cell.name] else None
+        name = name_among(marks.unanswered, notebook.name, comment.cell.name)
+        if name in marks.unanswered:
+            comment.auto_comment = "No response." if marks.unanswered[name] else None

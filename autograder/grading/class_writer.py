@@ -74,21 +74,25 @@ class GradebookWriter:
     def grade(self, students: Sequence[str], where: Where, again: bool, stop: Event) -> Iterator[Done]:
         """Each submission as it is done, in the order in which that happens; unless stopped, every one."""
         missing = set(students)
-        tasks = self._tasks(students, recorded(self.gradebook, self.lab), again)
-        if isinstance(where, Cluster):
-            outcomes = grade_on_cluster(tasks, self.settings, where.address, [self.course], stop, where.wait)
-        else:
-            outcomes = grade_all(tasks, self.settings, where.jobs, [self.course], stop, where.ahead)
-        for done in self._taken(outcomes):
+        for done in self._taken(self.outcomes(students, where, again, stop)):
             missing.discard(done.student)
             yield done
         if not stop.is_set():
             yield from (Done(student, "it came back without a mark: run this again") for student in sorted(missing))
 
+    def outcomes(
+        self, students: Sequence[str], where: Where, again: bool, stop: Event
+    ) -> Iterator[tuple[Task, Graded | Failure]]:
+        """What comes of the submissions that are to be graded; nothing of it is kept."""
+        tasks = self._tasks(students, recorded(self.gradebook, self.lab), again)
+        if isinstance(where, Cluster):
+            return grade_on_cluster(tasks, self.settings, where.address, [self.course], stop, where.wait)
+        return grade_all(tasks, self.settings, where.jobs, [self.course], stop, where.ahead)
+
     def _taken(self, outcomes: Iterable[tuple[Task, Graded | Failure]]) -> Iterator[Done]:
         for task, outcome in outcomes:
             yield from self._take_aside()
-            yield self._failed(task.student, outcome.reason) if isinstance(outcome, Failure) else self._keep(outcome)
+            yield self._failed(task.student, outcome.reason) if isinstance(outcome, Failure) else self.keep(outcome)
         yield from self._take_aside()
 
     def write(self) -> None:
@@ -105,7 +109,7 @@ class GradebookWriter:
             except OSError as error:
                 self._aside.append(Done(student, f"its folder cannot be read or put in order: {error}"))
                 continue
-            result = None if again else self._result(student)
+            result = None if again else self.result(student)
             if result is None:
                 yield task
             elif result.key != key_of(task, self.layers):
@@ -132,7 +136,7 @@ class GradebookWriter:
         notes += [] if by == student else [f"Handed in by {by}, for your team."]
         return Task(self.lab, student, notebook, "", tuple(notes), files, self.source, self.settings)
 
-    def _result(self, student: str) -> Result | None:
+    def result(self, student: str) -> Result | None:
         """The result of an earlier run, where it is whole."""
         try:
             result = load_result(self.course, self.lab, student)
@@ -149,10 +153,16 @@ class GradebookWriter:
             result, nbformat.read(autograded_path(self.course, self.lab, result.student), as_version=4), submitted
         )
 
-    def _keep(self, graded: Graded) -> Done:
-        """The result document last: whoever finds it finds everything."""
-        result, student = graded.result, graded.result.student
-        before = self._result(student)
+    def decided(self, graded: Graded) -> Marks:
+        """Its marks with what was decided for this student."""
+        student = graded.result.student
+        excused = self.term.excused(self.lab, student)
+        marks = decided(graded.marks, graded.result, excused, self.result(student))
+        return replace(marks, submitted=self._submitted(student))
+
+    def keep(self, graded: Graded) -> Done:
+        """Write what came of a submission. The result document last: whoever finds it finds everything."""
+        result, student, marks = graded.result, graded.result.student, self.decided(graded)
         result_path(self.course, self.lab, student).unlink(missing_ok=True)
         permissions = 0o664 if self.api.coursedir.groupshared else 0o444
         write_autograded(
@@ -165,8 +175,7 @@ class GradebookWriter:
             self.by.get(student, student),
         )
         write_result(self.course, result)
-        marks = decided(graded.marks, result, self.term.excused(self.lab, student), before)
-        self._record(result, replace(marks, submitted=self._submitted(student)))
+        self._record(result, marks)
         return Done(student, empty=result.empty, stopped=bool(result.stopped))
 
     def _record(self, result: Result, marks: Marks) -> None:

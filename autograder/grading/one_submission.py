@@ -5,7 +5,7 @@ from __future__ import annotations
 import functools
 import os
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 import nbformat
@@ -37,11 +37,15 @@ PREPROCESSORS = (IgnorePattern, ClearMetadataPreprocessor, LimitOutput)  # nbgra
 
 @dataclass(frozen=True)
 class Graded:
-    """A submission's result, its marks, and its notebook with the outputs of every cell, as nbgrader keeps it."""
+    """A submission's result, its marks, and its notebook with the outputs of every cell, as nbgrader keeps it.
+
+    plain: of a plain assignment each of its notebooks, by name, in place of `notebook`.
+    """
 
     result: Result
     marks: Marks
     notebook: str
+    plain: Mapping[str, str] = field(default_factory=dict)
 
 
 def grade_task(task: Task, fork_server: ForkServer) -> Graded:
@@ -116,7 +120,7 @@ def grade_notebook(
         lab=submission.lab,
         student=submission.student,
         device=device,
-        versions=_versions_on(device),
+        versions=versions_on(device),
         isolation=tuple(fork_server.layers),
         notes=(*submission.notes, *_limits(seen)),
         empty=counts_as_empty(submission.notes),
@@ -128,7 +132,7 @@ def grade_notebook(
 
 
 @functools.cache
-def _versions_on(device: str) -> Versions:
+def versions_on(device: str) -> Versions:
     """What submissions are graded with there. The driver is asked once: that starts a program."""
     return versions() if device == "cpu" else versions().model_copy(update={"gpu": ", ".join(gpus())})
 

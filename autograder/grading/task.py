@@ -50,11 +50,24 @@ def settings_of(
 
 
 @dataclass(frozen=True)
+class HandedIn:
+    """One notebook of a plain assignment, as Task has the one of a lab."""
+
+    name: str
+    notebook: bytes | None
+    refusal: str = ""
+    notes: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True)
 class Task:
     """One submission. notebook: the file as it was handed in; None where the intake refused it for `refusal`.
 
     notes: what the student should know of the folder it lay in. files: a digest of what else lay there. course: the
     lab's source notebook. kept: cells of an earlier result, which count where their keys are still the same.
+
+    plain: of a plain assignment its notebooks, in place of `notebook`; `course` then is a PlainAssignment. beside: the
+    files that its cells may read, by their paths; those of a lab read none.
     """
 
     lab: str
@@ -66,6 +79,8 @@ class Task:
     course: bytes
     settings: Settings
     kept: tuple[GradedCell, ...] = ()
+    plain: tuple[HandedIn, ...] = ()
+    beside: tuple[tuple[str, bytes], ...] = ()
 
 
 @functools.cache
@@ -89,5 +104,7 @@ def key_of(task: Task, layers: Sequence[str]) -> str:
     """
     settings = json.dumps(asdict(task.settings), sort_keys=True, default=str)
     parts: list[str | bytes] = [task.lab, task.student, task.notebook or b"", task.refusal, task.files, task.course]
+    for each in task.plain:
+        parts += [each.name, each.notebook or b"", each.refusal, *each.notes]
     parts += [*task.notes, settings, *sorted(layers), versions().model_dump_json(), code_digest()]
     return digest(*parts)

@@ -14,6 +14,7 @@ from autograder.errors import GradlabError
 from autograder.forkserver.client import ForkServer, Purpose
 from autograder.grading.compiled import compiled_for
 from autograder.grading.one_submission import Graded, grade_task
+from autograder.grading.plain_submission import grade_plain
 from autograder.grading.task import Task, code_digest, versions
 
 TRIES = 2
@@ -46,7 +47,8 @@ def answer_tasks(connection: Connection, secret: Sequence[Path], fork_servers: F
 def purpose(task: Task) -> Purpose:
     """What a fork server for this task is started with."""
     settings = task.settings
-    return Purpose(settings.isolation, settings.limits, settings.device, compiled_for(task.course))
+    compiled = None if task.plain else compiled_for(task.course)
+    return Purpose(settings.isolation, settings.limits, settings.device, compiled)
 
 
 def next_try(task: Task, tries: int, ended: object) -> Task | Failure:
@@ -71,13 +73,13 @@ def kind(layers: Sequence[str]) -> dict[str, str]:
 def outcome_of(task: Task, secret: Sequence[Path], fork_servers: ForkServers) -> Graded | Failure:
     """The task graded, by a fork server of these or a new one that joins them."""
     try:
-        fork_server = _fork_server(task, secret, fork_servers)
+        fork_server, grade = _fork_server(task, secret, fork_servers), grade_plain if task.plain else grade_task
         try:
-            return grade_task(task, fork_server)
+            return grade(task, fork_server)
         except GradlabError:
             if not fork_server.lost:
                 raise
-            return grade_task(task, _fork_server(task, secret, fork_servers))
+            return grade(task, _fork_server(task, secret, fork_servers))
     except GradlabError as error:
         return Failure(str(error))
     except Exception:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import stat
+from collections.abc import Sequence
 from pathlib import Path
 
 from nbgrader.utils import parse_utc
@@ -14,12 +15,14 @@ UNREADABLE = ".unreadable"
 MAX_NAMES = 10  # that a note tells
 
 
-def settle(folder: Path, lab: str) -> None:
+def settle(folder: Path, lab: str, notebooks: Sequence[str] = ()) -> None:
     """Make the folder one that nbgrader can copy: LAB.ipynb is there, and links and pipes, which it follows, are not.
 
     The only other notebook takes the place of a missing one, or else an empty file, which the intake refuses.
+    notebooks: the names of those that are asked for, where that is not LAB; of several, none takes another's place.
     """
-    wanted = folder / f"{lab}.ipynb"
+    every = [folder / f"{name}.ipynb" for name in notebooks or [lab]]
+    wanted = every[0]
     if folder.is_symlink():
         target = os.readlink(folder)
         folder.unlink()
@@ -35,13 +38,13 @@ def settle(folder: Path, lab: str) -> None:
             if name != _readable(name) and not os.path.islink(os.path.join(place, name)):
                 os.replace(os.path.join(place, name), _free(Path(place, _readable(name))))
     for path in _everything(folder):
-        if path != wanted and not _is_plain(path):
+        if path not in every and not _is_plain(path):
             path.unlink()
             _put_aside(path, NOT_FOLLOWED)
         elif path.name != _readable(path.name):
             os.replace(path, _free(path.with_name(_readable(path.name))))
     _keep_a_sound_timestamp(folder / "timestamp.txt")
-    if not os.path.lexists(wanted):
+    if len(every) == 1 and not os.path.lexists(wanted):
         others = _notebooks(folder)
         wanted.write_bytes(others[0].read_bytes() if len(others) == 1 else b"")
 
@@ -53,9 +56,12 @@ def settle_names(submitted: Path) -> None:
             os.replace(folder, _free(folder.with_name(_readable(folder.name))))
 
 
-def notes_on(path: Path, content: bytes) -> list[str]:
-    """What a student should know of the files beside this notebook, whose bytes are `content`."""
-    others = [p for p in _notebooks(path.parent) if p != path]
+def notes_on(path: Path, content: bytes, asked: Sequence[Path] = ()) -> list[str]:
+    """What a student should know of the files beside this notebook, whose bytes are `content`.
+
+    asked: the other notebooks that are graded.
+    """
+    others = [p for p in _notebooks(path.parent) if p != path and p not in asked]
     same = [p for p in others if content and p.stat().st_size == len(content) and p.read_bytes() == content]
     rest = [p for p in others if p not in same]
     aside = [p.with_suffix("") for p in _everything(path.parent) if p.suffix == NOT_FOLLOWED]

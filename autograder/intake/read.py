@@ -35,10 +35,13 @@ def read_submission(path: Path) -> NotebookNode:
     return read_notebook(*read_file(path))
 
 
-def read_file(path: Path) -> tuple[bytes, list[str]]:
-    """The bytes of this file, and what a student should know of the files beside it. Raises Refused as above."""
+def read_file(path: Path, asked: Sequence[Path] = ()) -> tuple[bytes, list[str]]:
+    """The bytes of this file, and what a student should know of the files beside it. Raises Refused as above.
+
+    asked: the other notebooks that are graded.
+    """
     content = _content(path)
-    return content, notes_on(path, content)
+    return content, notes_on(path, content, asked)
 
 
 def read_notebook(content: bytes, notes_on_folder: Sequence[str] = ()) -> NotebookNode:

@@ -52,7 +52,8 @@ def bound_gpu_memory(most: int) -> None:
 def serve(control: socket.socket, kernel: Kernel, course: CourseNames) -> None:
     """Answer ["run", source, execution count, names] with the outputs as JSON, ["fork"] (a socket comes with it) with
     the pid of a fork that serves that socket likewise, ["changed"] with names of the course's that are bound to
-    something else, and ["ping"] at all. ["serve"], which has no answer, is the last: calls follow.
+    something else, ["put", path, bytes] by adding these to a file of the scratch home, and ["ping"] at all. ["serve"],
+    which has no answer, is the last: calls follow.
 
     names: those that are the course's when that cell has run. Returns when the examiner hangs up.
     """
@@ -70,6 +71,9 @@ def serve(control: socket.socket, kernel: Kernel, course: CourseNames) -> None:
                 send(control, outputs)
             elif kind == "changed":
                 send(control, course.changed())
+            elif kind == "put":
+                _put(*rest)
+                send(control, "ready")
             elif kind == "ping":
                 send(control, "ready")
             elif kind == "fork":
@@ -91,6 +95,14 @@ def _as_json(outputs: list[Output]) -> str:
     except Exception as error:  # a display that holds itself, or an object without a text
         reason = f"the outputs of this cell cannot be shown: {type(error).__name__}"
         return json.dumps([{"output_type": "stream", "name": "stderr", "text": f"{reason}\n"}])
+
+
+def _put(path: str, content: bytes) -> None:
+    """Before the first cell: files that lay beside the notebook. One that cannot be written is not there."""
+    with contextlib.suppress(OSError):
+        Path(path).parent.mkdir(parents=True, exist_ok=True)
+        with Path(path).open("ab") as file:
+            file.write(content)
 
 
 def _fork(control: socket.socket, kernel: Kernel, course: CourseNames) -> int:

@@ -1,0 +1,90 @@
+"""What a class that was set a plain assignment hands in, as tasks, and what the gradebook takes of its source."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from pathlib import Path
+
+import nbformat
+
+from autograder.digest import digest
+from autograder.errors import GradlabError
+from autograder.gradebook.autograded import autograded_path, files_beside
+from autograder.gradebook.writer import Marks
+from autograder.grading.plain_submission import plain_marks
+from autograder.grading.task import HandedIn, Settings, Task
+from autograder.intake.read import Refused, read_file
+from autograder.plain.assignment import PlainAssignment, source_notebooks
+from autograder.result import Result
+
+MAX_FILE = 64 * 2**20  # bytes of one file beside a notebook that its cells can read, and of all of them
+SECRET = "submission_secret.txt"  # nbgrader's, of the exchange
+
+
+def plain_task(
+    course: Path,
+    assignment: PlainAssignment,
+    student: str,
+    by: str,
+    ignore: Sequence[str],
+    files: str,
+    settings: Settings,
+) -> Task:
+    """by: who handed in for this student. files: a digest of what lies beside the notebooks."""
+    name = assignment.name
+    asked = [course / "submitted" / by / name / f"{notebook.name}.ipynb" for notebook in assignment.notebooks]
+    beside, notes = read_beside(course, name, by, ignore)
+    handed_in = tuple(_handed_in(path, asked) for path in asked)
+    content = assignment.to_bytes()
+    return Task(name, student, None, "", notes, files, content, settings, plain=handed_in, beside=beside)
+
+
+def read_beside(
+    course: Path, name: str, student: str, ignore: Sequence[str]
+) -> tuple[tuple[tuple[str, bytes], ...], tuple[str, ...]]:
+    """(the files that cells may read, by their paths; what to tell of those that are too large). The course's last."""
+    folders = (course / "submitted" / student / name, course / "source" / name)
+    found: dict[str, bytes] = {}
+    large, size = [], 0
+    for path in files_beside(course, name, student, ignore):
+        folder = next(folder for folder in folders if path.is_relative_to(folder))
+        where = path.relative_to(folder).as_posix()
+        size += path.stat().st_size
+        if size > MAX_FILE:
+            large.append(where)
+        elif path.name != SECRET:
+            found[where] = path.read_bytes()
+    words = f"Files over {MAX_FILE >> 20} MiB together were not there for your cells: {', '.join(large[:10])}."
+    return tuple(found.items()), (words,) if large else ()
+
+
+def _handed_in(path: Path, asked: Sequence[Path]) -> HandedIn:
+    if not path.exists():
+        return HandedIn(path.stem, None, f"No notebook named {path.name} was handed in.")
+    try:
+        content, notes = read_file(path, asked)
+    except Refused as refused:
+        return HandedIn(path.stem, None, str(refused))
+    return HandedIn(path.stem, content, "", tuple(notes))
+
+
+def marks_again(course: Path, result: Result, submitted: object) -> Marks:
+    """The marks of a plain submission that was graded before."""
+    paths = {name: autograded_path(course, result.lab, result.student, name) for name in result.notebooks}
+    notebooks = {name: nbformat.read(path, as_version=4) for name, path in paths.items()}
+    return plain_marks(result, notebooks, submitted)  # type: ignore[arg-type]
+
+
+def source_digest(course: Path, name: str, *more: str) -> str:
+    """Of all that the gradebook takes from source/NAME: notebooks, and what tests are made from."""
+    folder = course / "source" / name
+    made_from: Iterable[Path] = (folder / "autotests.yml", course / "autotests.yml")
+    paths = [*source_notebooks(course, name), *(path for path in made_from if path.exists())]
+    parts: list[str | bytes] = [part for path in paths for part in (path.name, path.read_bytes())]
+    return digest(*parts, *more)
+
+
+def refuse_nothing(course: Path, name: str) -> None:
+    """Raise GradlabError where source/NAME holds no notebook."""
+    if not source_notebooks(course, name):
+        raise GradlabError(f"no lab {name!r} in {course}/source: run gradlab build, or check the name")

@@ -1,0 +1,208 @@
+"""What a plain assignment is: the notebooks of source/NAME/, and of each what nbgrader keeps of its cells."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterable, Mapping
+from pathlib import Path
+from typing import Any
+
+import nbformat
+from nbformat import NotebookNode
+from nbgrader.nbgraderformat import MetadataValidator
+from nbgrader.preprocessors import ClearHiddenTests
+from nbgrader.utils import is_grade, is_locked, is_solution, is_task
+from traitlets.config import Config
+
+from autograder.course import Model
+from autograder.errors import GradlabError
+from autograder.metadata import KEY
+
+
+class PlainCell(Model):
+    """A cell that nbgrader keeps, as it is put back into submissions.
+
+    source: with its hidden tests. released: as students have it. checksum: nbgrader's, of an answer that is as it was
+    handed out.
+    """
+
+    id: str
+    cell_type: str
+    source: str
+    released: str
+    checksum: str = ""
+    grade: bool = False
+    solution: bool = False
+    locked: bool = False
+    task: bool = False
+    points: float | None = None
+
+    @property
+    def automatic(self) -> bool:
+        """Whether its tests give its points; else a person does, where it has any."""
+        return self.grade and not self.solution and self.cell_type == "code"
+
+    @property
+    def hides(self) -> bool:
+        """Whether there are tests in it that students do not have."""
+        return self.source != self.released
+
+    def flags(self) -> dict[str, Any]:
+        """Its metadata.nbgrader, of the newest version."""
+        flags = {
+            "grade": self.grade,
+            "grade_id": self.id,
+            "locked": self.locked,
+            "schema_version": MetadataValidator.schema_version,
+            "solution": self.solution,
+            "task": self.task,
+            "cell_type": self.cell_type,
+            "checksum": self.checksum,
+        }
+        return flags if self.points is None else flags | {"points": self.points}
+
+
+class PlainNotebook(Model):
+    """One notebook. cells: those that nbgrader keeps, in their order. code: of all its code cells, with solutions.
+
+    solutions: of those in which a solution stands.
+    """
+
+    name: str
+    kernelspec: dict[str, Any]
+    cells: tuple[PlainCell, ...]
+    code: tuple[str, ...] = ()
+    solutions: tuple[str, ...] = ()
+
+
+class PlainAssignment(Model):
+    """All that grading needs of the course, as a task carries it."""
+
+    name: str
+    notebooks: tuple[PlainNotebook, ...]
+
+    def to_bytes(self) -> bytes:
+        return self.model_dump_json().encode()
+
+
+def source_notebooks(course: Path, name: str) -> list[Path]:
+    """The notebooks of the folder source/NAME, by name."""
+    return sorted(path for path in (course / "source" / name).glob("*.ipynb") if path.is_file())
+
+
+def is_plain(course: Path, name: str) -> bool:
+    """Whether nothing in source/NAME says that Gradlab's builder made it."""
+    found = source_notebooks(course, name)
+    return bool(found) and not any(_built(path) for path in found)
+
+
+def _built(path: Path) -> bool:
+    try:
+        return KEY in json.loads(path.read_bytes()).get("metadata", {})
+    except (ValueError, AttributeError) as error:
+        raise GradlabError(f"{path} is no notebook: {error}") from None
+
+
+def read_assignment(course: Path, name: str, gradebook: Any, config: Any = None) -> PlainAssignment:
+    """From the gradebook, where nbgrader put its cells as they are to be, and from the source, which has their order.
+
+    config: of nbgrader, which says how hidden tests are marked.
+    """
+    paths = {path.stem: path for path in source_notebooks(course, name)}
+    hidden = ClearHiddenTests(config=Config({"ClearHiddenTests": dict((config or {}).get("ClearHiddenTests", {}))}))
+    known = [row for row in gradebook.find_assignment(name).notebooks if row.name in paths]
+    return PlainAssignment(name=name, notebooks=tuple(_notebook(row, paths[row.name], hidden) for row in known))
+
+
+def _notebook(row: Any, path: Path, hidden: ClearHiddenTests) -> PlainNotebook:
+    source = upgraded(nbformat.read(path, as_version=4))
+    kernelspec = dict(source.metadata.get("kernelspec", {}))
+    refuse_other_languages(path, kernelspec, source.metadata.get("language_info", {}))
+    points = {cell.name: float(cell.max_score) for cell in (*row.grade_cells, *row.task_cells)}
+    grades, tasks = {cell.name for cell in row.grade_cells}, {cell.name for cell in row.task_cells}
+    solutions = {cell.name for cell in row.solution_cells}
+    order = [_grade_id(cell) for cell in source.cells if _grade_id(cell)]
+    kept = sorted(row.source_cells, key=lambda cell: order.index(cell.name) if cell.name in order else len(order))
+    code = [cell for cell in source.cells if cell.cell_type == "code"]
+    return PlainNotebook(
+        name=row.name,
+        kernelspec=kernelspec,
+        cells=tuple(
+            PlainCell(
+                id=cell.name,
+                cell_type=cell.cell_type,
+                source=cell.source,
+                released=_without_hidden(cell.source, hidden) if cell.name in grades else cell.source,
+                checksum=cell.checksum or "",
+                grade=cell.name in grades,
+                solution=cell.name in solutions,
+                locked=bool(cell.locked),
+                task=cell.name in tasks,
+                points=points.get(cell.name),
+            )
+            for cell in kept
+        ),
+        code=tuple(cell.source for cell in code),
+        solutions=tuple(cell.source for cell in code if is_solution(cell) and not is_grade(cell)),
+    )
+
+
+def notebook_of(name: str, source: NotebookNode, sanitized: Iterable[NotebookNode]) -> PlainNotebook:
+    """The same without a gradebook, where nbgrader itself has put the cells of a submission back.
+
+    sanitized: the submission's cells. source: the course's notebook.
+    """
+    hidden = ClearHiddenTests()
+    code = [cell for cell in upgraded(source).cells if cell.cell_type == "code"]
+    cells = tuple(
+        PlainCell(
+            id=_grade_id(cell),
+            cell_type=cell.cell_type,
+            source=cell.source,
+            released=_without_hidden(cell.source, hidden) if is_grade(cell) else cell.source,
+            grade=is_grade(cell),
+            solution=is_solution(cell),
+            locked=is_locked(cell),
+            task=is_task(cell),
+            points=cell.metadata.nbgrader.get("points"),
+        )
+        for cell in sanitized
+        if _grade_id(cell)
+    )
+    return PlainNotebook(
+        name=name,
+        kernelspec=dict(source.metadata.get("kernelspec", {})),
+        cells=cells,
+        code=tuple(cell.source for cell in code),
+        solutions=tuple(cell.source for cell in code if is_solution(cell) and not is_grade(cell)),
+    )
+
+
+def upgraded(notebook: NotebookNode) -> NotebookNode:
+    """With nbgrader's metadata of the newest version, by nbgrader's own upgrade."""
+    validator = MetadataValidator()
+    validator.log.disabled = True
+    newest: NotebookNode = validator.upgrade_notebook_metadata(notebook)
+    return newest
+
+
+def refuse_other_languages(path: Path, kernelspec: Mapping[str, Any], language_info: Mapping[str, Any]) -> None:
+    """Raise GradlabError where the cells are no Python."""
+    language = str(kernelspec.get("language") or language_info.get("name") or "python").lower()
+    if not language.startswith(("python", "ipython")) or str(kernelspec.get("name", "")) in ("ir", "julia", "octave"):
+        raise GradlabError(
+            f"{path} is written for a kernel of {language}: Gradlab runs Python\n    fix: grade it with stock nbgrader"
+        )
+
+
+def _grade_id(cell: NotebookNode) -> str:
+    return str(cell.metadata.get("nbgrader", {}).get("grade_id", "") or "")
+
+
+def _without_hidden(source: str, hidden: ClearHiddenTests) -> str:
+    cell = NotebookNode(cell_type="code", source=source, metadata=NotebookNode())
+    try:
+        hidden._remove_hidden_test_region(cell)
+    except RuntimeError:
+        return ""  # a region without an end: nobody but the instructor sees it
+    return str(cell.source)

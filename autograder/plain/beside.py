@@ -1,0 +1,118 @@
+"""Runs a test cell of the course's beside the student process: the functions that it calls are proxies there.
+
+What comes back must be a value through and through, of a type that an equal one of the course's could have. Anything
+else cannot be told apart from an object that says yes to every question, and is left to the submission's own process.
+"""
+
+from __future__ import annotations
+
+import ast
+import contextlib
+import io
+from collections import OrderedDict
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from nbformat import NotebookNode
+
+from autograder.examiner.check_connection import CheckConnection
+from autograder.examiner.clock import Clock
+from autograder.examiner.connection import STARVED, Stopped
+from autograder.examiner.execution import new_namespace
+from autograder.examiner.remote import RemoteNamespace
+from autograder.examiner.submission_code import Student
+from autograder.examiner.watchdog import watchdog
+from autograder.plain.eligible import Course
+from autograder.plain.score import score_of
+from autograder.rpc.frames import ProtocolError
+from autograder.rpc.told import Told, as_sent
+
+ATOMS = (type(None), bool, int, float, complex, str, bytes, range, slice, np.generic, np.ndarray)
+EXAMINER_SECONDS = 60.0
+
+
+class NoValueError(Exception):
+    """What came back is no plain value, or what went out was none."""
+
+
+@dataclass(frozen=True)
+class Beside:
+    """points: what the tests give here; None where they cannot be decided here, and why."""
+
+    points: float | None
+    why: str = ""
+
+
+def decide(cell: NotebookNode, name: str, course: Course, student: Student, clock: Clock) -> Beside:
+    """The tests of this cell, whose source is the course's. name: of the place that the student was marked with."""
+    tree = ast.parse(cell.source)
+    for node in ast.walk(tree):
+        if isinstance(node, ast.Assert):
+            node.msg = None  # it could quote what came, and nobody reads it
+    last = tree.body.pop() if tree.body and isinstance(tree.body[-1], ast.Expr) else None
+    namespace = new_namespace() | {"print": lambda *_args, **_kwargs: None}
+    run = CheckConnection(student, name, clock.check)
+    errors = io.StringIO()
+    value: Any = None
+    with run as connection, watchdog(EXAMINER_SECONDS) as dog:
+        dog.wind()
+        try:
+            for statement in course.imports:
+                exec(statement, namespace)
+        except Exception as error:
+            return Beside(None, f"the grader cannot do the course's imports: {type(error).__name__}")
+        remote = RemoteNamespace(connection, namespace)
+        namespace |= {function: _guarded(remote.proxy(function)) for function in course.functions}
+        connection.renew()
+        try:
+            with contextlib.redirect_stdout(io.StringIO()), contextlib.redirect_stderr(errors):
+                exec(compile(tree, f"<{name}>", "exec"), namespace)
+                if isinstance(last, ast.Expr):
+                    value = eval(compile(ast.Expression(last.value), f"<{name}>", "eval"), namespace)
+        except NoValueError as error:
+            return Beside(None, str(error))
+        except Stopped as stopped:
+            return Beside(None, STARVED) if str(stopped) == STARVED else Beside(0.0, str(stopped))
+        except Exception:
+            return Beside(0.0, "the tests did not pass outside of the submission's own process")
+    return Beside(_points(cell, value))
+
+
+def _points(cell: NotebookNode, value: Any) -> float:
+    """By nbgrader's rule: what the last expression gives, where it is a number, is the score."""
+    shown = NotebookNode(cell_type="code", source=cell.source, metadata=cell.metadata, outputs=[])
+    if value is not None:
+        data = NotebookNode({"text/plain": repr(value)})
+        shown.outputs = [NotebookNode(output_type="execute_result", data=data)]
+    return score_of(shown).points
+
+
+def _guarded(proxy: Callable[..., Any]) -> Callable[..., Any]:
+    def call(*args: Any, **kwargs: Any) -> Any:
+        try:
+            return plain(proxy(*args, **kwargs))
+        except (TypeError, ProtocolError) as error:
+            if getattr(error, "from_student", False):
+                raise
+            raise NoValueError("the tests pass something that is no value") from None
+
+    return call
+
+
+def plain(value: Any) -> Any:
+    """The value, of the types that a course could write it in. Raises NoValueError where something else is in it."""
+    kind = type(value)
+    if kind is Told:
+        return as_sent(value)
+    if isinstance(value, ATOMS):
+        return value  # no array comes over with objects in it
+    if kind in (list, set, frozenset):
+        return kind([plain(each) for each in value])
+    if isinstance(value, tuple):
+        parts = [plain(each) for each in value]
+        return kind(*parts) if hasattr(kind, "_fields") else tuple(parts)
+    if kind in (dict, OrderedDict):
+        return kind((plain(key), plain(each)) for key, each in value.items())
+    raise NoValueError("an object came back that is no plain value")
