@@ -2,12 +2,16 @@
 
 from __future__ import annotations
 
+import os
+import sys
 from pathlib import Path
 from typing import Annotated
 
 import typer
 
-from autograder.cli.app import CoursePath, LabName, app, err, out
+from autograder.cli.app import CoursePath, LabName, app, count, err, out
+from autograder.cli.grading import stopped_by_ctrl_c
+from autograder.errors import GradlabError
 
 Reason = Annotated[str, typer.Option(help="Kept in term.toml, for you.")]
 
@@ -53,3 +57,41 @@ def excuse(
         "again and writes the marks",
         markup=False,
     )
+
+
+@app.command()
+def regrade(
+    lab: LabName,
+    student: Annotated[str, typer.Option(help="Only this student's submission.")] = "",
+    exercise: Annotated[str, typer.Option(help="Change the marks of this exercise alone.")] = "",
+    again: Annotated[bool, typer.Option("--again", help="Grade those too whose result is up to date.")] = False,
+    yes: Annotated[bool, typer.Option("--yes", help="Write without asking.")] = False,
+    jobs: Annotated[int, typer.Option(min=1, help="Submissions graded at a time.")] = len(os.sched_getaffinity(0)),
+    isolation: Annotated[str, typer.Option(help="Accept a weaker sandbox: a level that gradlab doctor lists.")] = "",
+    course: CoursePath = Path("."),
+) -> None:
+    """Grade anew, after a check was corrected, and show what would change before it is written."""
+    from autograder.grading import regrade as regrading
+    from autograder.grading.nbgrader_api import open_course
+    from autograder.grading.where import ThisMachine
+
+    def agreed(found: regrading.Regraded) -> bool:
+        for line in regrading.words(found):
+            out.print(line, markup=False)
+        if yes or not sys.stdin.isatty():
+            return yes
+        return typer.confirm("Write these marks?")
+
+    api = open_course(course.resolve(), isolation)
+    with stopped_by_ctrl_c() as stop:
+        found = regrading.regrade(api, lab, ThisMachine(jobs), agreed, student, exercise, again, stop)
+    for name, reason in found.failures:
+        err.print(f"{name}: {reason}", markup=False)
+    if not found.graded and not found.failures:
+        out.print(f"Nothing to grade anew: every result of {lab} is up to date (--again grades them all the same)")
+    elif found.written:
+        out.print(f"written, {len(found.changes)} changed. Next: gradlab feedback {lab}")
+    else:
+        out.print("Nothing was written. To write it: the same command with --yes")
+    if found.failures:
+        raise GradlabError(f"{count(len(found.failures), 'submission')} could not be graded; their marks stay")

@@ -73,7 +73,18 @@ def grade_lab(
     api: nbgrader's, of the course. where: this machine, one submission at a time, if nothing is said. again: those too
     whose result is up to date. stop: set it to end early; what is graded by then is recorded.
     """
-    where, course = where or ThisMachine(), course_of(api)
+    where = where or ThisMachine()
+    with class_of(api, lab, where, student) as (writer, students):
+        yield from writer.grade(students, where, again, stop or Event())
+
+
+@contextlib.contextmanager
+def class_of(api: Any, lab: str, where: Where, student: str = "") -> Iterator[tuple[GradebookWriter, list[str]]]:
+    """(the writer of this lab's marks, who handed it in), alone: another process that asks for the lab is refused.
+
+    student: only this one. Raises GradlabError where nobody handed it in, or it cannot be graded here.
+    """
+    course = course_of(api)
     refuse_nothing(course, lab)
     elsewhere = isinstance(where, Cluster) and where.device != "auto"
     settings = settings_from(api.config, where.device if elsewhere else on_this_machine(where.device))
@@ -92,7 +103,7 @@ def grade_lab(
         prepare(api, course, lab, gradebook)
         writer = GradebookWriter(api, lab, settings, layers, gradebook, late_penalty(api.config))
         try:
-            yield from writer.grade(students, where, again, stop or Event())
+            yield writer, students
         finally:
             writer.write()
 

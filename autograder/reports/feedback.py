@@ -17,8 +17,9 @@ from markupsafe import Markup
 from autograder.course import AnotherWay, Kind, QuizStatement
 from autograder.gradebook.reader import read_notebook
 from autograder.gradebook.schema import ExerciseResult, SubmissionResult
-from autograder.metadata import Facts, cell_name, facts_of, name_of
+from autograder.metadata import Facts, cell_name, facts_of, kind_of, name_of
 from autograder.reports.pages import render
+from autograder.reports.prose import prose
 from autograder.reports.safe_svg import is_safe
 from autograder.reports.student_view import student_view
 from labkit.difference import Difference
@@ -32,10 +33,13 @@ MAX_PIXELS = 20_000_000  # of one picture: a few kilobytes of PNG can fill a bro
 
 @dataclass
 class Shown:
-    """A cell of the student's with what it printed and drew. pictures: data URLs of PNG, and of SVG that is
-    safe, each with its words."""
+    """A cell of the student's with what it printed and drew.
+
+    words: of an answer in words, as HTML. pictures: data URLs of PNG, and of SVG that is safe, each with its words.
+    """
 
     source: str
+    words: Markup | None = None
     text: str = ""
     pictures: list[tuple[str, str]] = field(default_factory=list)
 
@@ -67,7 +71,16 @@ def feedback_page(result: SubmissionResult, notebook: Any) -> str:
     others = {e.name: another_way(notebook, e) for e in result.exercises}
     blank = {e.name for e in result.exercises if is_blank(notebook, e)}
     checks = student_view(result.exercises)
-    shown = {"checks": checks, "cells": cells, "quizzes": quizzes, "letters": letters, "others": others, "blank": blank}
+    asked = {e.name: question_of(notebook, e) for e in result.exercises if e.by_hand}
+    shown = {
+        "checks": checks,
+        "cells": cells,
+        "asked": asked,
+        "quizzes": quizzes,
+        "letters": letters,
+        "others": others,
+        "blank": blank,
+    }
     return render("feedback.html.j2", result=result, matrices=_matrices, hints=_hints, **shown)
 
 
@@ -79,6 +92,16 @@ def _matrices(difference: Difference) -> Markup:
 def _hints(hints: tuple[str, ...]) -> Markup:
     """They open one by one."""
     return Markup(folded(hints))
+
+
+def question_of(notebook: Any, result: ExerciseResult) -> Markup:
+    """What a question in words asks: the text that stands before its answer."""
+    before = None
+    for cell in notebook.cells:
+        if name_of(cell) == cell_name(Kind.QUESTION, result.name):
+            break
+        before = cell if cell.cell_type == "markdown" and kind_of(cell) is Kind.PROSE else None
+    return prose(before.source) if before is not None else Markup()
 
 
 def is_blank(notebook: Any, result: ExerciseResult) -> bool:
@@ -130,7 +153,7 @@ def own_cells(notebook: Any, exercise: ExerciseResult) -> list[Shown]:
 
 
 def _shown(cell: Any) -> Shown:
-    shown = Shown(cell.source)
+    shown = Shown(cell.source, prose(cell.source, cell.get("attachments")) if cell.cell_type == "markdown" else None)
     for output in cell.get("outputs", []):
         if output.output_type == "stream":
             shown.text += output.text

@@ -10,11 +10,13 @@ import re
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
+from autograder.gradebook.excused import as_passed
 from autograder.gradebook.schema import ExerciseResult
 from labkit.blame import NOT_WRITTEN
 from labkit.difference import Difference
 from labkit.outcome import Outcome, fitting_hints, paying
 
+EXCUSED = "Your instructor excused this check: it counts as passed."
 MAX_DIGITS = 40  # in one message: a shape, an index and a value
 WHY = ". Run this check in your notebook to read why"
 BESIDE = ". Run this check in your notebook to see it beside what was expected"
@@ -47,9 +49,12 @@ def student_view(exercises: Sequence[ExerciseResult]) -> dict[str, list[ShownChe
     for exercise in exercises:
         view[exercise.name] = []
         weights = sum(outcome.weight for outcome in exercise.checks) or 1.0
-        for outcome in exercise.checks:
+        paid = as_passed(exercise.checks, exercise.excused) if exercise.excused else list(exercise.checks)
+        for outcome, counted in zip(exercise.checks, paid, strict=True):
             after_hidden = after_hidden or outcome.hidden
-            points, why = exercise.worth * outcome.weight / weights, unpaid(outcome, exercise.checks)
+            points = exercise.worth * outcome.weight / weights
+            excused = not outcome.passed and (counted.passed or exercise.excused == frozenset())
+            why = EXCUSED if excused else unpaid(counted, paid)
             view[exercise.name].append(replace(shown(outcome, after_hidden), points=points, unpaid=why))
     return view
 

@@ -1,0 +1,134 @@
+"""Grades anew what has its mark, and shows what would change before anything is written."""
+
+from __future__ import annotations
+
+import zlib
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, replace
+from threading import Event
+from typing import Any
+
+from autograder.course import Kind
+from autograder.gradebook.writer import recorded
+from autograder.grading.class_writer import GradebookWriter
+from autograder.grading.one_submission import Graded
+from autograder.grading.where import Where
+from autograder.grading.whole_lab import class_of
+from autograder.grading.worker import Failure
+from autograder.metadata import cell_name, parts_of
+from autograder.result import Result
+
+
+@dataclass(frozen=True)
+class Change:
+    """What would change of one student's automatic marks. cells: (exercise, before, after); before is None where the
+    gradebook has no mark yet.
+    """
+
+    student: str
+    cells: tuple[tuple[str, float | None, float | None], ...]
+
+    @property
+    def by(self) -> float:
+        return sum((after or 0.0) - (before or 0.0) for _, before, after in self.cells)
+
+
+@dataclass(frozen=True)
+class Regraded:
+    """failures: (student, why), whose marks stay. graded: how many were graded, changed or not."""
+
+    changes: tuple[Change, ...]
+    failures: tuple[tuple[str, str], ...]
+    graded: int
+    written: bool = False
+
+
+def regrade(
+    api: Any,
+    lab: str,
+    where: Where,
+    agreed: Callable[[Regraded], bool],
+    student: str = "",
+    exercise: str = "",
+    again: bool = False,
+    stop: Event | None = None,
+) -> Regraded:
+    """Grade what is not up to date, ask `agreed` with what would change, and write it if the answer is yes.
+
+    student, exercise: only this one's marks. again: grade those too whose result is up to date. Marks by hand stay.
+    """
+    stop = stop or Event()
+    with class_of(api, lab, where, student) as (writer, students):
+        writer.cause = "regrade"
+        before = {name: row.scores for name, row in recorded(writer.gradebook, lab).items()}
+        held, changes, failures = [], [], []
+        for task, outcome in writer.outcomes(students, where, again, stop):
+            if isinstance(outcome, Failure):
+                failures.append((task.student, outcome.reason.strip().splitlines()[-1]))
+                continue
+            graded = _only(writer, outcome, exercise) if exercise else outcome
+            changes += _changes(writer, graded, before.get(task.student, {}))
+            held.append(_packed(graded))
+        found = Regraded(tuple(sorted(changes, key=lambda c: c.student)), tuple(failures), len(held))
+        if stop.is_set() or not held or not agreed(found):
+            return found
+        for packed in held:
+            writer.keep(_unpacked(packed))
+        return replace(found, written=True)
+
+
+def _changes(writer: GradebookWriter, graded: Graded, before: dict[str, float | None]) -> list[Change]:
+    after = writer.decided(graded).scores
+    cells = tuple(
+        (_exercise(name), before.get(name), score) for name, score in after.items() if before.get(name) != score
+    )
+    return [Change(graded.result.student, cells)] if cells else []
+
+
+def _exercise(name: str) -> str:
+    return parts_of(name)[1] if name.startswith((cell_name(Kind.CHECK, ""), cell_name(Kind.QUESTION, ""))) else name
+
+
+def _only(writer: GradebookWriter, graded: Graded, exercise: str) -> Graded:
+    """With what the other exercises had before. Its key is empty, so that a later grading takes those up."""
+    before = writer.result(graded.result.student)
+    if before is None:
+        return graded
+    result = graded.result.model_copy(update={"cells": _mixed(before, graded.result, exercise), "key": ""})
+    scores = dict(graded.marks.scores) | {cell.id: cell.points for cell in result.cells}
+    return replace(graded, result=result, marks=replace(graded.marks, scores=scores))
+
+
+def _mixed(before: Result, now: Result, exercise: str) -> tuple[Any, ...]:
+    """The cells of now, but for the other exercises as they were."""
+    old = {cell.id: cell for cell in before.cells}
+    return tuple(cell if _exercise(cell.id) == exercise else old.get(cell.id, cell) for cell in now.cells)
+
+
+def _packed(graded: Graded) -> tuple[Graded, bytes, dict[str, bytes]]:
+    """A class of a thousand waits for a yes: its notebooks would take half a gigabyte, and take a tenth so."""
+    plain = {name: zlib.compress(text.encode()) for name, text in graded.plain.items()}
+    return replace(graded, notebook="", plain={}), zlib.compress(graded.notebook.encode()), plain
+
+
+def _unpacked(packed: tuple[Graded, bytes, dict[str, bytes]]) -> Graded:
+    graded, notebook, plain = packed
+    texts = {name: zlib.decompress(text).decode() for name, text in plain.items()}
+    return replace(graded, notebook=zlib.decompress(notebook).decode(), plain=texts)
+
+
+def words(found: Regraded, most: int = 40) -> Sequence[str]:
+    """What would change, a line for each student, at most so many."""
+    lines = []
+    for change in found.changes[:most]:
+        cells = ", ".join(f"{name} {_points(before)} → {_points(after)}" for name, before, after in change.cells)
+        lines.append(f"{change.student}: {change.by:+g} points ({cells})")
+    if len(found.changes) > most:
+        lines.append(f"and {len(found.changes) - most} more")
+    up, down = (sum(sign * change.by > 0 for change in found.changes) for sign in (1, -1))
+    lines.append(f"{found.graded} graded: {len(found.changes)} would change, {up} up and {down} down")
+    return lines
+
+
+def _points(score: float | None) -> str:
+    return "none" if score is None else f"{score:g}"
