@@ -24,15 +24,19 @@ def feedback(lab: LabName, course: CoursePath = Path(".")) -> None:
 
 @app.command()
 def report(lab: LabName, course: CoursePath = Path(".")) -> None:
-    """Write a page with the marks of a class, and where points were lost."""
-    from autograder.gradebook.reader import read_results
-    from autograder.grading.nbgrader_api import open_course
+    """Write a page about a class: marks, who needs a look, where points were lost. The same as CSV and JSON."""
+    from autograder.gradebook.class_reader import read_class
+    from autograder.grading.nbgrader_api import inbound_of, open_course
+    from autograder.reports.class_export import write_class_csv, write_class_json
     from autograder.reports.report import write_report
 
     api = open_course(course)
+    group = read_class(api.coursedir.db_url, course.resolve(), lab, inbound_of(api))
     path = course / "results" / f"{lab}.html"
-    write_report(read_results(api.coursedir.db_url, course.resolve(), lab), lab, path)
-    out.print(f"wrote {path}. Next: open it in a browser, or gradlab export")
+    write_report(group, path)
+    write_class_csv(group, path.with_suffix(".csv"))
+    write_class_json(group, path.with_suffix(".json"))
+    out.print(f"wrote {path}, and the same as CSV and JSON beside it. Next: open it in a browser")
 
 
 @app.command()

@@ -13,6 +13,7 @@ from autograder.authoring.course_folder import build, read_course, read_labs
 from autograder.course import Lab
 from autograder.demo.students import HandedIn, make_class
 from autograder.errors import GradlabError
+from autograder.gradebook.class_reader import read_class
 from autograder.gradebook.reader import read_results
 from autograder.gradebook.schema import SubmissionResult
 from autograder.grading.nbgrader_api import open_course
@@ -88,7 +89,7 @@ def _grade(folder: Path, lab: Lab, count: int, out: Console) -> dict[str, Submis
                 out.print(f"{done.student}: {done.failure}", markup=False)
     results = read_results(api.coursedir.db_url, folder, lab.name)
     write_feedback(results, folder, lab.name)
-    write_report(results, lab.name, folder / "results" / f"{lab.name}.html")
+    write_report(read_class(api.coursedir.db_url, folder, lab.name), folder / "results" / f"{lab.name}.html")
     return {r.student: r for r in results}
 
 

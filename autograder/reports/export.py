@@ -2,13 +2,12 @@
 
 from __future__ import annotations
 
-import csv
 from pathlib import Path
 
 from autograder.errors import GradlabError
 from autograder.gradebook.reader import read_results
+from autograder.reports.tables import write_table
 
-FORMULA = ("=", "+", "-", "@", "\t", "\r")
 COLUMNS = ("student", "lab", "points", "worth", "penalty", "needs_manual_grade")
 
 
@@ -22,14 +21,5 @@ def write_csv(db_url: str, course: Path, labs: list[str], path: Path) -> int:
             continue  # not graded yet
     if not results:
         raise GradlabError("the gradebook holds no marks yet: run gradlab grade LAB first")
-    path.parent.mkdir(parents=True, exist_ok=True)
-    with path.open("w", newline="", encoding="utf-8") as file:
-        writer = csv.writer(file)
-        writer.writerow(COLUMNS)
-        writer.writerows([_plain(getattr(result, column)) for column in COLUMNS] for result in results)
+    write_table(path, COLUMNS, ([getattr(result, column) for column in COLUMNS] for result in results))
     return len(results)
-
-
-def _plain(value: object) -> object:
-    """A text that a spreadsheet takes for a text: one that begins like a formula gets a quote, as OWASP says."""
-    return f"'{value}" if isinstance(value, str) and value.startswith(FORMULA) else value

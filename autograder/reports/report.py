@@ -1,38 +1,129 @@
-"""The report on a class: marks, notes, and which checks cost it its points."""
+"""The report on a lab: one page for the instructor, with pictures and tables that sort."""
 
 from __future__ import annotations
 
-from collections import Counter
+from collections.abc import Callable
 from pathlib import Path
+from typing import Any
 
 from autograder.errors import GradlabError
-from autograder.gradebook.schema import SubmissionResult
-from autograder.reports.pages import render
+from autograder.gradebook.class_schema import Column, LabClass, Member
+from autograder.reports import charts, findings
+from autograder.reports.class_statistics import spread
+from autograder.reports.pages import points, render_live
+from autograder.reports.standing import Standing, by_standing, duration, speaks_of
+
+MOST_GROUPS = 100
+WORDS = {
+    Standing.MISSING: "Handed in nothing",
+    Standing.TO_GRADE: "Wait for gradlab grade",
+    Standing.DAMAGED: "Could not be read, and count as empty",
+    Standing.LIMIT: "Ran into a limit, or ended its process",
+    Standing.WAITS: "Wait for a person to read an answer",
+    Standing.LATE: "Late",
+}
 
 
-def write_report(results: list[SubmissionResult], lab: str, path: Path) -> None:
-    """Write one HTML page, without scripts or anything from elsewhere."""
-    if not results:
-        raise GradlabError(f"no graded submission of {lab}: run gradlab grade {lab} first")
+def write_report(group: LabClass, path: Path) -> None:
+    """Write one page that needs nothing beside it."""
+    if not any(member.handed_in for member in group.members):
+        raise GradlabError(f"nobody handed in {group.lab} yet: nbgrader collect {group.lab}, then gradlab grade")
     path.parent.mkdir(parents=True, exist_ok=True)
-    page = render(
+    term, similar = path.with_name("term.html"), path.with_name(f"{group.lab}.similar.html")
+    others = {"term": term.name if term.exists() else "", "similar": similar.name if similar.exists() else ""}
+    path.write_text(report_page(group, **others), encoding="utf-8")
+
+
+def report_page(group: LabClass, term: str = "", similar: str = "") -> str:
+    """term, similar: the pages of the term and of similar submissions, where they are there."""
+    graded = group.graded
+    exercises = findings.exercises(group)
+    drawn = _charts(group, exercises)
+    sections = {
+        "checks": findings.failed_checks(group),
+        "misconceptions": findings.misconceptions(group),
+        "alike": findings.alike(group),
+        "repaired": [m for m in graded if m.notes],
+        "changed": [m for m in graded if m.changed],
+        "moved": [m for m in graded if len({(h.points, h.worth) for h in m.history}) > 1],
+    }
+    return render_live(
         "report.html.j2",
-        lab=lab,
-        results=results,
-        columns=columns(results),
-        missed=missed_checks(results),
-        mean=sum(r.points for r in results) / len(results),
+        list(drawn.values()),
+        charts.script(),
+        lab=group.lab,
+        group=group,
+        handed_in=sum(member.handed_in for member in group.members),
+        numbers=spread([member.points for member in graded]),
+        standings=by_standing(group),
+        words=WORDS,
+        exercises=exercises,
+        chart={name: drawn.get(name) for name in ("points", "exercises", "timeline")},
+        contents=_contents(group, drawn, sections),
+        unwritten=sum(not member.page.endswith(".html") for member in graded),
+        waiting=sum(member.waits for member in graded),
+        several=sum(len(member.attempts) > 1 for member in group.members),
+        with_attempts=any(member.attempts for member in group.members),
+        most_groups=MOST_GROUPS,
+        term=term,
+        similar=similar,
+        cells=_cells_of(group.columns),
+        duration=duration,
+        speaks_of=speaks_of,
+        **sections,
     )
-    path.write_text(page, encoding="utf-8")
 
 
-def columns(results: list[SubmissionResult]) -> list[tuple[str, float]]:
-    """(name, worth) of each graded cell, in the lab's order."""
-    longest = max(results, key=lambda r: len(r.exercises))
-    return [(e.name, e.worth) for e in longest.exercises]
+def _charts(group: LabClass, exercises: list[findings.ExerciseFinding]) -> dict[str, charts.Chart]:
+    if not group.graded:
+        return {}
+    found = [charts.points_chart([member.points for member in group.graded], group.worth)]
+    shares = [(e.column.name, e.share, e.wrote) for e in exercises if e.share is not None]
+    if shares:
+        found.append(charts.exercises_chart(shares))
+    firsts = [member.attempts[0] for member in group.members if member.attempts]
+    latest = [member.submitted for member in group.members if member.submitted]
+    if firsts or latest:
+        found.append(charts.timeline_chart(sorted(firsts or latest), group.due, bool(firsts)))
+    return {chart.name: chart for chart in found}
 
 
-def missed_checks(results: list[SubmissionResult]) -> list[tuple[str, str, int]]:
-    """(exercise, check, how many submissions failed it), the commonest first."""
-    counts = Counter((e.name, c.label) for r in results for e in r.exercises for c in e.checks if not c.passed)
-    return [(exercise, label, n) for (exercise, label), n in sorted(counts.items(), key=lambda i: (-i[1], i[0]))]
+def _contents(group: LabClass, drawn: dict[str, Any], sections: dict[str, Any]) -> list[tuple[str, str]]:
+    """(anchor, words) of the sections that the page has."""
+    graded = bool(group.graded)
+    listed = [
+        ("look", "Who needs a look", True),
+        ("points", "Points", graded),
+        ("exercises", "Exercises", graded),
+        ("checks", "Where points were lost", graded),
+        ("misconceptions", "Misconceptions", graded),
+        ("alike", "Wrong alike", graded),
+        ("timeline", "When", "timeline" in drawn),
+        ("history", "Marks that changed", bool(sections["moved"])),
+        ("marks", "Marks", graded),
+        ("repaired", "Put right", bool(sections["repaired"])),
+        ("ask", "To ask about", bool(sections["changed"])),
+    ]
+    return [(anchor, words) for anchor, words, there in listed if there]
+
+
+def _cells_of(columns: tuple[Column, ...]) -> Callable[[Member], list[tuple[str, str]]]:
+    """A member's row of marks: (text, class) of each cell."""
+
+    def cells(member: Member) -> list[tuple[str, str]]:
+        return [_cell(member, column) for column in columns]
+
+    return cells
+
+
+def _cell(member: Member, column: Column) -> tuple[str, str]:
+    mark = member.marks.get(column.name)
+    if mark is None:
+        return "", ""
+    if mark.points is None:
+        return ("waits", "h") if mark.waits else ("", "")
+    if mark.waits:
+        return f"{points(mark.points)}, again", "h"
+    if not findings.wrote(member, column.name):
+        return "", ""
+    return points(mark.points), "f" if mark.points >= column.worth else "z" if mark.points == 0 else "p"

@@ -17,6 +17,7 @@ from nbgrader.api import Base
 from sqlalchemy import create_engine, select, text
 
 from autograder.errors import GradlabError
+from autograder.gradebook.class_reader import read_class
 from autograder.gradebook.reader import read_results
 from autograder.grading.where import ThisMachine
 from autograder.grading.whole_lab import grade_lab
@@ -115,7 +116,7 @@ def pages(api: Any, course: Path) -> dict[str, bytes]:
     """All that is written from the gradebook for people, by path."""
     results = read_results(api.coursedir.db_url, course, LAB)
     paths = write_feedback(results, course, LAB)
-    write_report(results, LAB, course / "results" / "report.html")
+    write_report(read_class(api.coursedir.db_url, course, LAB), course / "results" / "report.html")
     write_csv(api.coursedir.db_url, course, [LAB], course / "results" / "marks.csv")
     paths += [course / "results" / "report.html", course / "results" / "marks.csv"]
     return {str(path.relative_to(course)): path.read_bytes() for path in paths}

@@ -1,54 +1,161 @@
-"""The report shows every mark, and no text of a student can become markup."""
+"""The report: every mark, who needs a look, where points were lost; and no text of a student can become markup."""
 
+import csv
+import json
+import re
+from datetime import datetime
 from pathlib import Path
 
 import pytest
 
 from autograder.errors import GradlabError
-from autograder.gradebook.schema import ExerciseResult, SubmissionResult
-from autograder.reports.report import missed_checks, write_report
+from autograder.gradebook.class_schema import Column, LabClass, Mark, Member
+from autograder.intake.notes import COUNTS_AS_EMPTY
+from autograder.reports import findings
+from autograder.reports.class_export import write_class_csv, write_class_json
+from autograder.reports.report import report_page, write_report
+from autograder.reports.standing import RAN_WITHOUT, Standing, by_standing, duration
 from labkit.outcome import Outcome
 
-FAILED = Outcome("finite", "finite & <sound>", seen="nan")
-PASSED = Outcome("finite", "finite & <sound>", passed=True)
-WHY = ExerciseResult(name="why", points=None, worth=2, by_hand=True)
-ADA = SubmissionResult(
-    student="ada",
-    lab="x",
-    points=2.5,
-    worth=6,
-    penalty=1.5,
-    exercises=(ExerciseResult(name="softmax", points=4, worth=4, checks=(PASSED,)), WHY),
-)
-BEN = SubmissionResult(
-    student="<script>ben",
-    lab="x",
-    points=0,
-    worth=6,
-    exercises=(ExerciseResult(name="softmax", points=0, worth=4, checks=(FAILED,)), WHY),
-    notes=("Your file could not be graded.",),
-)
+EVIL = "</script><script>alert(1)</script>"
+COLUMNS = (Column("softmax", 4), Column("why", 2, by_hand=True))
 
 
-def test_marks_penalties_notes_and_manual_cells_are_shown(tmp_path: Path) -> None:
-    write_report([ADA, BEN], "x", tmp_path / "new" / "x.html")
-    page = (tmp_path / "new" / "x.html").read_text()
-    for text in (
-        "2.5</strong> (late: −1.5)",
-        "by hand",
-        "Your file could not be graded.",
-        "finite &amp; &lt;sound&gt;",
-    ):
-        assert text in page
-    assert "<script" not in page
-    assert "&lt;script&gt;ben" in page
+def failed(seen: str = "nan", misconception: str = "") -> Outcome:
+    return Outcome("finite", "finite & <sound>", seen=seen, misconception=misconception, hidden=True)
 
 
-def test_missed_checks_are_counted_commonest_first() -> None:
-    assert missed_checks([ADA, BEN, BEN]) == [("softmax", "finite & <sound>", 2)]
-    assert missed_checks([ADA]) == []
+def member(student: str, points: float | None = 4.0, why: Mark | None = None, **more: object) -> Member:
+    known: dict[str, object] = {
+        "handed_in": True,
+        "graded": True,
+        "marks": {"softmax": Mark(points), "why": why or Mark(None, waits=True)},
+        "written": {"softmax": f"code of {student}", "why": "because"},
+        "page": f"../feedback/{student}/x/x.html",
+    }
+    return Member(student, **(known | more))  # type: ignore[arg-type]
 
 
-def test_no_result_is_an_error_that_says_what_to_do(tmp_path: Path) -> None:
-    with pytest.raises(GradlabError, match="gradlab grade x"):
-        write_report([], "x", tmp_path / "x.html")
+def lab(*members: Member, due: datetime | None = None) -> LabClass:
+    return LabClass("x", COLUMNS, members, due)
+
+
+def row(page: str, student: str) -> list[str]:
+    """The texts of a student's row of marks."""
+    found = re.search(rf'<tr><th scope="row"><a[^>]*>{student}</a>.*?</tr>', page[page.index("marks-table") :], re.S)
+    assert found
+    return [re.sub("<.*?>", "", cell) for cell in re.findall("<td.*?</td>", found[0], re.S)]
+
+
+def test_marks_count_what_is_known_and_say_what_waits() -> None:
+    ada = member("ada", penalty=1.5, late=7200.0, submitted=datetime(2027, 1, 31, 20))
+    ben = member("ben", 0.0, Mark(1.5, waits=True))
+    cleo = member("cleo", 0.0, Mark(2.0), written={"why": "because"})
+    page = report_page(lab(ada, ben, cleo))
+    assert row(page, "ada") == ["2.5", "−1.5", "2027-01-31 20:00", "4", "waits"]
+    assert row(page, "ben") == ["1.5", "", "", "0", "1.5, again"]
+    assert row(page, "cleo") == ["2", "", "", "", "2"]
+
+
+def test_text_of_students_and_checks_is_no_markup() -> None:
+    told = failed(EVIL, EVIL)
+    one = member(EVIL, 0.0, checks={"softmax": (told,)}, written={"softmax": EVIL}, notes=(EVIL,), changed=(EVIL,))
+    page = report_page(lab(one, *(member(f"{EVIL}{n}", 0.0, checks={"softmax": (told,)}) for n in range(6))))
+    assert "<script>alert" not in page
+    assert page.count("</script>") == page.count("<script")
+    assert "finite &amp; &lt;sound&gt;" in page
+
+
+def test_the_page_may_load_nothing_and_runs_no_other_script() -> None:
+    page = report_page(lab(member("ada")))
+    policy = re.search(r'Security-Policy" content="([^"]*)"', page)
+    assert policy and policy[1].startswith("default-src &#39;none&#39;; script-src &#39;sha256-")
+    assert "unsafe-eval" not in policy[1] and "script-src &#39;unsafe-inline" not in policy[1]
+    assert not re.search(r'(?:src|href)="(?:https?:)?//', page)
+    assert len(page) < 1_500_000
+
+
+def test_each_row_leads_to_the_students_page_and_says_where_none_is_written() -> None:
+    ada, ben = member("ada lee"), member("ben", page="../autograded/ben/x/x.ipynb")
+    page = report_page(lab(ada, ben))
+    assert 'href="../feedback/ada%20lee/x/x.html"' in page and 'href="../autograded/ben/x/x.ipynb"' in page
+    assert "No feedback page is written yet for 1 of them" in page
+
+
+def test_an_exercise_is_counted_among_those_who_wrote_it() -> None:
+    wrote = [member(f"s{n}", float(n % 5)) for n in range(10)]
+    blank = [member(f"b{n}", 0.0, written={}, checks={"softmax": (failed(),)}) for n in range(5)]
+    softmax, why = findings.exercises(lab(*wrote, *blank))
+    assert (softmax.wrote, softmax.blank, softmax.share) == (10, 5, 0.5)
+    assert (why.wrote, why.blank, why.waiting, why.share) == (10, 5, 10, None)
+    assert findings.failed_checks(lab(*wrote, *blank)) == []
+
+
+def test_failed_checks_and_misconceptions_are_counted_commonest_first() -> None:
+    rounded = [member(f"r{n}", checks={"softmax": (failed("0", "it was rounded"),)}) for n in range(3)]
+    other = member("o", checks={"softmax": (failed("7"),)})
+    group = lab(other, *rounded)
+    assert findings.failed_checks(group) == [findings.CheckFinding("softmax", "finite & <sound>", True, 4, 4)]
+    (known,) = findings.misconceptions(group)
+    assert (known.how, len(known.members), known.example) == (("it was rounded",), 3, "code of r0")
+    (alike,) = findings.alike(group)
+    assert [m.student for m in alike.members] == ["r0", "r1", "r2"]
+    assert "it was rounded" in report_page(group)
+
+
+def test_who_needs_a_look_is_listed_by_why() -> None:
+    group = lab(
+        member("missing", handed_in=False, graded=False, marks={}),
+        member("new", graded=False, marks={}),
+        member("damaged", why=Mark(0.0), notes=(f"{COUNTS_AS_EMPTY} It is no notebook.",)),
+        member("slow", why=Mark(0.0), notes=(f"a: it took longer than 60 s. {RAN_WITHOUT}",)),
+        member("waits"),
+        member("late", why=Mark(0.0), late=90_000.0),
+    )
+    names = {standing: [m.student for m in members] for standing, members in by_standing(group).items()}
+    assert names == {
+        Standing.MISSING: ["missing"],
+        Standing.TO_GRADE: ["new"],
+        Standing.DAMAGED: ["damaged"],
+        Standing.LIMIT: ["slow"],
+        Standing.WAITS: ["waits"],
+        Standing.LATE: ["late"],
+    }
+    page = report_page(group)
+    for words in ("It is no notebook.", "longer than 60 s", "1 d 1 h, nothing taken off"):
+        assert words in page
+
+
+def test_nobody_is_missing_before_somebody_handed_in() -> None:
+    assert not by_standing(lab(member("ada", handed_in=False, graded=False)))[Standing.MISSING]
+
+
+@pytest.mark.parametrize(("seconds", "words"), [(5, "1 min"), (3900, "1 h 5 min"), (90_000, "1 d 1 h"), (86400, "1 d")])
+def test_a_duration_reads_as_a_person_says_it(seconds: float, words: str) -> None:
+    assert duration(seconds) == words
+
+
+def test_few_students_get_no_statistics() -> None:
+    page = report_page(lab(member("ada"), member("ben")))
+    assert "Fewer than five" in page and "median" not in page.split("<h2")[0].split("<h1")[1]
+
+
+def test_the_same_as_csv_and_json(tmp_path: Path) -> None:
+    group = lab(
+        member("=1+1", 4.0, penalty=1.0, late=60.0, submitted=datetime(2027, 1, 1)),
+        member("gone", handed_in=False, graded=False, marks={}),
+    )
+    write_class_csv(group, tmp_path / "x.csv")
+    write_class_json(group, tmp_path / "x.json")
+    with (tmp_path / "x.csv").open(newline="") as file:
+        first, second = csv.DictReader(file)
+    assert (first["student"], first["points"], first["softmax"], first["why"]) == ("'=1+1", "3.0", "4.0", "")
+    assert (first["submitted"], first["standing"]) == ("2027-01-01T00:00:00Z", "to be read, late")
+    assert (second["points"], second["standing"]) == ("", "missing")
+    said = json.loads((tmp_path / "x.json").read_text())
+    assert said["standing"]["late"] == ["=1+1"] and said["students"][0]["marks"] == {"softmax": 4.0, "why": None}
+
+
+def test_nothing_handed_in_is_an_error_that_says_what_to_do(tmp_path: Path) -> None:
+    with pytest.raises(GradlabError, match="nbgrader collect x"):
+        write_report(lab(), tmp_path / "x.html")

@@ -1,0 +1,62 @@
+"""What lies in files about a class: who handed in and how often, notes, and which pages are written."""
+
+from __future__ import annotations
+
+import re
+from datetime import datetime
+from pathlib import Path
+
+from nbgrader.utils import parse_utc
+from pydantic_core import from_json
+
+from autograder.errors import GradlabError
+from autograder.gradebook.autograded import autograded_path
+from autograder.gradebook.store import result_path
+
+
+def submitted_students(course: Path, lab: str) -> dict[str, datetime | None]:
+    """student -> when the file in submitted/ was handed in, where nbgrader says so."""
+    found = {}
+    for folder in (course / "submitted").glob(f"*/{lab}"):
+        stamp = folder / "timestamp.txt"
+        found[folder.parent.name] = _time(stamp.read_text(errors="replace").strip()) if stamp.is_file() else None
+    return found
+
+
+def attempts_of(inbound: Path, lab: str) -> dict[str, list[datetime]]:
+    """student -> when something was handed in: the exchange keeps a folder STUDENT+LAB+TIME for each."""
+    name = re.compile(rf"(.+)\+{re.escape(lab)}\+([^+]+)(\+.*)?")
+    found: dict[str, list[datetime]] = {}
+    for folder in inbound.iterdir() if inbound.is_dir() else ():
+        if (parts := name.fullmatch(folder.name)) and (when := _time(parts[2])):
+            found.setdefault(parts[1], []).append(when)
+    return {student: sorted(times) for student, times in found.items()}
+
+
+def notes_of(course: Path, lab: str, student: str) -> tuple[str, ...]:
+    """The notes of a result document, without looking at the rest of it."""
+    path = result_path(course, lab, student)
+    try:
+        return tuple(from_json(path.read_bytes()).get("notes", ()))
+    except FileNotFoundError:
+        return ()
+    except ValueError as error:
+        raise GradlabError(f"{path} is no result document: grade this submission again\n    {error}") from None
+
+
+def pages_of(course: Path, lab: str, student: str) -> str:
+    """Where a student's page is, seen from results/; the graded notebook where no feedback is written yet."""
+    feedback = course / "feedback" / student / lab / f"{lab}.html"
+    for path in (feedback, autograded_path(course, lab, student)):
+        if path.exists():
+            return f"../{path.relative_to(course).as_posix()}"
+    return ""
+
+
+def _time(text: str | None) -> datetime | None:
+    """In UTC and without a zone, as nbgrader keeps times."""
+    try:
+        found: datetime | None = parse_utc(text)
+    except (ValueError, TypeError, OverflowError):
+        return None
+    return found.replace(tzinfo=None) if found else None

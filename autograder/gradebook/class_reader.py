@@ -1,0 +1,220 @@
+"""Reads a whole class at once: rows of the gradebook in a few queries, and each file once and without nbformat.
+
+reader.py reads one submission with all that its feedback page shows. Here a class of a thousand costs seconds.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Sequence
+from datetime import datetime, timedelta
+from pathlib import Path
+from typing import Any
+
+from nbformat import NotebookNode
+from nbgrader.api import (
+    Assignment,
+    BaseCell,
+    Grade,
+    GradeCell,
+    MissingEntry,
+    Notebook,
+    Student,
+    SubmittedAssignment,
+    SubmittedNotebook,
+    TaskCell,
+)
+from pydantic_core import from_json
+from sqlalchemy import func, select
+
+from autograder.course import Kind
+from autograder.errors import GradlabError
+from autograder.gradebook.autograded import autograded_path
+from autograder.gradebook.class_files import attempts_of, notes_of, pages_of, submitted_students
+from autograder.gradebook.class_schema import Column, LabClass, Mark, Member
+from autograder.gradebook.excused import as_passed
+from autograder.gradebook.history import read_history
+from autograder.gradebook.store import load_result
+from autograder.gradebook.writer import opened
+from autograder.metadata import KEY, exercise_of, facts_of, kind_of, parts_of, stub_of
+from autograder.term import read_term
+
+
+def read_class(db_url: str, course: Path, lab: str, inbound: Path | None = None, whole: bool = True) -> LabClass:
+    """Everybody in the course, with this lab. Raises GradlabError where the gradebook does not know the lab.
+
+    inbound: where the exchange keeps what was handed in. whole: with checks, and what was written.
+    """
+    source = _cells(course / "source" / lab / f"{lab}.ipynb")
+    with opened(db_url) as gradebook:
+        try:
+            due = gradebook.find_assignment(lab).duedate
+        except MissingEntry:
+            raise GradlabError(f"the gradebook knows no lab {lab!r}: run gradlab grade {lab} first") from None
+        columns = _columns(gradebook, lab, source, read_term(course).lab(lab).extra_credit)
+        rows = _rows(gradebook, lab, due)
+        names = _students(gradebook)
+    there, term = submitted_students(course, lab), read_term(course)
+    attempts = attempts_of(inbound, lab) if inbound else {}
+    stubs = {exercise_of(cell): stub_of(cell) for cell in source if kind_of(cell) is Kind.EXERCISE}
+    members = []
+    for student in sorted({*names, *there}, key=natural):
+        row = rows.get(student, {})
+        handed_in = bool(row) or student in there
+        known: dict[str, Any] = {
+            "name": names.get(student, ""),
+            "handed_in": handed_in,
+            "graded": bool(row),
+            "again": bool(row and there.get(student) and there[student] != row["submitted"]),
+            "attempts": tuple(attempts.get(student, ())),
+        }
+        found = _documents(course, lab, student, whole) if row else {}
+        excused = term.excused(lab, student)
+        checks = {
+            name: tuple(as_passed(seen, excused[name] or frozenset(o.id for o in seen))) if name in excused else seen
+            for name, seen in found.pop("checks", {}).items()
+        }
+        if row and not stubs:  # the builder did not make it, so nobody knows what was handed out
+            found["written"] = dict.fromkeys(row["marks"], "")
+        members.append(Member(student, checks=checks, **known, **row, **found))
+    return LabClass(lab, columns, tuple(members), due, stubs)
+
+
+def labs_of(db_url: str, course: Path) -> list[str]:
+    """The labs of the course's folder and of its gradebook, in the order of their names."""
+    with opened(db_url) as gradebook:
+        names = {str(name) for (name,) in gradebook.db.execute(select(Assignment.name))}
+    there = {path.parent.name for path in (course / "source").glob("*/*.ipynb")}
+    return sorted(names | there, key=natural)
+
+
+def known_labs(db_url: str) -> set[str]:
+    """The labs in the gradebook."""
+    with opened(db_url) as gradebook:
+        return {str(name) for (name,) in gradebook.db.execute(select(Assignment.name))}
+
+
+def natural(name: str) -> list[tuple[int, str]]:
+    """A key that puts wrong_2 before wrong_10."""
+    return [(int(part), "") if part.isdigit() else (-1, part) for part in re.split(r"(\d+)", name)]
+
+
+def _columns(gradebook: Any, lab: str, source: list[NotebookNode], extra: Sequence[str]) -> tuple[Column, ...]:
+    """An exercise for extra credit is worth nothing in the gradebook; the notebook says how much comes on top."""
+    facts = {facts.exercise: facts for cell in source if (facts := facts_of(cell)) and facts.kind.traits.graded}
+    order = list(facts)
+    several = _several(gradebook, lab)
+    found = {}
+    for kind in (GradeCell, TaskCell):
+        cells = select(Notebook.name, kind.name, kind.max_score).join(kind.notebook).join(Assignment)
+        for notebook, cell, worth in gradebook.db.execute(cells.where(Assignment.name == lab)):
+            by_hand, name = _named(cell, notebook if several else "")
+            on_top = name in extra or (not worth and name in facts and facts[name].points > 0)
+            found[name] = Column(name, facts[name].points if on_top and name in facts else worth, by_hand, on_top)
+    return tuple(sorted(found.values(), key=lambda c: order.index(c.name) if c.name in order else len(order)))
+
+
+def _several(gradebook: Any, lab: str) -> bool:
+    """Whether the lab has more than one notebook, as assignments made for stock nbgrader may have."""
+    count = select(func.count()).select_from(Notebook).join(Notebook.assignment).where(Assignment.name == lab)
+    return bool(gradebook.db.execute(count).scalar() > 1)
+
+
+def _named(cell: str, notebook: str = "") -> tuple[bool, str]:
+    """(whether a person grades it, the name of its exercise or question); the cell's own where no builder made it."""
+    try:
+        kind, name = parts_of(cell)
+    except ValueError:
+        kind, name = Kind.CHECK, cell
+    return kind is Kind.QUESTION, f"{notebook}/{name}" if notebook else name
+
+
+def _rows(gradebook: Any, lab: str, due: datetime | None) -> dict[str, dict[str, Any]]:
+    """student -> what the gradebook has. Rows, not objects: a large class has tens of thousands."""
+    about = (SubmittedAssignment.id, SubmittedAssignment.student_id, SubmittedAssignment.timestamp)
+    own = select(*about, SubmittedAssignment.extension).join(SubmittedAssignment.assignment)
+    mine = own.where(Assignment.name == lab).subquery()
+    found: dict[str, dict[str, Any]] = {}
+    for student, submitted, extension in gradebook.db.execute(
+        select(mine.c.student_id, mine.c.timestamp, mine.c.extension)
+    ):
+        until = due + (extension or timedelta()) if due else None
+        late = max((submitted - until).total_seconds(), 0.0) if submitted and until else 0.0
+        found[student] = {"marks": {}, "submitted": submitted, "late": late}
+    several = _several(gradebook, lab)
+    notebooks = select(mine.c.student_id).join(SubmittedNotebook, SubmittedNotebook.assignment_id == mine.c.id)
+    taken = notebooks.add_columns(func.sum(SubmittedNotebook.late_submission_penalty)).group_by(mine.c.student_id)
+    for student, penalty in gradebook.db.execute(taken):
+        found[student]["penalty"] = round(penalty or 0.0, 4)
+    graded = notebooks.join(Notebook, Notebook.id == SubmittedNotebook.notebook_id)
+    grades = graded.join(Grade, Grade.notebook_id == SubmittedNotebook.id).join(BaseCell, BaseCell.id == Grade.cell_id)
+    columns = (
+        Notebook.name,
+        BaseCell.name,
+        Grade.auto_score,
+        Grade.manual_score,
+        Grade.extra_credit,
+        Grade.needs_manual_grade,
+    )
+    for student, notebook, cell, auto, manual, extra, waits in gradebook.db.execute(grades.add_columns(*columns)):
+        points = manual if manual is not None else auto
+        counts = None if points is None else round(points + (extra or 0), 4)
+        found[student]["marks"][_named(cell, notebook if several else "")[1]] = Mark(counts, bool(waits))
+    return found
+
+
+def _students(gradebook: Any) -> dict[str, str]:
+    """student -> the name that the gradebook has."""
+    rows = gradebook.db.execute(select(Student.id, Student.first_name, Student.last_name))
+    return {student: " ".join(part for part in (first, last) if part) for student, first, last in rows}
+
+
+def _documents(course: Path, lab: str, student: str, whole: bool) -> dict[str, Any]:
+    """What files say of a graded submission."""
+    history, page = tuple(read_history(course, lab, student)), pages_of(course, lab, student)
+    if not whole:
+        return {"notes": notes_of(course, lab, student), "history": history, "page": page}
+    document = load_result(course, lab, student)
+    if document is None:
+        return {"history": history, "page": page}
+    return {
+        "notes": document.notes,
+        "changed": document.changed,
+        "checks": {_named(cell.id)[1]: cell.checks for cell in document.cells},
+        "written": _written(_cells(autograded_path(course, lab, student))),
+        "history": history,
+        "page": page,
+    }
+
+
+def _written(cells: list[NotebookNode]) -> dict[str, str]:
+    """Exercise or question -> its cell and the cells of code that the student added after it, where they are not as
+    handed out."""
+    texts: dict[str, list[str]] = {}
+    stubs = {}
+    inside = ""
+    for cell in cells:
+        kind = kind_of(cell)
+        if kind is not None:
+            inside = str(cell.metadata[KEY]["exercise"]) if kind.traits.written else ""
+        if inside and kind is not None:
+            stubs[inside] = stub_of(cell)
+        if inside and (kind is not None or cell.cell_type == "code"):
+            texts.setdefault(inside, []).append(cell.source)
+    joined = {name: "\n\n".join(parts) for name, parts in texts.items()}
+    return {name: text for name, text in joined.items() if text.strip() != stubs[name].strip()}
+
+
+def _cells(path: Path) -> list[NotebookNode]:
+    """The cells of a notebook that Gradlab wrote, which need no look whether they are valid; none without the file."""
+    try:
+        cells = from_json(path.read_bytes())["cells"]
+    except FileNotFoundError:
+        return []
+    except (ValueError, KeyError) as error:
+        raise GradlabError(f"{path} is no notebook: grade this submission again\n    {error}") from None
+    return [NotebookNode({**cell, "source": _joined(cell["source"])}) for cell in cells]
+
+
+def _joined(source: str | list[str]) -> str:
+    return source if isinstance(source, str) else "".join(source)

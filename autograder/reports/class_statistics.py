@@ -1,0 +1,85 @@
+"""Numbers about a class, for a person who decides something by them: none is given where too few students carry it."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass
+from itertools import pairwise
+
+import numpy as np
+
+FEW = 5  # below it a mean says more of single students than of the exercise
+FEW_PAIRS = 10  # below it the interval of a correlation covers nearly everything
+NORMAL = 1.959964  # of a normal distribution, 95 % lie within so many standard deviations
+
+
+@dataclass(frozen=True)
+class Correlation:
+    """r, and the interval in which it lies with 95 % confidence, by Fisher's transformation."""
+
+    r: float
+    low: float
+    high: float
+
+
+@dataclass(frozen=True)
+class Spread:
+    """The five numbers of a box plot, and the mean."""
+
+    least: float
+    lower: float
+    median: float
+    upper: float
+    most: float
+    mean: float
+
+
+def mean_share(shares: Sequence[float]) -> float | None:
+    """The difficulty of an exercise: the mean share of its points; None for fewer than five."""
+    return float(np.mean(shares)) if len(shares) >= FEW else None
+
+
+def item_rest(item: Sequence[float], total: Sequence[float]) -> Correlation | None:
+    """The discrimination of an exercise: how its points go with those of the rest of the lab.
+
+    item, total: points of the same students, total with the item's. None for fewer than ten, or where either is the
+    same for all.
+    """
+    points = np.asarray(item, dtype=float)
+    rest = np.asarray(total, dtype=float) - points
+    if len(points) < FEW_PAIRS or _same(points) or _same(rest):
+        return None
+    r = float(np.clip(np.corrcoef(points, rest)[0, 1], -1, 1))
+    if abs(r) > 1 - 1e-9:
+        return Correlation(r, r, r)
+    centre, width = math.atanh(r), NORMAL / math.sqrt(len(points) - 3)
+    return Correlation(r, math.tanh(centre - width), math.tanh(centre + width))
+
+
+def spread(points: Sequence[float]) -> Spread | None:
+    """None for fewer than five."""
+    if len(points) < FEW:
+        return None
+    least, lower, median, upper, most = (float(q) for q in np.percentile(points, (0, 25, 50, 75, 100)))
+    return Spread(least, lower, median, upper, most, float(np.mean(points)))
+
+
+def bins(points: Sequence[float], worth: float, most: int = 20) -> list[tuple[float, float, int]]:
+    """(from, to, how many) in equal steps from 0 to worth. What is beyond, by extra credit, counts in the last one."""
+    if not worth > 0:
+        return []
+    step = _step(worth, most)
+    edges = np.arange(math.ceil(worth / step - 1e-9) + 1) * step
+    counts, _ = np.histogram(np.clip(points, 0, edges[-1]), edges)
+    return [(float(a), float(b), int(n)) for (a, b), n in zip(pairwise(edges), counts, strict=True)]
+
+
+def _step(worth: float, most: int) -> float:
+    """The smallest of 1, 2 and 5 times a power of ten that needs at most so many steps."""
+    power = 10.0 ** math.floor(math.log10(worth / most))
+    return next(power * times for times in (1, 2, 5, 10, 20) if worth / (power * times) <= most + 1e-9)
+
+
+def _same(values: np.ndarray) -> bool:
+    return bool(np.ptp(values) <= 1e-9)

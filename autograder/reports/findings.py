@@ -1,0 +1,131 @@
+"""What a class's checks say together: exercises, checks, misconceptions, and answers that behave alike."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from autograder.gradebook.class_schema import Column, LabClass, Member
+from autograder.reports.class_statistics import Correlation, item_rest, mean_share
+from labkit.outcome import Outcome
+
+MAX_SEEN = 200  # characters of what a check saw
+MAX_CODE = 1500  # of an example
+
+
+@dataclass(frozen=True)
+class ExerciseFinding:
+    """share, discrimination: of those who wrote it and have points. waiting: for points that a person is to give."""
+
+    column: Column
+    wrote: int
+    blank: int
+    share: float | None
+    discrimination: Correlation | None
+    waiting: int = 0
+
+
+@dataclass(frozen=True)
+class CheckFinding:
+    """failed: by how many of those who wrote the exercise."""
+
+    exercise: str
+    label: str
+    hidden: bool
+    failed: int
+    wrote: int
+
+
+@dataclass(frozen=True)
+class Alike:
+    """Answers to an exercise that fail the same checks in the same way. how: a line for each of these checks."""
+
+    exercise: str
+    how: tuple[str, ...]
+    members: tuple[Member, ...]
+
+    @property
+    def example(self) -> str:
+        text = self.members[0].written.get(self.exercise, "")
+        return text if len(text) <= MAX_CODE else text[:MAX_CODE] + "\n(cut off here)"
+
+
+def wrote(member: Member, exercise: str) -> bool:
+    """Whether the exercise is not as it was handed out, or has points all the same."""
+    mark = member.marks.get(exercise)
+    return exercise in member.written or bool(mark and mark.points)
+
+
+def exercises(group: LabClass) -> list[ExerciseFinding]:
+    found = []
+    for column in group.columns:
+        writers = [m for m in group.graded if wrote(m, column.name)]
+        read = [m for m in writers if (mark := m.marks.get(column.name)) and mark.points is not None]
+        found.append(_exercise(column, read, len(writers), len(group.graded) - len(writers)))
+    return found
+
+
+def _exercise(column: Column, members: Sequence[Member], written: int, blank: int) -> ExerciseFinding:
+    points = [_points(member, column.name) for member in members]
+    totals = [sum(mark.points or 0 for mark in member.marks.values()) for member in members]
+    share = mean_share([p / column.worth for p in points]) if column.worth else None
+    return ExerciseFinding(column, written, blank, share, item_rest(points, totals), written - len(members))
+
+
+def _points(member: Member, name: str) -> float:
+    mark = member.marks.get(name)
+    return (mark.points or 0.0) if mark else 0.0
+
+
+def failed_checks(group: LabClass) -> list[CheckFinding]:
+    """Those that somebody failed, the commonest first."""
+    failed: Counter[tuple[str, str, bool]] = Counter()
+    writers = {column.name: sum(wrote(m, column.name) for m in group.graded) for column in group.columns}
+    for exercise, _, outcome in _failures(group):
+        failed[exercise, outcome.label, outcome.hidden] += 1
+    found = [CheckFinding(*key, count, writers.get(key[0], 0)) for key, count in failed.items()]
+    return sorted(found, key=lambda f: (-f.failed, f.exercise, f.label))
+
+
+def misconceptions(group: LabClass) -> list[Alike]:
+    """Each that a check knows by name, with those who hold it, the commonest first."""
+    found: dict[tuple[str, str], dict[str, Member]] = {}
+    for exercise, member, outcome in _failures(group):
+        if outcome.misconception:
+            found.setdefault((exercise, outcome.misconception), {})[member.student] = member
+    return _sorted([Alike(exercise, (words,), tuple(who.values())) for (exercise, words), who in found.items()])
+
+
+def alike(group: LabClass) -> list[Alike]:
+    """Answers of two or more that are wrong in the same way, the commonest first."""
+    ways: dict[tuple[str, str], list[str]] = {}
+    members = {member.student: member for member in group.graded}
+    for exercise, member, outcome in _failures(group):
+        ways.setdefault((exercise, member.student), []).append(_how(outcome))
+    found: dict[tuple[str, tuple[str, ...]], list[Member]] = {}
+    for (exercise, student), how in ways.items():
+        found.setdefault((exercise, tuple(how)), []).append(members[student])
+    return _sorted([Alike(*key, tuple(who)) for key, who in found.items() if len(who) > 1])
+
+
+def _failures(group: LabClass) -> list[tuple[str, Member, Outcome]]:
+    """(exercise, member, outcome) of each failed check of an exercise that was written."""
+    return [
+        (exercise, member, outcome)
+        for member in group.graded
+        for exercise, outcomes in member.checks.items()
+        if wrote(member, exercise)
+        for outcome in outcomes
+        if not outcome.passed
+    ]
+
+
+def _how(outcome: Outcome) -> str:
+    words = outcome.misconception or outcome.seen
+    words = words if len(words) <= MAX_SEEN else words[:MAX_SEEN] + "…"
+    return f"{outcome.label}: {words}" if words else outcome.label
+
+
+def _sorted(found: list[Alike]) -> list[Alike]:
+    return sorted(found, key=lambda a: (-len(a.members), a.exercise, a.how))

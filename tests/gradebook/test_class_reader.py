@@ -1,0 +1,101 @@
+"""A class is read at once: what the gradebook has, and what lies in files."""
+
+from datetime import datetime
+from pathlib import Path
+
+import pytest
+
+from autograder.errors import GradlabError
+from autograder.gradebook.class_files import attempts_of, submitted_students
+from autograder.gradebook.class_reader import read_class
+from autograder.gradebook.reader import read_results
+from autograder.term import Excuse, add_excuse
+from labkit.outcome import Outcome
+from tests.reports.written_class import EXERCISE, LAB, RIGHT, WRONG, Handed, by_hand, write_class
+
+FAILED = Outcome("value", "the value is right", seen="your result is 3")
+NOON = datetime(2027, 1, 31, 12)
+CLASS = [
+    Handed("ada", submitted=NOON),
+    Handed("ben", WRONG, 0.5, [FAILED], submitted=datetime(2027, 2, 1, 12)),
+    Handed("cleo", None, 0.0, [FAILED]),
+]
+
+
+def test_marks_are_those_that_feedback_shows(small_course: Path) -> None:
+    written = write_class(small_course, CLASS)
+    by_hand(written, "ben", manual_score=1.5, extra_credit=0.25)
+    group = written.read()
+    shown = {result.student: result.points for result in read_results(written.url, small_course, LAB)}
+    assert {member.student: member.points for member in group.members} == shown == {"ada": 2, "ben": 1.75, "cleo": 0}
+    assert (group.worth, [column.name for column in group.columns]) == (2, [EXERCISE])
+
+
+def test_what_a_student_wrote_is_told_from_what_was_handed_out(small_course: Path) -> None:
+    ada, ben, cleo = write_class(small_course, CLASS).read().members
+    assert (ada.written, ben.written, cleo.written) == ({EXERCISE: RIGHT}, {EXERCISE: WRONG}, {})
+
+
+def test_who_is_missing_late_or_to_grade_is_known(small_course: Path) -> None:
+    folder = small_course / "submitted"
+    for student in ("ada", "dan"):
+        (folder / student / LAB).mkdir(parents=True)
+        (folder / student / LAB / "timestamp.txt").write_text("2027-02-03 10:00:00.0 UTC")
+    ada, ben, _, dan, eve = write_class(small_course, CLASS, "2027-01-31 18:00 UTC", missing=["eve"]).read().members
+    assert (ada.late, ada.again) == (0, True)
+    assert (ben.late, ben.again) == (18 * 3600, False)
+    assert (dan.handed_in, dan.graded) == (True, False)
+    assert (eve.handed_in, eve.graded) == (False, False)
+
+
+def test_a_mark_that_waits_counts_what_it_has(small_course: Path) -> None:
+    written = write_class(small_course, CLASS)
+    by_hand(written, "ada", auto_score=None, needs_manual_grade=True)
+    by_hand(written, "ben", manual_score=1.0, needs_manual_grade=True)
+    ada, ben, _ = written.read().members
+    assert (ada.marks[EXERCISE].points, ada.waits, ada.points) == (None, True, 0)
+    assert (ben.marks[EXERCISE].points, ben.waits, ben.points) == (1.0, True, 1)
+
+
+def test_an_excused_check_counts_as_passed(small_course: Path) -> None:
+    written = write_class(small_course, CLASS)
+    add_excuse(small_course, Excuse(lab=LAB, exercise=EXERCISE, check="value", student="ben"))
+    _, ben, cleo = written.read().members
+    assert ben.checks[EXERCISE][0].passed and not cleo.checks[EXERCISE][0].passed
+
+
+def test_the_quick_way_knows_the_same_marks_and_notes(small_course: Path) -> None:
+    written = write_class(small_course, [Handed("ada", notes=("Something was put right.",))])
+    whole, quick = written.read().members[0], written.read(whole=False).members[0]
+    assert (quick.points, quick.notes) == (whole.points, whole.notes) == (2, ("Something was put right.",))
+    assert not quick.checks
+
+
+def test_attempts_are_the_folders_of_the_exchange(tmp_path: Path) -> None:
+    for name in (
+        "ada+x+2027-01-02 10:00:00.5 UTC+abc",
+        "ada+x+2027-01-01 10:00:00.0 UTC",
+        "ada+x2+2027-01-01 UTC",
+        "?",
+    ):
+        (tmp_path / name).mkdir()
+    assert attempts_of(tmp_path, "x") == {"ada": [datetime(2027, 1, 1, 10), datetime(2027, 1, 2, 10, 0, 0, 500000)]}
+    assert attempts_of(tmp_path / "none", "x") == {}
+
+
+def test_a_timestamp_that_is_none_is_no_time(tmp_path: Path) -> None:
+    folder = tmp_path / "submitted" / "ada" / "x"
+    folder.mkdir(parents=True)
+    (folder / "timestamp.txt").write_text("yesterday, or so")
+    assert submitted_students(tmp_path, "x") == {"ada": None}
+
+
+def test_what_is_wrong_is_said_with_what_to_do(small_course: Path) -> None:
+    written = write_class(small_course, CLASS)
+    with pytest.raises(GradlabError, match="gradlab grade 02_none"):
+        read_class(written.url, small_course, "02_none")
+    (small_course / "results" / LAB / "ada.json").write_text("{")
+    with pytest.raises(GradlabError, match="grade this submission again"):
+        written.read()
+    with pytest.raises(GradlabError, match="grade this submission again"):
+        written.read(whole=False)

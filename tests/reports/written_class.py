@@ -1,0 +1,109 @@
+"""A class that nobody graded: rows in a real gradebook, result documents and notebooks, as grading would have left them."""
+
+import json
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from datetime import datetime
+from pathlib import Path
+from typing import Any
+
+import nbformat
+from nbgrader.api import Gradebook, Student
+
+from autograder.gradebook.autograded import autograded_path
+from autograder.gradebook.class_reader import read_class
+from autograder.gradebook.class_schema import LabClass
+from autograder.gradebook.store import write_result
+from autograder.gradebook.writer import Marks, record
+from autograder.grading.nbgrader_api import open_course
+from autograder.grading.whole_lab import prepare
+from autograder.metadata import exercise_of
+from autograder.result import GradedCell, Result, Versions
+from labkit.outcome import Outcome
+
+LAB = "01_squares"
+CHECK = "check-sum_of_squares"
+EXERCISE = "sum_of_squares"
+RIGHT = "def sum_of_squares(x):\n    return (x * x).sum()\n"
+WRONG = "def sum_of_squares(x):\n    return x.sum()\n"
+
+
+@dataclass(frozen=True)
+class Handed:
+    """What one student handed in and got. answer: None leaves the exercise as it was handed out."""
+
+    student: str
+    answer: str | None = RIGHT
+    points: float = 2.0
+    checks: Sequence[Outcome] = ()
+    notes: tuple[str, ...] = ()
+    changed: tuple[str, ...] = ()
+    submitted: datetime | None = None
+
+
+@dataclass(frozen=True)
+class Written:
+    course: Path
+    url: str
+    others: Sequence[str] = field(default=())
+
+    def read(self, inbound: Path | None = None, whole: bool = True) -> LabClass:
+        return read_class(self.url, self.course, LAB, inbound, whole)
+
+
+def write_class(course: Path, class_: Sequence[Handed], due: str = "", missing: Sequence[str] = ()) -> Written:
+    """missing: students of the gradebook who handed in nothing."""
+    api = open_course(course)
+    source = nbformat.read(course / "source" / LAB / f"{LAB}.ipynb", as_version=4)
+    with api.gradebook as gradebook:
+        prepare(api, course, LAB, gradebook)
+        if due:
+            gradebook.update_or_create_assignment(LAB, duedate=due)
+        gradebook.db.add_all(Student(id=student) for student in missing)
+        gradebook.db.commit()
+        record(gradebook, LAB, [marks_of(one) for one in class_], lambda *_: None, {})
+    for one in class_:
+        write_result(course, document(one))
+        write_notebook(course, one, source)
+    return Written(course, api.coursedir.db_url)
+
+
+def marks_of(one: Handed) -> Marks:
+    return Marks(one.student, {CHECK: one.points}, {f"exercise-{EXERCISE}": one.answer is None}, one.submitted)
+
+
+def document(one: Handed) -> Result:
+    cell = GradedCell(id=CHECK, points=one.points, worth=2.0, checks=tuple(one.checks))
+    versions = Versions(gradlab="1", python="3", torch="2")
+    return Result(
+        lab=LAB,
+        student=one.student,
+        versions=versions,
+        isolation=(),
+        notes=one.notes,
+        changed=one.changed,
+        cells=(cell,),
+    )
+
+
+def write_notebook(course: Path, one: Handed, source: Any) -> None:
+    notebook = json.loads(json.dumps(source))
+    for cell in notebook["cells"]:
+        if exercise_of(nbformat.from_dict(cell)):
+            cell["source"] = cell["metadata"]["gradlab"]["stub"] if one.answer is None else one.answer
+    path = autograded_path(course, LAB, one.student)
+    path.parent.mkdir(parents=True)
+    path.write_text(json.dumps(notebook))
+
+
+def by_hand(written: Written, student: str, **values: Any) -> None:
+    """Change what the gradebook has for the exercise, as a person does in the formgrader."""
+    with Gradebook(written.url) as gradebook:
+        grade = gradebook.find_grade(CHECK, LAB, LAB, student)
+        for name, value in values.items():
+            setattr(grade, name, value)
+        gradebook.db.commit()
+
+
+def names(members: Mapping[Any, Any] | Sequence[Any]) -> list[str]:
+    return [member.student for member in members]
