@@ -87,6 +87,11 @@ def kind_of(cell: NotebookNode) -> Kind | None:
     return None if found is None else Kind(found["kind"])
 
 
+def is_built(notebook: NotebookNode) -> bool:
+    """Whether Gradlab's builder made this notebook, and so wrote down what its cells are for."""
+    return KEY in notebook.metadata
+
+
 def refuse_unbuilt(course: NotebookNode) -> None:
     """Raise GradlabError where this source notebook does not say what its cells are for."""
     written = [

@@ -11,7 +11,7 @@ from nbconvert.exporters import HTMLExporter, NotebookExporter
 from nbconvert.utils.base import NbConvertBase
 from nbformat import NotebookNode
 from nbgrader.converters import GenerateAssignment
-from nbgrader.preprocessors import NbGraderPreprocessor, SaveAutoGrades
+from nbgrader.preprocessors import ClearSolutions, NbGraderPreprocessor, SaveAutoGrades
 from traitlets import Float, Unicode
 
 from autograder.examiner.clock import Timeouts
@@ -20,11 +20,14 @@ from autograder.gradebook.reader import read_notebook, read_result
 from autograder.gradebook.store import load_result, write_result
 from autograder.gradebook.writer import decided, marks_of, set_score
 from autograder.grading.one_submission import Submission, grade_notebook
+from autograder.grading.plain_in_nbgrader import examined, joined, own_notebook, sanitized, settle_plain, without_others
+from autograder.grading.plain_submission import plain_marks
 from autograder.grading.task import settings_of
 from autograder.intake.files import settle
 from autograder.intake.read import Refused, read_submission
 from autograder.intake.repair import blank, notes_of, repair
-from autograder.metadata import WRITE_HERE, clear_hidden
+from autograder.metadata import WRITE_HERE, clear_hidden, is_built, name_among
+from autograder.plain.assignment import is_plain, upgraded
 from autograder.reports.feedback import feedback_page
 from autograder.sandbox import Limits
 from autograder.term import read_term
@@ -39,14 +42,36 @@ class SubmissionExporter(NotebookExporter):  # type: ignore[misc]
         autograde: Any = self.parent
         if not getattr(autograde, "_sanitizing", False):
             return super().from_filename(filename, resources=resources, **kwargs)
-        course = nbformat.read(source_path(autograde.coursedir, resources["nbgrader"]), as_version=4)
+        ids, root = resources["nbgrader"], Path(autograde.coursedir.root)
+        if is_plain(root, ids["assignment"]):
+            notebook, notes = sanitized(Path(filename), own_notebook(root, ids, self.config))
+            for note in notes:
+                self.log.warning("%s: %s", ids["student"], note)
+            return self.from_notebook_node(notebook, resources=resources, **kwargs)
+        course = nbformat.read(source_path(autograde.coursedir, ids), as_version=4)
         try:
             repaired = repair(read_submission(Path(filename)), course)
         except Refused as refused:
             repaired = blank(course, str(refused))
         for note in repaired.notes:
-            self.log.warning("%s: %s", resources["nbgrader"]["student"], note)
+            self.log.warning("%s: %s", ids["student"], note)
         return self.from_notebook_node(repaired.notebook, resources=resources, **kwargs)
+
+
+class UpgradeMetadata(NbGraderPreprocessor):  # type: ignore[misc]
+    """Makes nbgrader's metadata of older versions that of the newest, as `nbgrader update` does with a file."""
+
+    def preprocess(self, nb: NotebookNode, resources: Any) -> Any:
+        return upgraded(nb), resources
+
+
+class ClearAnswers(ClearSolutions):  # type: ignore[misc]
+    """nbgrader's, with the text that stands in a lab in place of an answer in words; a plain assignment has its own."""
+
+    def preprocess(self, nb: NotebookNode, resources: Any) -> Any:
+        if is_built(nb):
+            self.text_stub = WRITE_HERE
+        return super().preprocess(nb, resources)
 
 
 class ClearHiddenFacts(NbGraderPreprocessor):  # type: ignore[misc]
@@ -60,6 +85,9 @@ class ClearHiddenFacts(NbGraderPreprocessor):  # type: ignore[misc]
 def settle_submission(assignment: str, student: str, notebooks: list[str]) -> None:
     """nbgrader's hook before it copies a submission, which follows links: make the folder one that can be copied."""
     folder = Path(notebooks[0]).parent
+    if is_plain(Path.cwd(), assignment):  # nbgrader goes to the course's folder first
+        settle_plain(Path.cwd(), folder, notebooks)
+        return
     settle(folder, assignment)
     notebooks[:] = [str(folder / f"{assignment}.ipynb")]
 
@@ -85,9 +113,16 @@ class Examine(NbGraderPreprocessor):  # type: ignore[misc]
             self.isolation, self.memory_gib, self.cell_seconds, self.check_seconds, self.submission_seconds
         )
         fork_server = _fork_server(settings.isolation, settings.limits, course)
+        if is_plain(course, ids["assignment"]):
+            own, grading = own_notebook(course, ids, self.config), (settings, self.config, self._ignored())
+            resources["gradlab"] = examined(nb, own, ids, course, fork_server, grading)
+            return nb, resources
         submission = Submission(ids["assignment"], ids["student"], notes_of(nb))
         resources["gradlab"] = grade_notebook(nb, submission, fork_server, settings.timeouts)
         return nb, resources
+
+    def _ignored(self) -> list[str]:
+        return list(self.parent.parent.coursedir.ignore)
 
 
 class SaveScores(SaveAutoGrades):  # type: ignore[misc]
@@ -96,13 +131,21 @@ class SaveScores(SaveAutoGrades):  # type: ignore[misc]
     def preprocess(self, nb: NotebookNode, resources: Any) -> Any:
         course, result = Path(self.parent.parent.coursedir.root), resources["gradlab"]
         excused = read_term(course).excused(result.lab, result.student)
-        self._marks = decided(marks_of(result, nb), result, excused, load_result(course, result.lab, result.student))
-        write_result(course, result)
+        before = load_result(course, result.lab, result.student)
+        if result.notebooks:
+            marks = plain_marks(result, {resources["nbgrader"]["notebook"]: nb})
+            present = [Path(path).stem for path in self.parent.parent.notebooks]
+            write_result(course, joined(before and without_others(before, present), result, course))
+        else:
+            marks = marks_of(result, nb)
+            write_result(course, result)
+        self._marks = decided(marks, result, excused, before)
         return super().preprocess(nb, resources)
 
     def _add_score(self, cell: NotebookNode, resources: Any) -> None:
-        name = cell.metadata.nbgrader.grade_id
-        grade = self.gradebook.find_grade(name, self.notebook_id, self.assignment_id, self.student_id)
+        grade_id = cell.metadata.nbgrader.grade_id
+        name = name_among(self._marks.scores, self.notebook_id, grade_id)
+        grade = self.gradebook.find_grade(grade_id, self.notebook_id, self.assignment_id, self.student_id)
         set_score(grade, self._marks.scores[name], name in self._marks.same)
         self.gradebook.db.commit()
 
@@ -140,8 +183,11 @@ def configure(c: Any) -> None:
     # release/ is committed: without this, nbgrader would see it and never put the lab into its gradebook.
     c.GenerateAssignment.force = True
     stock = GenerateAssignment.class_traits()["preprocessors"].default_args[0]
+    names = [f"{kind.__module__}.{kind.__name__}" for kind in stock if kind is not ClearSolutions]
+    names.insert(stock.index(ClearSolutions), "autograder.plugin.ClearAnswers")
     c.GenerateAssignment.preprocessors = [
-        *[f"{kind.__module__}.{kind.__name__}" for kind in stock],
+        "autograder.plugin.UpgradeMetadata",
+        *names,
         "autograder.plugin.ClearHiddenFacts",
     ]
     c.Autograde.pre_convert_hook = "autograder.plugin.settle_submission"
@@ -162,7 +208,6 @@ def configure(c: Any) -> None:
     # As images, since a sanitised page shows their HTML as text.
     c.WidgetsDataTypeFilter.display_data_priority = ["image/svg+xml", *NbConvertBase().display_data_priority]
     c.ClearSolutions.code_stub = {"python": "# YOUR CODE HERE\nraise NotImplementedError()"}
-    c.ClearSolutions.text_stub = WRITE_HERE
 
 
 def source_path(coursedir: Any, ids: dict[str, str]) -> str:

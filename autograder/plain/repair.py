@@ -11,7 +11,7 @@ import re
 
 from nbformat import NotebookNode
 
-from autograder.intake.notes import RepairLog, with_notes
+from autograder.intake.notes import COUNTS_AS_EMPTY, RepairLog, with_notes
 from autograder.intake.submitted_cells import new_cell, new_notebook
 from autograder.plain.assignment import PlainCell, PlainNotebook
 
@@ -46,7 +46,7 @@ def blank(course: PlainNotebook, reason: str) -> tuple[NotebookNode, list[str]]:
     cells = [_course_cell(cell, cell.source) for cell in course.cells]
     _number(cells)
     notebook = new_notebook(cells, NotebookNode(kernelspec=NotebookNode(course.kernelspec or PYTHON)))
-    notes = [f"{course.name}.ipynb counts as empty, so nothing in it earns points. {reason}"]
+    notes = [f"{COUNTS_AS_EMPTY} {reason}"]
     return with_notes(notebook, notes), notes
 
 
