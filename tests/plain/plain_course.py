@@ -1,0 +1,126 @@
+"""A course made for stock nbgrader, graded by it or by Gradlab, and what its gradebook then holds."""
+
+import json
+import os
+import shutil
+import subprocess
+import sys
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+from nbgrader.api import Gradebook
+
+OURS = """from autograder.plugin import configure
+
+c = get_config()
+c.CourseDirectory.course_id = "own"
+configure(c)
+c.Examine.cell_seconds = 4
+"""
+# Gradlab puts deleted tests back; of nbgrader that is asked for.
+STOCK = """c = get_config()
+c.CourseDirectory.course_id = "own"
+c.OverwriteCells.add_missing_cells = True
+c.Execute.timeout = 4
+"""
+Cell = dict[str, Any]
+Row = tuple[str, str, float, float, bool, list[Any], list[Any]]
+
+
+def cell(source: str, kind: str = "code", cell_id: str = "", **flags: Any) -> Cell:
+    """A cell without an id, as format 4.4 has it, unless one is given."""
+    made: Cell = {"cell_type": kind, "metadata": {}, "source": source}
+    if flags:
+        made["metadata"]["nbgrader"] = {"grade": False, "locked": False, "solution": False, "schema_version": 3} | flags
+    if kind == "code":
+        made |= {"execution_count": None, "outputs": []}
+    return made | ({"id": cell_id} if cell_id else {})
+
+
+def solution(name: str, source: str) -> Cell:
+    return cell(source, solution=True, grade_id=name)
+
+
+def test(name: str, source: str, points: float = 1) -> Cell:
+    return cell(source, grade=True, locked=True, grade_id=name, points=points)
+
+
+test.__test__ = False  # type: ignore[attr-defined]
+
+
+def by_hand(name: str, source: str, points: float = 2, kind: str = "markdown") -> Cell:
+    return cell(source, kind, grade=True, solution=True, grade_id=name, points=points)
+
+
+def given(name: str, source: str, kind: str = "code") -> Cell:
+    return cell(source, kind, locked=True, grade_id=name)
+
+
+def task(name: str, source: str, points: float = 2) -> Cell:
+    return cell(source, "markdown", task=True, locked=True, grade_id=name, points=points)
+
+
+def notebook(*cells: Cell, minor: int = 4) -> str:
+    kernelspec = {"name": "python3", "display_name": "Python 3", "language": "python"}
+    return json.dumps({"nbformat": 4, "nbformat_minor": minor, "metadata": {"kernelspec": kernelspec}, "cells": [*cells]})
+
+
+def answered(source: str, answers: Mapping[str, str | None]) -> str:
+    """The notebook with other texts in the cells of these names; without those whose text is None."""
+    data = json.loads(source)
+    names = [c["metadata"].get("nbgrader", {}).get("grade_id", "") for c in data["cells"]]
+    for name, made in zip(names, data["cells"], strict=True):
+        made["source"] = answers.get(name, made["source"])
+    data["cells"] = [c for c in data["cells"] if c["source"] is not None]
+    return json.dumps(data)
+
+
+def write(path: Path, content: str | bytes) -> None:
+    path.parent.mkdir(parents=True, exist_ok=True)
+    path.write_bytes(content.encode() if isinstance(content, str) else content)
+
+
+def run(course: Path, *command: str) -> str:
+    """The output of a command in the course's folder."""
+    here = Path(sys.executable).parent
+    environment = os.environ | {"PATH": f"{here}{os.pathsep}{os.environ['PATH']}"}
+    done = subprocess.run([here / command[0], *command[1:]], cwd=course, env=environment, capture_output=True, text=True)
+    return f"{done.stdout}\n{done.stderr}\nexit status {done.returncode}"
+
+
+def copied(course: Path, to: Path, config: str) -> Path:
+    """The course's folders alone, for another grader."""
+    for folder in ("source", "submitted"):
+        shutil.copytree(course / folder, to / folder)
+    for path in course.glob("*.yml"):
+        shutil.copy(path, to)
+    (to / "nbgrader_config.py").write_text(config)
+    return to
+
+
+def released(course: Path, assignments: Sequence[str]) -> None:
+    for assignment in assignments:
+        said = run(course, "nbgrader", "generate_assignment", assignment, "--force")
+        assert "exit status 0" in said, said
+
+
+def rows(course: Path) -> list[Row]:
+    """What the gradebook holds of every notebook that was handed in."""
+    found = []
+    with Gradebook(f"sqlite:///{course}/gradebook.db") as gradebook:
+        for assignment in gradebook.assignments:
+            for submission in assignment.submissions:
+                for part in submission.notebooks:
+                    grades = sorted((g.name, g.auto_score, g.needs_manual_grade) for g in part.grades)
+                    comments = sorted((c.name, c.auto_comment) for c in part.comments)
+                    whose = f"{assignment.name}/{submission.student_id}"
+                    state = (part.score, part.max_score, part.needs_manual_grade)
+                    found.append((whose, part.name, *state, grades, comments))
+    return sorted(found)
+
+
+def marks(course: Path, student: str, assignment: str = "ps1", part: str = "p1") -> dict[str, float | None]:
+    """grade_id -> its automatic score."""
+    ((*_, grades, _),) = [row for row in rows(course) if row[:2] == (f"{assignment}/{student}", part)]
+    return {name: score for name, score, _ in grades}
