@@ -25,6 +25,7 @@ from autograder.grading.plain_submission import plain_marks
 from autograder.grading.task import settings_of
 from autograder.intake.files import settle
 from autograder.intake.read import Refused, read_submission
+from autograder.intake.releases import read_releases, releases_of, remember_release
 from autograder.intake.repair import blank, notes_of, repair
 from autograder.metadata import WRITE_HERE, clear_hidden, is_built, name_among
 from autograder.plain.assignment import is_plain, upgraded
@@ -50,7 +51,9 @@ class SubmissionExporter(NotebookExporter):  # type: ignore[misc]
             return self.from_notebook_node(notebook, resources=resources, **kwargs)
         course = nbformat.read(source_path(autograde.coursedir, ids), as_version=4)
         try:
-            repaired = repair(read_submission(Path(filename)), course)
+            ids = resources["nbgrader"]
+            releases = read_releases(releases_of(Path(autograde.coursedir.root), ids["assignment"]))
+            repaired = repair(read_submission(Path(filename)), course, releases)
         except Refused as refused:
             repaired = blank(course, str(refused))
         for note in repaired.notes:
@@ -72,6 +75,15 @@ class ClearAnswers(ClearSolutions):  # type: ignore[misc]
         if is_built(nb):
             self.text_stub = WRITE_HERE
         return super().preprocess(nb, resources)
+
+
+class RememberRelease(NbGraderPreprocessor):  # type: ignore[misc]
+    """Keeps the students' notebook, so that grading knows what they may have fetched."""
+
+    def preprocess(self, nb: NotebookNode, resources: Any) -> Any:
+        if "gradlab" in nb.metadata:
+            remember_release(Path(self.parent.parent.coursedir.root), resources["nbgrader"]["assignment"], nb)
+        return nb, resources
 
 
 class ClearHiddenFacts(NbGraderPreprocessor):  # type: ignore[misc]
@@ -189,6 +201,7 @@ def configure(c: Any) -> None:
         "autograder.plugin.UpgradeMetadata",
         *names,
         "autograder.plugin.ClearHiddenFacts",
+        "autograder.plugin.RememberRelease",
     ]
     c.Autograde.pre_convert_hook = "autograder.plugin.settle_submission"
     c.Autograde.exporter_class = "autograder.plugin.SubmissionExporter"

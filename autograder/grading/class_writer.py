@@ -28,6 +28,7 @@ from autograder.grading.where import Cluster, Where
 from autograder.grading.worker import Failure
 from autograder.intake.files import settle
 from autograder.intake.read import Refused, read_file
+from autograder.intake.releases import releases_of
 from autograder.plain.assignment import is_plain, read_assignment
 from autograder.result import Result
 from autograder.term import read_term
@@ -63,6 +64,7 @@ class GradebookWriter:
         self.plain = read_assignment(self.course, lab, gradebook, api.config) if is_plain(self.course, lab) else None
         self.names = [notebook.name for notebook in self.plain.notebooks] if self.plain else [lab]
         self.source = b"" if self.plain else (self.course / "source" / lab / f"{lab}.ipynb").read_bytes()
+        self.releases = releases_of(self.course, lab)
         self.ignore = list(api.coursedir.ignore)
         self.term, self.cause = read_term(self.course), "grade"
         self.by = handed_in_by(self.course, lab, self.term)
@@ -134,7 +136,9 @@ class GradebookWriter:
         except Refused as refused:
             return Task(self.lab, student, None, str(refused), (), files, self.source, self.settings)
         notes += [] if by == student else [f"Handed in by {by}, for your team."]
-        return Task(self.lab, student, notebook, "", tuple(notes), files, self.source, self.settings)
+        return Task(
+            self.lab, student, notebook, "", tuple(notes), files, self.source, self.settings, releases=self.releases
+        )
 
     def result(self, student: str) -> Result | None:
         """The result of an earlier run, where it is whole."""

@@ -24,6 +24,7 @@ from autograder.grading.notebook_text import notebook_text
 from autograder.grading.task import Task, code_digest, key_of, versions
 from autograder.intake.notes import counts_as_empty
 from autograder.intake.read import Refused, read_notebook
+from autograder.intake.releases import read_releases
 from autograder.intake.repair import blank, repair
 from autograder.intake.submitted_cells import as_released, is_answer
 from autograder.metadata import exercise_of, facts_of, is_written, kind_of, name_of, parts_of
@@ -57,7 +58,7 @@ def grade_task(task: Task, fork_server: ForkServer) -> Graded:
     try:
         if task.notebook is None:
             raise Refused(task.refusal)
-        repaired = repair(read_notebook(task.notebook, task.notes), course)
+        repaired = repair(read_notebook(task.notebook, task.notes), course, read_releases(task.releases))
     except Refused as refused:
         repaired = blank(course, str(refused))
     notebook, settings = repaired.notebook, task.settings

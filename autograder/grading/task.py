@@ -64,7 +64,8 @@ class Task:
     """One submission. notebook: the file as it was handed in; None where the intake refused it for `refusal`.
 
     notes: what the student should know of the folder it lay in. files: a digest of what else lay there. course: the
-    lab's source notebook. kept: cells of an earlier result, which count where their keys are still the same.
+    lab's source notebook. releases: see intake.releases. kept: cells of an earlier result, which count where their keys
+    are still the same.
 
     plain: of a plain assignment its notebooks, in place of `notebook`; `course` then is a PlainAssignment. beside: the
     files that its cells may read, by their paths; those of a lab read none.
@@ -79,6 +80,7 @@ class Task:
     course: bytes
     settings: Settings
     kept: tuple[GradedCell, ...] = ()
+    releases: bytes = b""
     plain: tuple[HandedIn, ...] = ()
     beside: tuple[tuple[str, bytes], ...] = ()
 
@@ -103,7 +105,15 @@ def key_of(task: Task, layers: Sequence[str]) -> str:
     layers: those between the submission and the grader.
     """
     settings = json.dumps(asdict(task.settings), sort_keys=True, default=str)
-    parts: list[str | bytes] = [task.lab, task.student, task.notebook or b"", task.refusal, task.files, task.course]
+    parts: list[str | bytes] = [
+        task.lab,
+        task.student,
+        task.notebook or b"",
+        task.refusal,
+        task.files,
+        task.course,
+        task.releases,
+    ]
     for each in task.plain:
         parts += [each.name, each.notebook or b"", each.refusal, *each.notes]
     parts += [*task.notes, settings, *sorted(layers), versions().model_dump_json(), code_digest()]

@@ -9,6 +9,7 @@ from dataclasses import replace
 from nbformat import NotebookNode
 
 from autograder.intake.notes import NOTES_ID, RepairLog
+from autograder.intake.releases import Releases
 from autograder.intake.submitted_cells import (
     SubmittedCell,
     defined,
@@ -19,18 +20,21 @@ from autograder.intake.submitted_cells import (
     piece_of,
     texts,
 )
-from autograder.metadata import exercises_of
+from autograder.metadata import exercises_of, is_named
 
 MAX_SPLITS = 30  # joining is trying: a notebook of nothing but halves would take minutes
 
 
-def match(submitted: NotebookNode, own: dict[str, NotebookNode], found: RepairLog) -> list[SubmittedCell]:
+def match(
+    submitted: NotebookNode, own: dict[str, NotebookNode], found: RepairLog, releases: Releases
+) -> list[SubmittedCell]:
     """The submission's cells in their order, each with its identity; of course code only what the student put into it.
 
-    own: identity -> the course's cell.
+    own: identity -> the course's cell. releases: what students may have fetched before.
     """
     pieces = [piece for piece in map(piece_of, submitted.cells) if NOTES_ID not in (piece.id, piece.grade_id)]
     known = {identity: texts(cell) for identity, cell in own.items()}
+    pieces = _follow_the_course(pieces, known, releases, found)
     exercises = exercises_of(own.values())
     _identify(pieces, own, known)
     pieces = _join_splits(pieces, exercises, found)
@@ -54,6 +58,23 @@ def _identify(pieces: list[SubmittedCell], own: dict[str, NotebookNode], known: 
         fitting = [claim for claim in claims if claim in same] or same or claims
         piece.identity = fitting[0] if fitting else ""
         piece.own = not piece.identity or is_answer(own[piece.identity])
+
+
+def _follow_the_course(
+    pieces: list[SubmittedCell], known: dict[str, list[str]], releases: Releases, found: RepairLog
+) -> list[SubmittedCell]:
+    """Without cells that are the course's of an earlier release; a stub becomes the stub of now, still unwritten."""
+    now = {text for versions in known.values() for text in versions}
+    followed = []
+    for piece in pieces:
+        text = piece.text.strip()
+        name = releases.named.get(text) if text not in now else None
+        if name is None:
+            followed.append(piece)
+        elif name in known and is_named(name):
+            found.outdated.append(name)
+            followed.append(replace(piece, text=known[name][-1], grade_id=name))
+    return followed
 
 
 def _can_be(piece: SubmittedCell, cell: NotebookNode) -> bool:

@@ -18,6 +18,7 @@ class RepairLog:
     """What had to be put right, by the identities of the course's cells."""
 
     changed: list[str] = field(default_factory=list)
+    outdated: list[str] = field(default_factory=list)
     deleted: list[str] = field(default_factory=list)
     missing: list[str] = field(default_factory=list)
     copies: list[str] = field(default_factory=list)
@@ -33,6 +34,7 @@ class RepairLog:
     def notes(self) -> list[str]:
         listed = [
             (self.changed, "Course cells that were changed were put back as they were"),
+            (self.outdated, "The course changed these cells after you fetched the lab, and they count as they are now"),
             (self.deleted, "Course cells that were missing were put back"),
             (self.missing, "Cells of yours that were missing were put back, empty"),
             (self.adopted, "Cells of yours that were missing were found again by the name that they define"),

@@ -13,6 +13,7 @@ from nbformat import NotebookNode
 from autograder.intake.decode import AGAIN, Refused
 from autograder.intake.match import match
 from autograder.intake.notes import COUNTS_AS_EMPTY, NOTES_ID, RepairLog, notes_of, with_notes
+from autograder.intake.releases import Releases
 from autograder.intake.submitted_cells import (
     SubmittedCell,
     as_released,
@@ -22,11 +23,13 @@ from autograder.intake.submitted_cells import (
     new_cell,
     new_notebook,
     released_source,
+    texts,
 )
 from autograder.metadata import exercises_of, is_named, name_of, refuse_unbuilt
 
 __all__ = ["NOTES_ID", "Repaired", "blank", "notes_of", "repair"]
 
+NO_RELEASES = Releases()
 MARKERS = ("### BEGIN SOLUTION", "### BEGIN HIDDEN TESTS")
 
 
@@ -38,15 +41,16 @@ class Repaired:
     notes: list[str] = field(default_factory=list)
 
 
-def repair(submitted: NotebookNode, course: NotebookNode) -> Repaired:
-    """submitted: as read_submission gives it. course: the lab's source notebook, with its hidden tests.
+def repair(submitted: NotebookNode, course: NotebookNode, releases: Releases = NO_RELEASES) -> Repaired:
+    """submitted: as read_submission gives it. course: the lab's source notebook, with its hidden tests. releases: what
+    students may have fetched before.
 
     Raises Refused where the submission is the notebook of another lab, GradlabError where the course's was not built.
     """
     refuse_unbuilt(course)
     own = {name_of(cell): cell for cell in course.cells}
     found = RepairLog(whole=list(submitted.metadata.get("notes", [])))
-    pieces = match(submitted, own, found)
+    pieces = match(submitted, own, found, releases)
     _refuse_another_lab(submitted, pieces)
     answers, added = _sort(pieces, own, found)
     cells = [_plain(piece) for piece in added.get("", [])]
@@ -57,7 +61,8 @@ def repair(submitted: NotebookNode, course: NotebookNode) -> Repaired:
         elif not is_answer(cell):
             cells.append(copied(cell))
             if identity not in present:
-                found.deleted.append(identity)
+                newer = releases.is_newer(texts(cell)[-1])
+                (found.outdated if newer else found.deleted).append(identity)
         elif not is_prose(cell):
             cells.append(as_released(cell))
             found.missing.append(identity)

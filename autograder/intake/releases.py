@@ -1,0 +1,58 @@
+"""The cells of each release of a lab, so that one that the course changed later is no change of the student's."""
+
+from __future__ import annotations
+
+import functools
+import json
+import os
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from pathlib import Path
+
+from nbformat import NotebookNode
+
+from autograder.metadata import name_of
+
+
+@dataclass(frozen=True)
+class Releases:
+    """named: each text that a cell was released with -> its name. always: the texts that every release had."""
+
+    named: Mapping[str, str] = field(default_factory=dict)
+    always: frozenset[str] | None = None
+
+    def is_newer(self, text: str) -> bool:
+        """Whether who fetched the lab early may never have had a cell with this text."""
+        return self.always is not None and text not in self.always
+
+
+def releases_path(course: Path, lab: str) -> Path:
+    return course / "results" / lab / "releases.json"
+
+
+def remember_release(course: Path, lab: str, released: NotebookNode) -> None:
+    """Keep the texts of the student's notebook, if this release is a new one."""
+    cells = {name_of(cell): cell.source.strip() for cell in released.cells}
+    path = releases_path(course, lab)
+    known = json.loads(path.read_text(encoding="utf-8")) if path.exists() else []
+    if cells in known:
+        return
+    path.parent.mkdir(parents=True, exist_ok=True)
+    new = path.with_suffix(".new")
+    new.write_text(json.dumps([*known, cells], indent=1), encoding="utf-8")
+    os.replace(new, path)
+
+
+def releases_of(course: Path, lab: str) -> bytes:
+    """What is remembered, as it travels with a task; empty where nothing is."""
+    path = releases_path(course, lab)
+    return path.read_bytes() if path.exists() else b""
+
+
+@functools.lru_cache(maxsize=4)
+def read_releases(content: bytes) -> Releases:
+    if not content:
+        return Releases()
+    known = json.loads(content)
+    named = {text: name for release in known for name, text in release.items() if text}
+    return Releases(named, frozenset.intersection(*(frozenset(release.values()) for release in known)))
