@@ -180,7 +180,8 @@ def _documents(course: Path, lab: str, student: str, whole: bool) -> dict[str, A
     return {
         "notes": document.notes,
         "changed": document.changed,
-        "checks": {_named(cell.id)[1]: cell.checks for cell in document.cells},
+        "checks": {_named(document.name_of(cell.id))[1]: cell.checks for cell in document.cells},
+        "own_process": tuple(document.name_of(cell.id) for cell in document.cells if cell.own_process),
         "written": _written(_cells(autograded_path(course, lab, student))),
         "history": history,
         "page": page,

@@ -36,7 +36,7 @@ class Member:
     marks: by name of the graded cell. late: seconds. checks: by exercise, with excused ones as passed. written:
     exercise -> what the student wrote there, without those left as they were handed out. page: the feedback page, or
     the graded notebook where there is none yet, seen from results/. attempts: each that the exchange has. history:
-    all marks so far.
+    all marks so far. own_process: graded cells that were decided in the submission's own process.
     """
 
     student: str
@@ -55,6 +55,7 @@ class Member:
     page: str = ""
     attempts: tuple[datetime, ...] = ()
     history: tuple[PastMark, ...] = ()
+    own_process: tuple[str, ...] = ()
 
     @property
     def points(self) -> float:
@@ -79,6 +80,11 @@ class LabClass:
     @property
     def worth(self) -> float:
         return sum(column.worth for column in self.columns if not column.extra)
+
+    @property
+    def decided_in_own_process(self) -> tuple[str, ...]:
+        """The graded cells that were, of any submission."""
+        return tuple(sorted({name for member in self.members for name in member.own_process}))
 
     @property
     def graded(self) -> tuple[Member, ...]:

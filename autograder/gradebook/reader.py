@@ -11,12 +11,13 @@ from nbgrader.api import MissingEntry
 
 from autograder.course import Kind
 from autograder.errors import GradlabError
+from autograder.gradebook.autograded import autograded_path
 from autograder.gradebook.excused import Excused, excused_of
 from autograder.gradebook.schema import ExerciseResult, SubmissionResult
 from autograder.gradebook.store import load_result
 from autograder.gradebook.writer import opened
-from autograder.metadata import cell_name, name_of, parts_of
-from autograder.result import GradedCell
+from autograder.metadata import cell_name, name_of, parts_of, plain_name
+from autograder.result import GradedCell, Result
 from autograder.term import read_term
 
 
@@ -53,10 +54,12 @@ def _result(submission: Any, course: Path, lab: str) -> SubmissionResult:
     comments = {c.name: c.comment or "" for submitted in submission.notebooks for c in submitted.comments}
     graded = {cell.id: cell for cell in document.cells} if document else {}
     excused = read_term(course).excused(lab, student)
-    exercises = [_exercise(g, graded.get(g.name), comments.get(g.name, ""), excused) for g in grades]
-    notebook = read_notebook(course / "autograded" / student / lab / f"{lab}.ipynb")
-    order = [name_of(c) for c in notebook.cells] if notebook else []
-    exercises.sort(key=lambda e: order.index(_cell_id(e)) if _cell_id(e) in order else len(order))
+    if document and document.notebooks:
+        exercises = _plain_exercises(submission, document, course, excused)
+    else:
+        exercises = [_exercise(g, graded.get(g.name), comments.get(g.name, ""), excused) for g in grades]
+        order = names_in(course / "autograded" / student / lab / f"{lab}.ipynb")
+        exercises.sort(key=lambda e: order.index(_cell_id(e)) if _cell_id(e) in order else len(order))
     return SubmissionResult(
         student=student,
         lab=lab,
@@ -71,7 +74,10 @@ def _result(submission: Any, course: Path, lab: str) -> SubmissionResult:
 
 
 def _exercise(grade: Any, graded: GradedCell | None, comment: str, excused: Excused) -> ExerciseResult:
-    kind, name = parts_of(grade.name)
+    try:
+        kind, name = parts_of(grade.name)
+    except ValueError:  # of stock nbgrader, and not graded here yet
+        kind, name = Kind.CHECK, grade.name
     points = grade.manual_score if grade.manual_score is not None else grade.auto_score
     return ExerciseResult(
         name=name,
@@ -84,6 +90,33 @@ def _exercise(grade: Any, graded: GradedCell | None, comment: str, excused: Excu
         excused=excused_of(grade.name, excused),
         extra=not grade.max_score and graded is not None and graded.worth > 0,
     )
+
+
+def _plain_exercises(submission: Any, document: Result, course: Path, excused: Excused) -> list[ExerciseResult]:
+    """The graded cells of a plain assignment, by its notebooks and in their order."""
+    cells = {cell.id: cell for cell in document.cells}
+    exercises = []
+    for part in sorted(submission.notebooks, key=lambda part: part.name):
+        order = names_in(autograded_path(course, document.lab, document.student, part.name))
+        comments = {comment.name: comment.comment or "" for comment in part.comments}
+        for grade in sorted(part.grades, key=lambda g: order.index(g.name) if g.name in order else len(order)):
+            cell = cells.get(plain_name(part.name, grade.name))
+            about = {
+                "name": document.name_of(plain_name(part.name, grade.name)),
+                "by_hand": cell is None and part.name not in document.missing,
+                "notebook": part.name,
+                "own_process": cell is not None and cell.own_process,
+                "excused": excused_of(plain_name(part.name, grade.name), excused) or excused_of(grade.name, excused),
+            }
+            found = _exercise(grade, cell, comments.get(grade.name, ""), excused)
+            exercises.append(found.model_copy(update=about))
+    return exercises
+
+
+def names_in(path: Path) -> list[str]:
+    """The names of the cells of this notebook, in their order; none where there is no file."""
+    notebook = read_notebook(path)
+    return [name_of(cell) for cell in notebook.cells] if notebook else []
 
 
 def _cell_id(exercise: ExerciseResult) -> str:

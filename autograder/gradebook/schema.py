@@ -11,7 +11,8 @@ class ExerciseResult(Model):
 
     waits: a person is to look, also where there are points already, since the answer has changed since it was read.
     excused: checks that count as passed, by their ids; all of them where it is empty and not None. extra: its points
-    come on top of the lab's.
+    come on top of the lab's. notebook: where it stands, of a plain assignment. own_process: decided in the submission's
+    own process.
     """
 
     name: str
@@ -23,6 +24,8 @@ class ExerciseResult(Model):
     waits: bool = False
     excused: frozenset[str] | None = None
     extra: bool = False
+    notebook: str = ""
+    own_process: bool = False
 
 
 class SubmissionResult(Model):
@@ -40,6 +43,11 @@ class SubmissionResult(Model):
     exercises: tuple[ExerciseResult, ...] = ()
     notes: tuple[str, ...] = ()
     changed: tuple[str, ...] = ()
+
+    @property
+    def notebooks(self) -> tuple[str, ...]:
+        """Of a plain assignment."""
+        return tuple(dict.fromkeys(e.notebook for e in self.exercises if e.notebook))
 
     def points_of(self, name: str) -> float | None:
         return next((e.points for e in self.exercises if e.name == name), None)

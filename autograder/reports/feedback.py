@@ -19,6 +19,7 @@ from autograder.gradebook.reader import read_notebook
 from autograder.gradebook.schema import ExerciseResult, SubmissionResult
 from autograder.metadata import Facts, cell_name, facts_of, kind_of, name_of
 from autograder.reports.pages import render
+from autograder.reports.plain_cells import part_of, plain_cells
 from autograder.reports.prose import prose
 from autograder.reports.safe_svg import is_safe
 from autograder.reports.student_view import student_view
@@ -49,23 +50,28 @@ def write_feedback(results: list[SubmissionResult], course: Path, lab: str) -> l
     pages = []
     for result in results:
         autograded = course / "autograded" / result.student / lab
-        if not (autograded / f"{lab}.ipynb").exists():
+        notebooks = [name for name in result.notebooks or (lab,) if (autograded / f"{name}.ipynb").exists()]
+        if not notebooks:
             continue
         folder = course / "feedback" / result.student / lab
         folder.mkdir(parents=True, exist_ok=True)
         for name in ("timestamp.txt", "submission_secret.txt"):
             if (autograded / name).exists():
                 shutil.copyfile(autograded / name, folder / name)
-        page = folder / f"{lab}.html"
-        notebook = read_notebook(autograded / f"{lab}.ipynb")
-        page.write_text(feedback_page(result, notebook), encoding="utf-8")
-        pages.append(page)
+        for name in notebooks:
+            page = folder / f"{name}.html"
+            notebook = read_notebook(autograded / f"{name}.ipynb")
+            page.write_text(feedback_page(part_of(result, name), notebook), encoding="utf-8")
+            pages.append(page)
     return pages
 
 
 def feedback_page(result: SubmissionResult, notebook: Any) -> str:
     """The page as HTML. notebook: the autograded one, with the student's own cells and their outputs."""
-    cells = {e.name: own_cells(notebook, e) for e in result.exercises}
+    if result.notebooks:
+        cells = {name: [_shown(c) for c in own] for name, own in plain_cells(notebook, result.exercises).items()}
+    else:
+        cells = {e.name: own_cells(notebook, e) for e in result.exercises}
     quizzes = {e.name: quiz_of(notebook, e.name) for e in result.exercises}
     letters = {e.name: ticked(notebook, e.name) for e in result.exercises}
     others = {e.name: another_way(notebook, e) for e in result.exercises}
