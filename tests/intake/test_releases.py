@@ -1,0 +1,75 @@
+"""Who fetched a lab before the course changed it is not told of changes that are the course's own."""
+
+import json
+from pathlib import Path
+
+import nbformat
+import pytest
+
+from autograder.intake.read import read_submission
+from autograder.intake.releases import read_releases, releases_of, releases_path, remember_release
+from autograder.intake.repair import repair
+from tests.hostile.edits import LAB, LAB_SOURCE
+from tests.hostile.small_class import make_course
+
+LATER = (
+    LAB_SOURCE.replace("STEP = 3.0", "STEP = 3.5")
+    .replace('check("example", "1 gives 4"', 'check("example", "1 gives 4.5"')
+    .replace("# Three small functions", "# Three very small functions")
+    .replace('"""2 * x, elementwise."""', '"""Twice x, elementwise."""')
+    .replace("# ## A constant added", "# ## Something added\n\n# %% given\nNEW = 1")
+)
+
+
+@pytest.fixture
+def fetched_before(tmp_path: Path) -> Path:
+    """A course that released LATER after LAB_SOURCE, and what a student handed in of the first release."""
+    (tmp_path / "first").mkdir()
+    make_course(tmp_path / "first", LAB, LAB_SOURCE)
+    make_course(tmp_path, LAB, LATER)
+    for course in (tmp_path / "first", tmp_path):
+        release = nbformat.read(course / "release" / LAB / f"{LAB}.ipynb", as_version=4)
+        remember_release(tmp_path, LAB, release)
+    return tmp_path
+
+
+def notes(course: Path, change: dict[str, str]) -> tuple[list[str], dict[str, str]]:
+    """What is told of the first release with these texts changed, and the cells that are graded, by name."""
+    handed_in = nbformat.read(course / "first" / "release" / LAB / f"{LAB}.ipynb", as_version=4)
+    for cell in handed_in.cells:
+        for before, after in change.items():
+            cell.source = cell.source.replace(before, after)
+    path = course / "handed_in.ipynb"
+    path.write_text(json.dumps(handed_in))
+    source = nbformat.read(course / "source" / LAB / f"{LAB}.ipynb", as_version=4)
+    repaired = repair(read_submission(path), source, read_releases(releases_of(course, LAB)))
+    return repaired.notes, {cell.id: cell.source for cell in repaired.notebook.cells}
+
+
+def test_what_the_course_changed_is_told_as_the_courses(fetched_before: Path) -> None:
+    told, cells = notes(fetched_before, {"raise NotImplementedError()": "return x"})
+    (outdated,) = [note for note in told if "The course changed these cells after you fetched the lab" in note]
+    assert "check-shift" in outdated and "check-double" not in outdated
+    assert not any("changed were put back" in note or "missing" in note for note in told)
+    assert "STEP = 3.5" in cells.values() and "STEP = 3.0" not in cells.values() and "NEW = 1" in cells.values()
+    assert "return x" in cells["exercise-double"]
+
+
+def test_an_old_stub_that_nobody_wrote_in_is_not_written(fetched_before: Path) -> None:
+    told, cells = notes(fetched_before, {})
+    assert "Twice x" in cells["exercise-double"]
+    assert any("Every exercise is as it was handed out" in note for note in told)
+
+
+def test_what_a_student_changed_in_an_old_cell_is_still_told(fetched_before: Path) -> None:
+    told, _ = notes(fetched_before, {"STEP = 3.0": "STEP = 4.0", "torch.tensor([4.0])": "torch.tensor([5.0])"})
+    (changed,) = [note for note in told if "changed were put back" in note]
+    assert "check-shift" in changed
+
+
+def test_the_same_release_is_remembered_once(fetched_before: Path) -> None:
+    before = releases_path(fetched_before, LAB).read_bytes()
+    remember_release(
+        fetched_before, LAB, nbformat.read(fetched_before / "release" / LAB / f"{LAB}.ipynb", as_version=4)
+    )
+    assert releases_path(fetched_before, LAB).read_bytes() == before and len(json.loads(before)) == 2
