@@ -126,11 +126,16 @@ def test_grade_feedback_report_and_export_of_a_class_with_a_missing_and_a_broken
             (folder / "01_squares.ipynb").write_text(content)
     (small_course / "submitted" / "eve" / "01_squares").mkdir(parents=True)
     (small_course / "submitted" / "eve" / "01_squares" / "my answers.ipynb").write_text(str(files["ada"]))
-    assert "5 of 5 submissions graded" in gradlab("grade", "01_squares", cwd=small_course)
+    (small_course / "submitted" / "slash" / "sub").mkdir(parents=True)
+    (small_course / "submitted" / "Ada" / "sub").mkdir(parents=True)
+    output = gradlab("grade", "01_squares", cwd=small_course)
+    assert "01_squares: 5 graded; 2 damaged; 1 at a limit. Next: gradlab feedback 01_squares" in output
+    assert "submitted/slash/ holds sub, which is no assignment" in output
+    assert "Ada and ada look like one student" in output
     with Gradebook(f"sqlite:///{small_course}/gradebook.db") as book:
         scores = {s.student_id: s.score for s in book.assignment_submissions("01_squares")}
     assert scores == {"ada": 2, "ben": 0, "cleo": 0, "dan": 0, "eve": 2}
-    assert "1 of 1 submissions graded" in here("grade 01_squares --student ada")
+    assert "01_squares: 0 graded; 1 kept from before" in here("grade 01_squares --student ada")
     assert "5 feedback pages" in here("feedback 01_squares")
     pages = {s: (small_course / "feedback" / s / "01_squares" / "01_squares.html").read_text() for s in files}
     assert "it is not JSON" in pages["ben"]
@@ -166,6 +171,27 @@ def test_trouble_of_the_course_leaves_marks_alone_and_is_named(
     (small_course / "nowhere.py").write_text("from nbgrader.plugins import LateSubmissionPlugin as Late\n")
     monkeypatch.syspath_prepend(small_course)  # as where the command's own process starts
     here("grade 01_squares")
+
+
+def test_a_lab_that_was_edited_and_not_built_is_not_graded_by_its_old_checks(small_course: Path, here: Here) -> None:
+    exercise = small_course / "labs" / "01_squares" / "exercises" / "sum_of_squares.py"
+    (small_course / "submitted" / "ada" / "01_squares").mkdir(parents=True)
+    exercise.write_text(exercise.read_text().replace("3 and 4 give 25", "3 and 4 are 25"))
+    assert "fix: gradlab build" in here("grade 01_squares", status=1)
+
+
+def test_a_full_disk_is_one_line_that_says_how_to_go_on(
+    small_course: Path, here: Here, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Where a file system of one page can be mounted: a real one, full."""
+    full = small_course / "full"
+    full.mkdir()
+    if subprocess.run(["mount", "-t", "tmpfs", "-o", "size=4k", "none", full], capture_output=True).returncode:
+        pytest.skip("no file system can be mounted here")
+    try:
+        here(f"release --student {full}/labs", status=1)
+    finally:
+        subprocess.run(["umount", full], check=True)
 
 
 @pytest.mark.slow

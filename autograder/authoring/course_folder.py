@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import tomllib
 from collections.abc import Iterator
 from pathlib import Path
@@ -80,6 +81,18 @@ def stale(course: Course) -> list[Path]:
     return sorted(differing + _strays(course, wanted))
 
 
+def is_stale(root: Path, lab: str) -> bool:
+    """Whether the source notebook of this lab is another than its sources make; never of a lab without sources."""
+    if not (root / "labs" / "course.toml").exists():
+        return False
+    course = read_course(root)
+    if lab not in (entry.name for entry in course.labs):
+        return False
+    built = root / "source" / lab / f"{lab}.ipynb"
+    files = generated_files(next(read_labs(course, (lab,))), root)
+    return built.read_text(encoding="utf-8") != files[built]
+
+
 def _all_files(course: Course) -> dict[Path, str]:
     labs = list(read_labs(course))
     release = course.root / "release"
@@ -92,4 +105,12 @@ def _all_files(course: Course) -> dict[Path, str]:
 
 def _strays(course: Course, wanted: dict[Path, str]) -> list[Path]:
     there = [p for kind in GENERATED for p in sorted((course.root / kind).glob("*/*.ipynb"))]
-    return [p for p in there if p not in wanted]
+    return [p for p in there if p not in wanted and is_built(p)]
+
+
+def is_built(path: Path) -> bool:
+    """Whether this notebook was made from a lab: one that an instructor brought along is nobody's to remove."""
+    try:
+        return "gradlab" in json.loads(path.read_text(encoding="utf-8"))["metadata"]
+    except (ValueError, KeyError, TypeError, OSError):
+        return False

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import errno
 import sys
 from pathlib import Path
 from typing import Annotated
@@ -12,6 +13,7 @@ from rich.console import Console
 from autograder.errors import GradlabError
 
 DOC = "The command line: thin, one function a command. Errors that a person can act on are printed without a traceback."
+FULL = (errno.ENOSPC, errno.EDQUOT)
 app = typer.Typer(add_completion=False, no_args_is_help=True, pretty_exceptions_enable=False, help=DOC)
 CoursePath = Annotated[Path, typer.Option("--course", help="The course's folder: the one that holds labs/.")]
 LabNames = Annotated[list[str] | None, typer.Argument(help="Labs by name; all of them where none is named.")]
@@ -31,6 +33,14 @@ def main() -> None:
         app()
     except GradlabError as error:
         err.print(f"gradlab: {error}", markup=False)
+        sys.exit(1)
+    except OSError as error:
+        if error.errno not in FULL:
+            raise
+        err.print(
+            f"gradlab: the disk is full: {error}\n    fix: make room, and run the same command: it goes on",
+            markup=False,
+        )
         sys.exit(1)
     except KeyboardInterrupt:
         err.print("gradlab: interrupted")

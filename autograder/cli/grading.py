@@ -45,31 +45,35 @@ def grade(
         ahead = None if cluster else start_ahead(course, lab, student, jobs, again)
         if ahead:
             ending.callback(ahead.close)
+        from autograder.gradebook.writer import opened  # while the fork server imports, too
+        from autograder.grading.class_writer import Done
         from autograder.grading.nbgrader_api import open_course
+        from autograder.grading.summary import stray, summary_of
         from autograder.grading.where import Cluster, ThisMachine
-        from autograder.grading.whole_lab import grade_lab  # while the fork server imports, too
+        from autograder.grading.whole_lab import grade_lab
 
         api = open_course(course, isolation)
         total = 1 if student else len(submitted_students(course, lab))
-        failed = kept = 0
+        results: list[Done] = []
         stop = ending.enter_context(stopped_by_ctrl_c())
         steps = ending.enter_context(progress(err, f"grading {lab}", total))
         where = Cluster(cluster, wait, device) if cluster else ThisMachine(jobs, device, ahead)
         for done in grade_lab(api, lab, where, student, again, stop):
             steps.step(bool(done.failure))
-            kept += done.kept
-            failed += bool(done.failure)
+            results.append(done)
             if done.failure:
                 err.print(f"{done.student}: {done.failure}", markup=False)
+    failed = sum(bool(done.failure) for done in results)
     if stop.is_set() and steps.done < total:
         raise GradlabError(
             f"stopped: {steps.done - failed} of {total} submissions are graded and in the gradebook.\n"
             "    Run the same command to go on"
         )
-    words = f", {kept} of them before" if kept else ""
-    out.print(
-        f"{total - failed} of {total} submissions graded{words}. Next: gradlab feedback {lab}, gradlab report {lab}"
-    )
+    with opened(api.coursedir.db_url, api.coursedir.course_id) as gradebook:
+        summary = summary_of(gradebook, lab, results)
+        for line in stray(course, [assignment.name for assignment in gradebook.assignments]):
+            err.print(line, markup=False)
+    out.print(f"{lab}: {summary.words()}. Next: gradlab feedback {lab}, gradlab report {lab}")
     if failed:
         raise GradlabError(f"{count(failed, 'submission')} could not be graded; the reasons stand above")
 

@@ -7,6 +7,7 @@ is asked about a manual score again only where the answer's text is another: nbg
 from __future__ import annotations
 
 import contextlib
+import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from datetime import datetime, timedelta
@@ -24,6 +25,7 @@ from autograder.gradebook.excused import Excused, excused_of, points_with
 from autograder.metadata import answer_to, name_among, plain_name
 from autograder.result import Result
 
+WAITS = (0.5, 1.0, 2.0, 4.0, 8.0)  # seconds between tries, beside SQLite's own five each
 NOBODY: Excused = {}
 Extended = Mapping[str, datetime]  # student -> until when, UTC
 Penalty = Callable[[str, float, float], float | None]  # of (student, score, seconds late)
@@ -140,10 +142,31 @@ def recorded(gradebook: Gradebook, lab: str) -> dict[str, Recorded]:
 
 
 def record(gradebook: Gradebook, lab: str, marks: Sequence[Marks], penalty: Penalty, extended: Extended) -> None:
-    """Write the marks of these submissions, all or none of them."""
-    with gradebook.db.no_autoflush:  # a row that is flushed half made is lost
-        _record(gradebook, lab, marks, penalty, extended)
-    gradebook.db.commit()
+    """Write the marks of these submissions, all or none of them.
+
+    Where another program holds the gradebook, it is tried for a while. Raises GradlabError after that, and where the
+    disk is full.
+    """
+    for wait in (*WAITS, None):
+        try:
+            with gradebook.db.no_autoflush:  # a row that is flushed half made is lost
+                _record(gradebook, lab, marks, penalty, extended)
+            gradebook.db.commit()
+            return
+        except OperationalError as error:
+            gradebook.db.rollback()
+            if wait is None or "locked" not in str(error.orig):
+                raise GradlabError(_trouble(error)) from None
+            time.sleep(wait)
+
+
+def _trouble(error: OperationalError) -> str:
+    again = "the results are kept, so the same command goes on"
+    if "locked" in str(error.orig):
+        return f"another program holds the gradebook: end it (the formgrader, another nbgrader); {again}"
+    if "full" in str(error.orig):
+        return f"the gradebook cannot be written, the disk is full: make room; {again}"
+    return f"the gradebook cannot be written: {error.orig}; {again}"
 
 
 def _record(gradebook: Gradebook, lab: str, marks: Sequence[Marks], penalty: Penalty, extended: Extended) -> None:

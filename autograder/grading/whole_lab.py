@@ -31,6 +31,20 @@ from autograder.term import FILE as TERM
 from autograder.term import read_term
 
 
+def refuse_stale(course: Path, lab: str) -> None:
+    """Raise GradlabError where the lab was edited and not built: its old checks would be asked."""
+    folder, built = course / "labs" / lab, course / "source" / lab / f"{lab}.ipynb"
+    edited = [path for path in folder.rglob("*.py") if path.stat().st_mtime > built.stat().st_mtime]
+    if not edited:
+        return
+    from autograder.authoring.course_folder import is_stale  # half a second, for who edited
+
+    if is_stale(course, lab):  # a checkout dates files as it likes
+        raise GradlabError(
+            f"{edited[0]} was edited after source/{lab} was built\n    fix: gradlab build, and the same command"
+        )
+
+
 def prepare(api: Any, course: Path, lab: str, gradebook: Any) -> None:
     """Put the lab's cells and points into the gradebook, as `nbgrader generate_assignment` does, where they changed."""
     note = course / "results" / lab / ".prepared"
@@ -99,6 +113,7 @@ def class_of(api: Any, lab: str, where: Where, student: str = "") -> Iterator[tu
         raise GradlabError(
             f"no submission {who}in {course}/submitted/*/{lab}: collect them with nbgrader collect {lab}"
         )
+    refuse_stale(course, lab)
     with alone(course, lab), opened(api.coursedir.db_url, api.coursedir.course_id) as gradebook:
         prepare(api, course, lab, gradebook)
         writer = GradebookWriter(api, lab, settings, layers, gradebook, late_penalty(api.config))

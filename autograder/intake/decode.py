@@ -52,6 +52,8 @@ def _what_it_is(data: bytes, text: str) -> str:
         return named
     if "\n<<<<<<< " in text or text.startswith("<<<<<<< "):
         return "It holds marks of a merge (<<<<<<<). Choose one of the versions and save it as a notebook."
+    if not text:
+        return f"It is a binary file. {AGAIN}"
     if not text.lstrip().startswith(("{", "[")):
         return f"It is a text, a Python file perhaps. {AGAIN}"
     return f"Was it cut off, or saved by another program? {AGAIN}"

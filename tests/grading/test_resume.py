@@ -118,7 +118,7 @@ def test_ctrl_c_finishes_what_is_being_written_and_says_how_to_go_on(
     monkeypatch.setattr(sys, "argv", ["gradlab", "grade", LAB, "--jobs", "2"])
     with pytest.raises(SystemExit):
         main()
-    assert f"8 of 8 submissions graded, {len(before)} of them before." in capsys.readouterr().out
+    assert f"{LAB}: {8 - len(before)} graded; {len(before)} kept from before." in capsys.readouterr().out
     assert fork_server and not any(Path(f"/proc/{pid}").exists() for pid in fork_server)
 
 

@@ -1,0 +1,66 @@
+"""A gradebook that another program holds is waited for, and then named."""
+
+import sqlite3
+import threading
+import time
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+from nbgrader.api import Gradebook
+
+from autograder.errors import GradlabError
+from autograder.gradebook import writer
+from autograder.gradebook.writer import Marks, record
+
+
+@pytest.fixture
+def gradebook(built_course: Path, tmp_path: Path) -> Iterator[Gradebook]:
+    path = tmp_path / "gradebook.db"
+    path.write_bytes((built_course / "gradebook.db").read_bytes())
+    with Gradebook(f"sqlite:///{path}?timeout=0.2") as found:
+        found.add_assignment("a")
+        yield found
+
+
+def score(gradebook: Gradebook) -> list[str]:
+    return [submission.student_id for submission in gradebook.assignment_submissions("a")]
+
+
+def record_ada(gradebook: Gradebook) -> None:
+    record(gradebook, "a", [Marks("ada", {})], lambda *_: None, {})
+
+
+def hold(path: Path, seconds: float) -> threading.Thread:
+    """Another program that writes for so long."""
+    held = threading.Event()
+
+    def write() -> None:
+        with sqlite3.connect(path) as other:
+            other.execute("BEGIN EXCLUSIVE")
+            held.set()
+            time.sleep(seconds)
+
+    thread = threading.Thread(target=write)
+    thread.start()
+    held.wait()
+    return thread
+
+
+def test_a_gradebook_that_is_held_for_a_while_gets_its_marks(gradebook: Gradebook, tmp_path: Path) -> None:
+    other = hold(tmp_path / "gradebook.db", 1.0)
+    record_ada(gradebook)
+    other.join()
+    assert score(gradebook) == ["ada"]
+
+
+def test_one_that_stays_held_is_named_and_the_next_try_succeeds(
+    gradebook: Gradebook, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(writer, "WAITS", (0.1,))
+    other = hold(tmp_path / "gradebook.db", 2.0)
+    with pytest.raises(GradlabError, match="another program holds the gradebook"):
+        record_ada(gradebook)
+    other.join()
+    record_ada(gradebook)
+    assert score(gradebook) == ["ada"]
