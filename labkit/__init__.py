@@ -9,7 +9,7 @@ from labkit import memory, pictures, probes
 from labkit.check import check
 from labkit.choices import assert_answered, assert_letters, assert_some_right
 from labkit.compare import assert_close, explain
-from labkit.device import device
+from labkit.device import device, use_device
 from labkit.hint import hint
 from labkit.progress import progress
 from labkit.seen import Seen
@@ -85,6 +85,7 @@ __all__ = [
     "show_vjp",
     "try_writes",
     "unchanged",
+    "use_device",
 ]
 
 

@@ -46,6 +46,7 @@ def assert_close(
     rtol: float | None = None,
     atol: float | None = None,
     check_dtype: bool = True,
+    check_device: bool = True,
     name: str = "your result",
 ) -> None:
     """Raise Mismatch unless `got` equals `want`: type, shape, dtype, device and values.
@@ -53,9 +54,11 @@ def assert_close(
     want: a Tensor, an ndarray, a number, a string, None, or lists, tuples and dicts of these.
     rtol, atol: relative and absolute tolerance; the table's for the dtype of `want` where not given.
     check_dtype: False compares values only, after casting `got` to the dtype of `want`. NaN equals NaN.
+    check_device: False lets a tensor lie on another device than `want`.
     """
+    options: dict[str, Any] = {"rtol": rtol, "atol": atol, "check_dtype": check_dtype, "check_device": check_device}
     if isinstance(want, Tensor):
-        _tensors_close(got, want, rtol, atol, check_dtype, name)
+        _tensors_close(got, want, rtol, atol, check_dtype, name, check_device)
     elif isinstance(want, np.ndarray):
         if not isinstance(got, np.ndarray):
             raise Mismatch(f"{name} is {describe(got)}", f"a NumPy array of shape {want.shape}")
@@ -68,14 +71,14 @@ def assert_close(
         if set(got) != set(want):
             raise Mismatch(f"{name} has {_keys(got, want)}", f"the keys {', '.join(sorted(map(repr, want)))}")
         for key in want:
-            assert_close(got[key], want[key], rtol=rtol, atol=atol, check_dtype=check_dtype, name=f"{name}[{key!r}]")
+            assert_close(got[key], want[key], name=f"{name}[{key!r}]", **options)
     elif isinstance(want, list | tuple):
         if not isinstance(got, Sequence) or isinstance(got, str):
             raise Mismatch(f"{name} is {describe(got)}", _items(want))
         if len(got) != len(want):
             raise Mismatch(f"{name} has {_items(got)}", _items(want))
         for i, (g, w) in enumerate(zip(got, want, strict=True)):
-            assert_close(g, w, rtol=rtol, atol=atol, check_dtype=check_dtype, name=f"{name}[{i}]")
+            assert_close(g, w, name=f"{name}[{i}]", **options)
     elif isinstance(want, float):
         _numbers_close(got, want, rtol, atol, name)
     elif isinstance(got, Tensor | np.ndarray) or isinstance(want, bool) != isinstance(got, bool) or got != want:
@@ -111,7 +114,13 @@ def describe(value: Any) -> str:
 
 
 def _tensors_close(
-    got: Any, want: Tensor, rtol: float | None, atol: float | None, check_dtype: bool, name: str
+    got: Any,
+    want: Tensor,
+    rtol: float | None,
+    atol: float | None,
+    check_dtype: bool,
+    name: str,
+    check_device: bool = True,
 ) -> None:
     wanted = describe(want)
     if not isinstance(got, Tensor):
@@ -121,6 +130,9 @@ def _tensors_close(
         raise Mismatch(f"{name} has shape {tuple(got.shape)}", f"shape {tuple(want.shape)}", pair=pair)
     if check_dtype and got.dtype != want.dtype:
         raise Mismatch(f"{name} has dtype {_dtype(got)}", f"dtype {_dtype(want)}", pair=pair)
+    if not check_device:
+        got = got.to(want.device)
+        pair = Pair(got, want)
     if got.device.type != want.device.type:
         raise Mismatch(f"{name} is on {got.device.type}", f"on {want.device.type}", pair=pair)
     got, want = got.detach().resolve_conj().resolve_neg(), want.detach()

@@ -1,4 +1,4 @@
-"""The device that a lab works on."""
+"""The device that a lab works on, and new tensors there by themselves."""
 
 from __future__ import annotations
 
@@ -21,3 +21,17 @@ def device() -> torch.device:
     if not available.get(chosen.type, False):
         raise RuntimeError(f"GRADLAB_DEVICE is {wanted}, and this machine has no {chosen.type}: unset it, or set cpu")
     return chosen
+
+
+def use_device() -> torch.device:
+    """device(), where torch.zeros and its like make new tensors from here on, without device=.
+
+    It is the CPU where device() is Apple's MPS, which has no float64. torch.from_numpy still gives what lies on the
+    CPU, and a generator is made for a device: torch.Generator(here).
+    """
+    here = device()
+    if here.type == "mps":
+        here = torch.device("cpu")
+    if here.type != "cpu":  # the CPU is the default already, and a default that was set slows every call of torch
+        torch.set_default_device(here)
+    return here

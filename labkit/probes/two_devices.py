@@ -96,6 +96,8 @@ class _Making(TorchFunctionMode):
         device = kwargs.pop("device", None)
         if func is Tensor.new_tensor:
             device, args, func = device or args[0].device, args[1:], torch.tensor
+        elif device is None and not isinstance(args[0], Tensor):
+            device = torch.get_default_device()
         if device is None or torch.device(device).type != SECOND.type:
             return func(*args, **kwargs, **({} if device is None else {"device": device}))
         requires_grad = kwargs.pop("requires_grad", False)

@@ -36,7 +36,11 @@ from labkit import (
     explore_strides,
     show_strides,
     unchanged,
+    use_device,
 )
+
+# %% given
+here = use_device()  # where new tensors are made: on the GPU, if there is one
 
 # %% [markdown]
 # ## Making tensors
@@ -57,8 +61,8 @@ print("element_size()", image.element_size(), " nbytes", image.nbytes)
 # %% [markdown]
 # `len` is the size of the first dimension, and `numel` counts all elements. `element_size` is the bytes of one element:
 # 8 for int64 and float64, 4 for float32, 2 for float16 and bfloat16, 1 for uint8 and bool. The *device* says where the
-# memory is: on the CPU here, perhaps on a GPU in lab 2. Shape, dtype and device are what to print first when something
-# is odd.
+# memory is: the CPU's, or a GPU's on a machine that has one. `use_device()` chose that above, for all new tensors. Lab
+# 2 tells more. Shape, dtype and device are what to print first when something is odd.
 #
 # Which dtype does each of the next seven lines give?
 
@@ -509,12 +513,13 @@ hint(
 
 # %% example
 array = np.arange(4.0)
-ways = {
-    "torch.tensor(array)": torch.tensor(array),
-    "torch.from_numpy(array)": torch.from_numpy(array),
-    "torch.as_tensor(array)": torch.as_tensor(array),
-    "torch.as_tensor(array, dtype=torch.float32)": torch.as_tensor(array, dtype=torch.float32),
-}
+with torch.device("cpu"):  # NumPy knows no GPU
+    ways = {
+        "torch.tensor(array)": torch.tensor(array),
+        "torch.from_numpy(array)": torch.from_numpy(array),
+        "torch.as_tensor(array)": torch.as_tensor(array),
+        "torch.as_tensor(array, dtype=torch.float32)": torch.as_tensor(array, dtype=torch.float32),
+    }
 array[0] = 99
 for text, made in ways.items():
     print(f"{text:45} {made.dtype}  {made.tolist()}")
@@ -533,7 +538,7 @@ for text, made in ways.items():
 # colleague uses it to scale the numbers for a plot. What does the last line of the next cell print?
 
 # %% example
-weights = torch.ones(3, requires_grad=True)
+weights = torch.ones(3, requires_grad=True, device="cpu")  # NumPy knows no GPU
 try:
     weights.numpy()
 except RuntimeError as error:
@@ -555,7 +560,7 @@ print(weights.tolist())
 for text, attempt in {
     "torch.tensor(array[::-1])": lambda: torch.tensor(array[::-1]),
     "torch.tensor(array.astype('>f4'))": lambda: torch.tensor(array.astype(">f4")),
-    "torch.ones(2, dtype=torch.bfloat16).numpy()": lambda: torch.ones(2, dtype=torch.bfloat16).numpy(),
+    "torch.ones(2, dtype=torch.bfloat16).numpy()": lambda: torch.ones(2, dtype=torch.bfloat16, device="cpu").numpy(),
 }.items():
     try:
         attempt()

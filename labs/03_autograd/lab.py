@@ -38,7 +38,11 @@ from labkit import (
     show_graph,
     show_vjp,
     unchanged,
+    use_device,
 )
+
+# %% given
+here = use_device()  # where new tensors are made: on the GPU, if there is one
 
 # %% [markdown]
 # ## One derivative, three ways
@@ -607,7 +611,7 @@ def absolute_error(w, X, y):
     return (X @ w - y).abs().mean()
 
 
-generator = torch.Generator().manual_seed(0)
+generator = torch.Generator(here).manual_seed(0)
 features = torch.randn(32, 3, generator=generator)
 targets = torch.randn(32, generator=generator)
 w = torch.tensor([0.5, -1.0, 2.0], requires_grad=True)
@@ -666,7 +670,7 @@ hint(
 # - [ ] `x.argmax()`
 
 # %% example
-x = torch.tensor([1.0, 4.0, 9.0], requires_grad=True)
+x = torch.tensor([1.0, 4.0, 9.0], requires_grad=True, device="cpu")  # NumPy knows no GPU
 ways = {
     "torch.sqrt(x).sum()": lambda: torch.sqrt(x).sum(),
     "np.sqrt(x.numpy()).sum()": lambda: np.sqrt(x.numpy()).sum(),

@@ -36,7 +36,11 @@ from labkit import (
     show_kept,
     show_saliency,
     unchanged,
+    use_device,
 )
+
+# %% given
+here = use_device()  # where new tensors are made: on the GPU, if there is one
 
 # %% [markdown]
 # ## Recording, off and on
@@ -332,7 +336,7 @@ print("no_grad          :", probes.live_bytes(without_recording, layers, batch)[
 # %% given
 def make_steps(n, d, actions, dtype=torch.float32, seed=0):
     """n steps of a program with states of d numbers."""
-    numbers = torch.randn(n, 2 * d + 1, generator=torch.Generator().manual_seed(seed), dtype=dtype)
+    numbers = torch.randn(n, 2 * d + 1, generator=torch.Generator(here).manual_seed(seed), dtype=dtype)
     return {
         "state": numbers[:, :d],
         "action": torch.arange(n) * 2 % actions,  # int64 (n,)
@@ -536,7 +540,7 @@ class Asks(nn.Module):
 
 def make_state(width, seed=2):
     """Weights and running values of a classifier, by name."""
-    numbers = torch.randn(9, width, generator=torch.Generator().manual_seed(seed))
+    numbers = torch.randn(9, width, generator=torch.Generator(here).manual_seed(seed))
     return {
         "0.0.weight": numbers[:3].T,
         "0.0.bias": numbers[3],

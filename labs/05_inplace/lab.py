@@ -39,7 +39,11 @@ from labkit import (
     show_versions,
     try_writes,
     unchanged,
+    use_device,
 )
+
+# %% given
+here = use_device()  # where new tensors are made: on the GPU, if there is one
 
 # %% [markdown]
 # ## What writes in place?
@@ -410,7 +414,7 @@ writes = {
     "x.data = x + 1": lambda x: setattr(x, "data", x + 1),
 }
 for text, write in writes.items():
-    x = torch.tensor([2.0], requires_grad=True)
+    x = torch.tensor([2.0], requires_grad=True, device="cpu")  # NumPy knows no GPU
     y = x.square()
     with torch.no_grad():
         write(x)
@@ -528,7 +532,7 @@ hint(
 )
 
 # %% scratch
-x = torch.tensor([0.5, 2.0], requires_grad=True)
+x = torch.tensor([0.5, 2.0], requires_grad=True, device="cpu")  # case_j asks NumPy, which knows no GPU
 case_c(x).sum().backward()
 print(x.grad)
 

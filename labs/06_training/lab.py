@@ -48,7 +48,11 @@ from labkit import (
     probes,
     show_curves,
     show_paths,
+    use_device,
 )
+
+# %% given
+here = use_device()  # where new tensors are made: on the GPU, if there is one
 
 # %% [markdown]
 # ## The data
@@ -61,7 +65,7 @@ from labkit import (
 
 # %% example
 digits = load_digits()
-order = torch.randperm(len(digits.target), generator=torch.Generator().manual_seed(0))
+order = torch.randperm(len(digits.target), device="cpu", generator=torch.Generator().manual_seed(0))
 images = torch.tensor(digits.data, dtype=torch.float32)[order]
 classes = torch.tensor(digits.target)[order]
 mean, std = images[:1000].mean(), images[:1000].std()
@@ -71,7 +75,7 @@ training = TensorDataset(scaled[:1000], classes[:1000])
 validation = TensorDataset(scaled[1000:1397], classes[1000:1397])
 figure, every = plt.subplots(1, 8, figsize=(8, 1.4))
 for axes, image, label in zip(every, images[:8], classes[:8], strict=True):
-    axes.imshow(image.reshape(8, 8), cmap="gray_r")
+    axes.imshow(image.reshape(8, 8).cpu(), cmap="gray_r")
     axes.set_title(str(label.item()), fontsize=9)
     axes.axis("off")
 
@@ -87,7 +91,7 @@ for axes, image, label in zip(every, images[:8], classes[:8], strict=True):
 # **Predict.** There are 1,000 samples, in batches of 64. How large is the last batch?
 
 # %% example
-loader = DataLoader(training, batch_size=64, shuffle=True, generator=torch.Generator().manual_seed(1))
+loader = DataLoader(training, batch_size=64, shuffle=True, generator=torch.Generator(here).manual_seed(1))
 sizes = [len(y) for _, y in loader]
 print("batches", len(loader), " sizes", sizes)
 
@@ -599,7 +603,7 @@ hint(
 
 # %% example
 for extra in (False, True):
-    generator = torch.Generator().manual_seed(3)
+    generator = torch.Generator(here).manual_seed(3)
     first = torch.rand(2, generator=generator)
     if extra:
         torch.rand(1, generator=generator)
@@ -698,7 +702,7 @@ def all_of_it():
     model = MLP([64, 48, 10], 0.2)
     optimizer = torch.optim.SGD(decay_groups(model, 1e-3), lr=0.3, momentum=0.9)
     schedule = torch.optim.lr_scheduler.LambdaLR(optimizer, lambda epoch: warmup_cosine(epoch, 2, 15, 1.0))
-    loader = DataLoader(training, batch_size=64, shuffle=True, generator=torch.Generator().manual_seed(1))
+    loader = DataLoader(training, batch_size=64, shuffle=True, generator=torch.Generator(here).manual_seed(1))
 
     def one_epoch():
         history["training"].append(train_epoch(model, loader, optimizer))

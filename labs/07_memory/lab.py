@@ -12,8 +12,8 @@
 # - search for the largest batch that fits, and survive the error on the way;
 # - use gradient checkpointing where it helps, and know three ways in which it goes wrong.
 #
-# You need lab 6, and two sittings of about an hour. All numbers were measured with PyTorch 2.13 on a CPU. Nothing needs
-# a GPU; where one differs, the text says so.
+# You need lab 6, and two sittings of about an hour. All numbers were measured with PyTorch 2.13 on a CPU. The cells
+# stay there, whatever your machine has; where a GPU differs, the text says so.
 #
 # Where it says *Predict*, choose before you run. Below each exercise a card shows checks. Those marked *later* run when
 # the lab is marked: press *Mark my work*, or hand it in.

@@ -42,7 +42,11 @@ from labkit import (
     show_over,
     show_straight_through,
     unchanged,
+    use_device,
 )
+
+# %% given
+here = use_device()  # where new tensors are made: on the GPU, if there is one
 
 # %% [markdown]
 # ## A step has no slope

@@ -45,7 +45,11 @@ from labkit import (
     show_breaks,
     show_compiles,
     unchanged,
+    use_device,
 )
+
+# %% given
+here = use_device()  # where new tensors are made: on the GPU, if there is one
 
 logging.getLogger("torch._dynamo").setLevel(logging.ERROR)  # its warnings print the time; see "A limit"
 

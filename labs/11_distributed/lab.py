@@ -12,7 +12,8 @@
 # - say what is *not* averaged, and who pads your evaluation;
 # - choose between DataParallel, DistributedDataParallel and sharded models, and start a run with `torchrun`.
 #
-# You need lab 6, and two sittings of about an hour. Numbers were measured with PyTorch 2.13 on a CPU. No GPU is needed.
+# You need lab 6, and two sittings of about an hour. Numbers were measured with PyTorch 2.13 on a CPU. The cells stay
+# there, whatever your machine has.
 #
 # Where it says *Predict*, choose before you run. Below each exercise a card shows checks. Those marked *later* run when
 # the lab is marked: press *Mark my work*, or hand it in.

@@ -58,7 +58,7 @@ with check(
     hint="Which samples belong to class k, and which column do you read from them?",
 ):
     for n, c in ((9, 4), (5, 2)):
-        t = torch.rand(n, c, generator=torch.Generator().manual_seed(n)).softmax(1)
+        t = torch.rand(n, c, generator=torch.Generator(here).manual_seed(n)).softmax(1)
         labels = torch.arange(n) * 3 % c
         rows = t.tolist()
         groups = [[row[k] for row, label in zip(rows, labels.tolist(), strict=True) if label == k] for k in range(c)]

@@ -58,7 +58,7 @@ with check(
     required=True,
     hint="What does a second sample add to the gradients of W and b? Does a factor depend on the batch size?",
 ):
-    t = torch.randn(5 * 3 + 2 * 3 + 2 + 5 * 2, dtype=torch.float64, generator=torch.Generator().manual_seed(3))
+    t = torch.randn(5 * 3 + 2 * 3 + 2 + 5 * 2, dtype=torch.float64, generator=torch.Generator(here).manual_seed(3))
     rows, matrix, shift, goals = t[:15].reshape(5, 3), t[15:21].reshape(2, 3), t[21:23], t[23:].reshape(5, 2)
     leaves = [p.clone().requires_grad_() for p in (matrix, shift, rows)]
     every = torch.autograd.grad((leaves[2] @ leaves[0].T + leaves[1] - goals).square().sum(), leaves)
@@ -80,7 +80,7 @@ with check(
             },
         },
     )
-    t = torch.randn(10, 3, dtype=torch.float64, generator=torch.Generator().manual_seed(4))  # all sizes are 3
+    t = torch.randn(10, 3, dtype=torch.float64, generator=torch.Generator(here).manual_seed(4))  # all sizes are 3
     matrix, rows, goals, shift = t[:3], t[3:6], t[6:9], t[9]
     slopes = 2 * (rows @ matrix.T + shift - goals)
     want = {"W": slopes.T @ rows, "b": slopes.sum(0), "X": slopes @ matrix}

@@ -84,8 +84,10 @@ with check(
             (image_critic, (4, 3, 2)),
             (image_critic, (2, 1, 2)),
         ):
-            t = torch.randn(2, *shape, dtype=dtype, generator=torch.Generator().manual_seed(len(shape)))
-            t_w = torch.randn(shape[-1], 5, dtype=dtype, generator=torch.Generator().manual_seed(4)).requires_grad_()
+            t = torch.randn(2, *shape, dtype=dtype, generator=torch.Generator(here).manual_seed(len(shape)))
+            t_w = torch.randn(
+                shape[-1], 5, dtype=dtype, generator=torch.Generator(here).manual_seed(4)
+            ).requires_grad_()
             t_mix = torch.linspace(0.1, 0.8, shape[0], dtype=dtype)
             want = penalty_by_samples(f, t_w, t[0], t[1], t_mix).detach()
             assert_close(gradient_penalty(f, t_w, t[0], t[1], t_mix).detach(), want)
@@ -98,8 +100,10 @@ with check(
 ):
     for dtype in (torch.float32, torch.float64):
         for f, shape in ((smooth_critic, (5, 2)), (image_critic, (3, 2, 4))):
-            t = torch.randn(2, *shape, dtype=dtype, generator=torch.Generator().manual_seed(8))
-            t_w = torch.randn(shape[-1], 3, dtype=dtype, generator=torch.Generator().manual_seed(9)).requires_grad_()
+            t = torch.randn(2, *shape, dtype=dtype, generator=torch.Generator(here).manual_seed(8))
+            t_w = torch.randn(
+                shape[-1], 3, dtype=dtype, generator=torch.Generator(here).manual_seed(9)
+            ).requires_grad_()
             t_mix = torch.linspace(1, 0.2, shape[0], dtype=dtype)
             right = penalty_by_samples(f, t_w, t[0], t[1], t_mix)
             (want,) = torch.autograd.grad(-3 * right, t_w)

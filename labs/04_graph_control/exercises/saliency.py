@@ -47,7 +47,7 @@ with check(
 
 
 def drawn_layers(sizes, seed):
-    generator = torch.Generator().manual_seed(seed)
+    generator = torch.Generator(here).manual_seed(seed)
     return [
         (torch.randn(sizes[i + 1], sizes[i], generator=generator), torch.randn(sizes[i + 1], generator=generator))
         for i in range(len(sizes) - 1)

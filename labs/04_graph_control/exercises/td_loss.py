@@ -71,7 +71,7 @@ with check(
     for dtype in (torch.float32, torch.float64):
         for n, d, count, gamma in ((7, 3, 4, 0.9), (1, 2, 3, 0.5), (5, 4, 5, 0.0)):
             t = make_steps(n, d, count, dtype, seed=n)
-            t_q = torch.randn(2, d, count, dtype=dtype, generator=torch.Generator().manual_seed(d))
+            t_q = torch.randn(2, d, count, dtype=dtype, generator=torch.Generator(here).manual_seed(d))
             best = torch.stack([row.max() for row in t["next_state"] @ t_q[1]])
             target_of = t["reward"] + gamma * best * (~t["done"]).to(dtype)
             taken = torch.stack([t["state"][i] @ t_q[0][:, a] for i, a in enumerate(t["action"])])
@@ -92,7 +92,7 @@ with check(
 ):
     for same in (True, False):
         t = make_steps(8, 3, 4, torch.float64, seed=5)
-        t_q = torch.randn(3, 4, dtype=torch.float64, generator=torch.Generator().manual_seed(6)).requires_grad_()
+        t_q = torch.randn(3, 4, dtype=torch.float64, generator=torch.Generator(here).manual_seed(6)).requires_grad_()
         t_target = t_q if same else (t_q.detach() + 0.1).requires_grad_()
         best = (t["next_state"] @ t_target).amax(1)
         target_of = t["reward"] + 0.8 * best * (~t["done"])
@@ -119,7 +119,7 @@ with check(
     weight=2,
     hint="Is every operation on target_q inside no_grad, or cut off by detach()?",
 ):
-    t_q = torch.randn(2, 3, 4, generator=torch.Generator().manual_seed(7))
+    t_q = torch.randn(2, 3, 4, generator=torch.Generator(here).manual_seed(7))
     t_q, t_target = t_q[0].clone().requires_grad_(), t_q[1].clone().requires_grad_()
     t = make_steps(8, 3, 4)
     best = (t["next_state"] @ t_target).amax(1).detach()
@@ -135,7 +135,7 @@ with check(
     hint="What is nan times zero? What chooses without computing?",
 ):
     t = make_steps(5, 2, 3, seed=9)
-    t_q = torch.randn(2, 3, generator=torch.Generator().manual_seed(8))
+    t_q = torch.randn(2, 3, generator=torch.Generator(here).manual_seed(8))
     best = (t["next_state"] @ (t_q + 1)).amax(1)
     target_of = t["reward"] + 0.6 * torch.where(t["done"], 0.0, best)
     want = ((t["state"] @ t_q)[torch.arange(5), t["action"]] - target_of).square().mean()

@@ -88,7 +88,9 @@ with check(
             (leaky_cell, 4, 3, 9),
             (leaky_cell, 1, 2, 1),
         ):
-            numbers = torch.randn(2 * length + d + 1, d, dtype=dtype, generator=torch.Generator().manual_seed(length))
+            numbers = torch.randn(
+                2 * length + d + 1, d, dtype=dtype, generator=torch.Generator(here).manual_seed(length)
+            )
             rows, goals, t_h = numbers[:length], numbers[length : 2 * length], numbers[-1]
             t_w = (0.5 * numbers[-d - 1 : -1]).requires_grad_()
             want = by_windows(f, t_w, t_h, rows, goals, k)

@@ -137,7 +137,7 @@ with check(
     required=True,
     hint="Which cases does your function confuse? Try it on case_a to case_l, and compare with your answers.",
 ):
-    t = torch.tensor([-0.3, 1.1], dtype=torch.float64)
+    t = torch.tensor([-0.3, 1.1], dtype=torch.float64, device="cpu")  # case_j asks NumPy, which knows no GPU
     cases = [case_a, case_b, case_c, case_d, case_e, case_f, case_g, case_h, case_i, case_j, case_k]
     want = ["now", "backward", "ok", "ok", "backward", "ok", "backward", "silent", "backward", "silent", "backward"]
     assert_close([outcome(f, t) for f in cases], want)
@@ -188,7 +188,7 @@ with check(
     weight=2,
     hint="Is the tensor of your recorded call a leaf, whatever x is?",
 ):
-    t = torch.tensor([0.5, -0.7, 0.2], dtype=torch.float64, requires_grad=True)
+    t = torch.tensor([0.5, -0.7, 0.2], dtype=torch.float64, requires_grad=True, device="cpu")  # for case_j
     assert_close([outcome(f, t) for f in (case_a, case_j)], ["now", "silent"])
     assert_close([outcome(f, t * 2) for f in (case_b, case_c, case_j)], ["backward", "ok", "silent"])
 with check(

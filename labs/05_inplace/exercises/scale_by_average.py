@@ -43,7 +43,7 @@ with check(
 ):
     cases = ((torch.float32, 0.25, 5), (torch.float64, 0.6, 5), (torch.float64, 1.0, 1), (torch.float32, 0.0, 2))
     for dtype, rate, n in cases:
-        t = torch.randn(n, 3, dtype=dtype, generator=torch.Generator().manual_seed(3)) * 4
+        t = torch.randn(n, 3, dtype=dtype, generator=torch.Generator(here).manual_seed(3)) * 4
         t_average = torch.tensor([0.5, 1.0, 3.0], dtype=dtype)
         moved = (1 - rate) * t_average + rate * t.abs().mean(0)
         want = t / moved

@@ -1,7 +1,7 @@
 # %% given
 def weights_for(sizes, seed):
     """Weights and biases for layers of these sizes, in the order of an MLP's parameters."""
-    generator = torch.Generator().manual_seed(seed)
+    generator = torch.Generator(here).manual_seed(seed)
     found = []
     for size, following in pairwise(sizes):
         found += [torch.randn(following, size, generator=generator), torch.randn(following, generator=generator)]
@@ -106,7 +106,7 @@ with check(
     cases = (([5, 3], 4, torch.float32), ([2, 5, 3, 4, 6], 3, torch.float64), ([4, 4, 4], 1, torch.float32))
     for sizes, n, dtype in cases:
         w = [p.to(dtype) for p in weights_for(sizes, n)]
-        t = torch.randn(n, sizes[0], generator=torch.Generator().manual_seed(n)).to(dtype)
+        t = torch.randn(n, sizes[0], generator=torch.Generator(here).manual_seed(n)).to(dtype)
         want = t
         for number in range(len(sizes) - 1):
             want = want @ w[2 * number].T + w[2 * number + 1]
@@ -126,7 +126,7 @@ with check(
 ):
     sizes = [3, 4, 5, 2]
     w = [p.requires_grad_() for p in weights_for(sizes, 7)]
-    t = torch.randn(6, 3, generator=torch.Generator().manual_seed(8))
+    t = torch.randn(6, 3, generator=torch.Generator(here).manual_seed(8))
     h = ((t @ w[0].T + w[1]).relu() @ w[2].T + w[3]).relu() @ w[4].T + w[5]
     want = list(torch.autograd.grad(h.square().sum(), w))
     assert_close(built(MLP, sizes, 0.9, [p.detach() for p in w], t)["gradients"], want, name="the gradients")
@@ -146,7 +146,7 @@ with check(
     "modes_agree", "without dropout both modes agree, and there are no buffers", hint="What do you do for dropout=0?"
 ):
     w = weights_for([3, 5, 2], 4)
-    t = torch.randn(4, 3, generator=torch.Generator().manual_seed(5))
+    t = torch.randn(4, 3, generator=torch.Generator(here).manual_seed(5))
     want = (t @ w[0].T + w[1]).relu() @ w[2].T + w[3]
     got = built(MLP, [3, 5, 2], 0.0, w, t, "train")
     assert_close(got["logits"], want)

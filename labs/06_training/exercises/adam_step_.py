@@ -135,7 +135,7 @@ with check(
     hint="Does each parameter have averages of its own, and do they survive the call?",
 ):
     for dtype in (torch.float32, torch.float64):
-        generator = torch.Generator().manual_seed(3)
+        generator = torch.Generator(here).manual_seed(3)
         t = [torch.randn(3, 2, generator=generator, dtype=dtype).T, torch.randn((), generator=generator, dtype=dtype)]
         gradients = [[torch.randn(p.shape, generator=generator, dtype=dtype) for p in t] for _ in range(4)]
         want = adam_of_torch(t, gradients, [0.03] * 4)
@@ -151,7 +151,7 @@ with check(
     required=True,
     hint="Where does eps stand: inside the root or outside? Which factor belongs to the squares?",
 ):
-    generator = torch.Generator().manual_seed(4)
+    generator = torch.Generator(here).manual_seed(4)
     t = [torch.randn(4, generator=generator, dtype=torch.float64)]
     gradients = [[0.01 * torch.randn(4, generator=generator, dtype=torch.float64)] for _ in range(4)]
     for rates, betas, eps in (([0.5] * 4, (0.5, 0.8), 0.1), ([0.2, 0.4, 0.1, 0.3], (0.0, 0.9), 1e-3)):
@@ -163,7 +163,7 @@ with check(
     weight=3,
     hint="What does the second parameter's t say after a step in which it had no gradient?",
 ):
-    generator = torch.Generator().manual_seed(5)
+    generator = torch.Generator(here).manual_seed(5)
     t = [torch.randn(3, generator=generator), torch.randn(2, generator=generator)]
     missing = {(0, 1), (2, 0), (3, 1)}  # (step, parameter)
     gradients = [
@@ -173,7 +173,7 @@ with check(
     want = adam_of_torch(t, gradients, [0.1] * 5)
     assert_close(stepped_with(adam_step_, t, gradients, [0.1] * 5)["after"], want)
 with check("empty_state", "an empty state begins anew", weight=1, hint="What do you keep outside state?"):
-    generator = torch.Generator().manual_seed(6)
+    generator = torch.Generator(here).manual_seed(6)
     t = [torch.randn(3, generator=generator), torch.randn(2, 2, generator=generator)]
     gradients = [[torch.randn(p.shape, generator=generator) for p in t] for _ in range(5)]
     want = adam_of_torch(t, gradients, [0.1] * 5, anew=3)

@@ -3,21 +3,21 @@ torch.manual_seed(0)
 
 
 class Run:
-    """A training run with dropout, a batch normalisation, and an order that a generator draws."""
+    """A run with dropout, a batch normalisation, and an order that a generator draws. All of it stays on the CPU."""
 
     def __init__(self, start, first, data, optimizer, settings, seed):
         torch.manual_seed(seed)
         width = len(start["1.bias"])
         norm = nn.BatchNorm1d(width)
         self.model = nn.Sequential(nn.Linear(4, width, bias=False), norm, nn.Dropout(0.5), nn.Linear(width, 3))
-        self.model.to(start["1.bias"].dtype).load_state_dict(start, strict=False)
+        self.model.to("cpu", start["1.bias"].dtype).load_state_dict(start, strict=False)
         self.optimizer = optimizer(self.model.parameters(), **settings)
         self.generator = torch.Generator().manual_seed(seed)
-        self.first, (self.x, self.y) = first, data
+        self.first, self.x, self.y = first, data[0].cpu(), data[1].cpu()
 
     def go(self, steps):
         for _ in range(steps):
-            rows = torch.randperm(len(self.y), generator=self.generator)[:8]
+            rows = torch.randperm(len(self.y), device="cpu", generator=self.generator)[:8]
             self.step(self.x[rows], self.y[rows])
         return self
 
@@ -96,7 +96,7 @@ LBFGS = (torch.optim.LBFGS, {"lr": 0.1, "max_iter": 1})  # keeps numbers and lis
 def a_run(seed, optimizer, dtype=torch.float32, first=None):
     """A run with this first layer, or one that has weights of its own."""
     shapes = {"0.weight": (6, 4), "1.weight": (6,), "1.bias": (6,), "3.weight": (3, 6), "3.bias": (3,)}
-    w = drawn({"w": (4, 4)}, seed, dtype)["w"]
+    w = drawn({"w": (4, 4)}, seed, dtype)["w"].cpu()
     return (drawn(shapes, seed, dtype), first or (lambda x: x @ w), samples([40], seed, dtype)[0], *optimizer, seed)
 
 

@@ -111,7 +111,7 @@ with check(
 
 def rows_and_groups(seed, frozen, rate):
     """Parameters of several modules, one of them in two, and their groups."""
-    generator = torch.Generator().manual_seed(seed)
+    generator = torch.Generator(here).manual_seed(seed)
     shapes = [(seed, 2), (3,), (), (2, 1, 1), (1,), (1, 1, 2, seed), (4, 3)]
     p = [nn.Parameter(torch.randn(shape, generator=generator), n not in frozen) for n, shape in enumerate(shapes)]
     p.append(nn.Parameter(p[1].detach().clone()))  # the values of another one

@@ -4,7 +4,7 @@ def numbers():
     return [
         random.gauss(0, 1),
         float(np.random.standard_normal()),
-        torch.rand(1, generator=torch.default_generator).item(),
+        torch.rand(1, device="cpu", generator=torch.default_generator).item(),
     ]
 
 

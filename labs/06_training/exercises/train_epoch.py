@@ -36,7 +36,7 @@ class Watched(Called):
 
 def samples(sizes, seed, dtype=torch.float32):
     """Batches of these sizes: x (n, 4), y (n,)."""
-    generator = torch.Generator().manual_seed(seed)
+    generator = torch.Generator(here).manual_seed(seed)
     xs = torch.randn(sum(sizes), 4, generator=generator).to(dtype)
     ys = torch.randint(0, 3, (sum(sizes),), generator=generator)
     return list(zip(xs.split(sizes), ys.split(sizes), strict=True))
@@ -44,7 +44,7 @@ def samples(sizes, seed, dtype=torch.float32):
 
 def drawn(shapes, seed, dtype=torch.float32):
     """Weights of these shapes, by name."""
-    generator = torch.Generator().manual_seed(seed)
+    generator = torch.Generator(here).manual_seed(seed)
     return {name: (torch.randn(shape, generator=generator) / 2).to(dtype) for name, shape in shapes.items()}
 
 
@@ -163,7 +163,7 @@ class Rule:
     """SGD with a momentum, and a rate for each parameter. Notes the gradients of each step."""
 
     def __init__(self, seed, momentum=0.0):
-        self.rates = (0.1 + torch.rand(6, generator=torch.Generator().manual_seed(seed))).tolist()
+        self.rates = (0.1 + torch.rand(6, generator=torch.Generator(here).manual_seed(seed))).tolist()
         self.momentum, self.moving, self.given = momentum, [0.0] * 6, []
 
     def step(self, parameters, gradients):

@@ -92,7 +92,7 @@ with check(
         "Register a forward hook at each module of named_modules(), and note the first name only.",
     ),
 ):
-    t = torch.tensor([[1.0, 0.0], [2.0, 4.0]])
+    t = torch.tensor([[1.0, 0.0], [2.0, 4.0]], device=device())
     parts = [("embed", lambda x: x * 2), ("scale", lambda x: 1 / x), ("head", lambda x: x.sum(1))]
     explain(
         searched(first_bad, parts, ["embed", "scale", "head"], lambda x: x, t),
@@ -111,7 +111,7 @@ with check(
     ),
 ):
     parts = [("a", lambda x: x * 0), ("b", lambda x: x + 1e30)]
-    assert_close(searched(first_bad, parts, ["a", "b"], lambda x: x, torch.ones(2, 3)), None)
+    assert_close(searched(first_bad, parts, ["a", "b"], lambda x: x, torch.ones(2, 3, device=device())), None)
 
 # %% hidden checks
 
@@ -138,7 +138,7 @@ with check(
     required=True,
     hint="Does named_modules() list the modules in the order in which they run? Which ends first, a block or its parts?",
 ):
-    t = torch.linspace(-1, 1, 6).reshape(2, 3)
+    t = torch.linspace(-1, 1, 6, device=device()).reshape(2, 3)
     nan, inf = spoiling(torch.nan), spoiling(-torch.inf, 1)
     inner = [("last", nan), ("first", same), ("mid", spoiling(torch.inf))]
     for parts, route, compute, want in (
@@ -156,7 +156,7 @@ with check(
     weight=2,
     hint="What does an LSTM give? Does your function look into a tuple inside a tuple?",
 ):
-    t = torch.linspace(1, 2, 6).reshape(2, 3)
+    t = torch.linspace(1, 2, 6, device=device()).reshape(2, 3)
 
     def lstm_like(state):
         return lambda x: (x, (x + 1, state(x)))
@@ -177,7 +177,7 @@ with check(
     hint="When do you look at an output: when its module ends, or after the call? What is there then?",
 ):
     for value in (-torch.inf, -torch.inf):
-        t = torch.linspace(1, 2, 6).reshape(2, 3)
+        t = torch.linspace(1, 2, 6, device=device()).reshape(2, 3)
         parts = [("relu", None), ("low", spoiling(value)), ("last", lambda x: x - 1)]
         assert_close(searched(first_bad, parts, ["low", "relu", "last"], same, t), "low")
 with check(
@@ -196,7 +196,7 @@ with check(
         return run
 
     parts = [("a", noting("a", 1.0)), ("b", noting("b", torch.inf)), ("c", noting("c", 1.0))]
-    got = searched(first_bad, parts, ["a", "b", "c"], same, torch.ones(1, 2))
+    got = searched(first_bad, parts, ["a", "b", "c"], same, torch.ones(1, 2, device=device()))
     assert_close(got, "b")
     assert ran == ["a", "b", "c"], "the layers ran in another order, or not once each"
 with check(
@@ -212,7 +212,7 @@ with check(
 
     for last, want in ((same, None), (spoiling(torch.nan), "block.b"), (failing, "it raised")):
         parts = [("a", same), ("block", [("b", last)], ["b"], same)]
-        got = searched(first_bad, parts, ["a", "block"], same, torch.ones(2, 2), "hooks")
+        got = searched(first_bad, parts, ["a", "block"], same, torch.ones(2, 2, device=device()), "hooks")
         assert_close(got, [want, 1, 1, 1, 1, 0], name="the answer, and the hooks of each module")
 
 

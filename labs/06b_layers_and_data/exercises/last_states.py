@@ -24,13 +24,15 @@ with check(
         "One index for each sequence: output[rows, lengths - 1], with rows from 0 to n - 1.",
     ),
 ):
-    t = torch.arange(24.0).reshape(3, 4, 2)
+    t = torch.arange(24.0, device=device()).reshape(3, 4, 2)
     explain(
-        last_states(t, torch.tensor([3, 1, 4])),
-        torch.tensor([[4.0, 5.0], [8.0, 9.0], [22.0, 23.0]]),
+        last_states(t, torch.tensor([3, 1, 4], device=device())),
+        torch.tensor([[4.0, 5.0], [8.0, 9.0], [22.0, 23.0]], device=device()),
         {
             "the last step of the padded sequence is padding": t[:, -1],
-            "the last of three steps has the index 2": torch.tensor([[6.0, 7.0], [10.0, 11.0], [22.0, 23.0]]),
+            "the last of three steps has the index 2": torch.tensor(
+                [[6.0, 7.0], [10.0, 11.0], [22.0, 23.0]], device=device()
+            ),
         },
     )
 with check(
@@ -41,13 +43,13 @@ with check(
         "Choose some step that exists, and put zeros in its place afterwards: torch.where.",
     ),
 ):
-    t = torch.arange(12.0).reshape(2, 3, 2)
+    t = torch.arange(12.0, device=device()).reshape(2, 3, 2)
     explain(
-        last_states(t, torch.tensor([0, 2])),
-        torch.tensor([[0.0, 0.0], [8.0, 9.0]]),
+        last_states(t, torch.tensor([0, 2], device=device())),
+        torch.tensor([[0.0, 0.0], [8.0, 9.0]], device=device()),
         {
-            "the index -1 is the last step, which is padding": torch.tensor([[4.0, 5.0], [8.0, 9.0]]),
-            "the first step of an empty sequence is padding": torch.tensor([[0.0, 1.0], [8.0, 9.0]]),
+            "the index -1 is the last step, which is padding": torch.tensor([[4.0, 5.0], [8.0, 9.0]], device=device()),
+            "the first step of an empty sequence is padding": torch.tensor([[0.0, 1.0], [8.0, 9.0]], device=device()),
         },
     )
 

@@ -10,7 +10,7 @@ class Told:
         self.lengths.append(x.shape[1])
         self.linked.append(None if state is None else any(one.requires_grad for one in state))
         if state is None:
-            zeros = torch.zeros(1, len(x), self.hidden, dtype=x.dtype)
+            zeros = x.new_zeros(1, len(x), self.hidden)
             state = (zeros, zeros)
         w_ih, w_hh, b_ih, b_hh = self.weights
         (h, c), outputs = (one[0] for one in state), []
@@ -26,7 +26,7 @@ def lstm_weights(inputs, hidden, seed, dtype=torch.float32):
     """Weights of one layer, as nn.LSTM has them."""
     generator = torch.Generator().manual_seed(seed)
     shapes = [(4 * hidden, inputs), (4 * hidden, hidden), (4 * hidden,), (4 * hidden,)]
-    return [torch.randn(shape, generator=generator).to(dtype).requires_grad_() for shape in shapes]
+    return [torch.randn(shape, generator=generator).to(device(), dtype).requires_grad_() for shape in shapes]
 
 
 # %% exercise
@@ -62,7 +62,7 @@ with check(
         "Pass (h, c) of one piece to the next. With batch_first=True the steps are dimension 1 of x.",
     ),
 ):
-    t = torch.linspace(-2, 2, 28).reshape(2, 7, 2).sin()
+    t = torch.linspace(-2, 2, 28, device=device()).reshape(2, 7, 2).sin()
     one = Told(3, lstm_weights(2, 3, 0))
     want, _ = one.run(t)
     fresh = torch.cat([one.run(piece)[0] for piece in t.split(3, 1)], 1)
@@ -76,7 +76,7 @@ with check(
         "It is the one that the next piece would get, if there were one.",
     ),
 ):
-    t = torch.linspace(-2, 2, 28).reshape(2, 7, 2).sin()
+    t = torch.linspace(-2, 2, 28, device=device()).reshape(2, 7, 2).sin()
     one = Told(3, lstm_weights(2, 3, 0))
     _, (h, c) = one.run(t)
     _, got = run_in_pieces(one.run, t, 3)
@@ -95,7 +95,7 @@ def pieces_by_hand(one, x, size):
 
 
 def a_sequence(n, steps, features, seed, dtype):
-    return torch.randn(n, steps, features, generator=torch.Generator().manual_seed(seed)).to(dtype)
+    return torch.randn(n, steps, features, generator=torch.Generator().manual_seed(seed)).to(device(), dtype)
 
 
 with check(

@@ -1,7 +1,7 @@
 # %% given
 def linear_inputs(n, i, o, seed, dtype=torch.float32):
     """x, weight, bias and an upstream gradient."""
-    generator = torch.Generator().manual_seed(seed)
+    generator = torch.Generator(here).manual_seed(seed)
     return [torch.randn(size, dtype=dtype, generator=generator) for size in ((n, i), (o, i), (o,), (n, o))]
 
 

@@ -87,7 +87,7 @@ with check(
     required=True,
     hint="Is everything float64, and are the differences central? What is 1e-4, measured against an entry of 1,000?",
 ):
-    t = torch.randn(2, dtype=torch.float64, generator=torch.Generator().manual_seed(4))
+    t = torch.randn(2, dtype=torch.float64, generator=torch.Generator(here).manual_seed(4))
     t_wide, t_high = matrix_of(1, 2), matrix_of(3, 2)
     t_cases = [(linear_map(t_wide, t_wide), t), (soft_of(1.0, True), t)]
     t_cases += [(linear_map(t_high, t_high), t), (bend_of(-2.0, True), t), (lambda x: torch.outer(x, x) / 2, t)]
@@ -103,7 +103,7 @@ with check(
     required=True,
     hint="Do you look at every element of x? How wrong is 1 % of a small entry?",
 ):
-    t = torch.randn(2, dtype=torch.float64, generator=torch.Generator().manual_seed(5))
+    t = torch.randn(2, dtype=torch.float64, generator=torch.Generator(here).manual_seed(5))
     t = t.sign() * (t.abs() + 0.2)
     t_one = torch.tensor([1.0, 0.5, -0.1], dtype=torch.float64)
     t_cases = [
@@ -139,7 +139,7 @@ with check(
     weight=2,
     hint="Which entries do you compare?",
 ):
-    t = torch.randn(3, dtype=torch.float64, generator=torch.Generator().manual_seed(6))
+    t = torch.randn(3, dtype=torch.float64, generator=torch.Generator(here).manual_seed(6))
     t_matrix, t_flip = matrix_of(3, 3), torch.eye(3, dtype=torch.float64).flip(0)
     t_cases = [
         (linear_map(t_matrix, t_matrix.T), t),
@@ -167,7 +167,7 @@ with check(
     weight=2,
     hint="Which v do you send in?",
 ):
-    t = torch.randn(2, dtype=torch.float64, generator=torch.Generator().manual_seed(7))
+    t = torch.randn(2, dtype=torch.float64, generator=torch.Generator(here).manual_seed(7))
     assert_close([check_grad(exp_of(1.0, False), t), check_grad(exp_of(1.0), t)], [False, True], name="your verdicts")
 with check(
     "straight_through",
@@ -239,7 +239,7 @@ def check_grad(fn, x):
 
 # %% right "random directions on both sides"
 def check_grad(fn, x):
-    gen = torch.Generator().manual_seed(0)
+    gen = torch.Generator(here).manual_seed(0)
     x = x.detach()
     for _ in range(12):
         leaf = x.clone().requires_grad_()

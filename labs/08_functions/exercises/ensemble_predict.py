@@ -146,7 +146,7 @@ with check(
     hint="Softmax before the mean. Does each model have its own weights and its own buffers? Is dropout off?",
 ):
     for inputs, classes, count, n in ((4, 3, 2, 5), (3, 5, 4, 1), (6, 2, 1, 7)):
-        generator = torch.Generator().manual_seed(count)
+        generator = torch.Generator(here).manual_seed(count)
         t, t_head = (
             torch.randn(n, inputs, generator=generator),
             mixing(torch.randn(inputs, inputs, generator=generator)),
@@ -169,7 +169,7 @@ with check(
     weight=2,
     hint="Which modes did they have? Whose mode do you change?",
 ):
-    generator = torch.Generator().manual_seed(5)
+    generator = torch.Generator(here).manual_seed(5)
     t, t_head = torch.randn(4, 3, generator=generator), mixing(torch.eye(3))
     t_states, t_modes = drawn_voters(3, 2, 3, generator)
     t_grads = [torch.randn(2, 3, generator=generator), None, torch.randn(2, 3, generator=generator)]
@@ -184,7 +184,7 @@ with check(
     assert_close(got, want, name="what is there afterwards")
 with check("runs_once", "forward is called once", weight=1, required=True, hint="What does vmap run over?"):
     for inputs, count in ((3, 5), (4, 2)):
-        generator = torch.Generator().manual_seed(count)
+        generator = torch.Generator(here).manual_seed(count)
         t, t_head = (
             torch.randn(6, inputs, generator=generator),
             mixing(torch.randn(inputs, inputs, generator=generator)),

@@ -109,7 +109,7 @@ with check(
         (1, 5, 2, torch.float64, []),
         (6, 3, 5, torch.float64, ["last.weight", "norm.bias", "spare"]),
     ):
-        generator = torch.Generator().manual_seed(n)
+        generator = torch.Generator(here).manual_seed(n)
         t = torch.randn(n, inputs, 2, dtype=dtype, generator=generator)
         t_y = torch.randint(0, outputs, (n,), generator=generator)
         t_state = drawn_state(inputs, outputs, dtype, generator)
@@ -129,7 +129,7 @@ with check(
 with check(
     "no_history", "no history, and .grad, modes and parameters as before", weight=2, hint="Which calls write to .grad?"
 ):
-    generator = torch.Generator().manual_seed(8)
+    generator = torch.Generator(here).manual_seed(8)
     t, t_y = torch.randn(4, 3, generator=generator), torch.tensor([2, 0, 1, 1])
     t_state = drawn_state(3, 4, torch.float32, generator)
     t_grads = {name: torch.randn(p.shape, generator=generator) for name, p in Small(3, 4).named_parameters()}

@@ -62,7 +62,7 @@ with check(
     hint="Which dtype has your result? Does the mask come from x, and the rest from upstream?",
 ):
     for dtype, seed in ((torch.float32, 1), (torch.float64, 2)):
-        generator = torch.Generator().manual_seed(seed)
+        generator = torch.Generator(here).manual_seed(seed)
         t, t_2, t_up, t_up_2 = (torch.randn(7, 3, 2, dtype=dtype, generator=generator) * 2 for _ in range(4))
         want = [torch.where(x < 0, -1.0, 1.0).to(dtype) for x in (t, t_2)]
         want_grads = 10 * t_up * (t.abs() < 1), 10 * t_up_2 * (t_2.abs() < 1)

@@ -114,7 +114,7 @@ with check(
 # %% hidden checks
 def weights_and_inputs(width, seed, *shapes):
     """Weights, and inputs (rows, width) with a mean near shift for each (rows, shift)."""
-    generator = torch.Generator().manual_seed(seed)
+    generator = torch.Generator(here).manual_seed(seed)
     sizes = {"up.weight": (width, width), "up.bias": (width,), "down.weight": (width, width), "down.bias": (width,)}
     weights = {name: torch.randn(size, generator=generator) for name, size in sizes.items()}
     return weights, [torch.randn(n, width, generator=generator) / 2 + shift for n, shift in shapes]
@@ -430,7 +430,7 @@ def export_gate(gate):
             up, down = self.gate.up(x), self.gate.down(x).relu()
             return up.where(x.mean() > 0, down)
 
-    example = torch.randn(4, gate.up.in_features, generator=torch.Generator().manual_seed(0))
+    example = torch.randn(4, gate.up.in_features, generator=torch.Generator(here).manual_seed(0))
     program = torch.export.export(Both(), (example,), dynamic_shapes={"x": {0: torch.export.Dim("n", min=2)}})
     file = io.BytesIO()
     torch.export.save(program, file)
@@ -466,7 +466,7 @@ def export_gate(gate):
             return torch.where(x.mean() > 0, self.gate.up(x), self.gate.down(x).relu())
 
     rows = torch.export.Dim("rows", min=2, max=4096)
-    example = torch.randn(4, gate.up.in_features, generator=torch.Generator().manual_seed(0))
+    example = torch.randn(4, gate.up.in_features, generator=torch.Generator(here).manual_seed(0))
     file = io.BytesIO()
     torch.export.save(torch.export.export(Both(), (example,), dynamic_shapes=({0: rows},)), file)
     return file.getvalue()

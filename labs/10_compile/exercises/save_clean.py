@@ -80,7 +80,7 @@ with check(
 # %% hidden checks
 def drawn(names, seed):
     """A state with these names, and what is to be saved of it."""
-    generator = torch.Generator().manual_seed(seed)
+    generator = torch.Generator(here).manual_seed(seed)
     state = {}
     for n, name in enumerate(names.split()):
         dtype = (torch.float32, torch.float64)[n % 2]
