@@ -87,8 +87,8 @@ def plain_marks(result: Result, notebooks: Mapping[str, NotebookNode], submitted
             elif is_task(cell) and notebook in result.missing:
                 scores[name] = 0.0
             if is_solution(cell) or is_task(cell):
-                checksum = cell.metadata.nbgrader.get("checksum")
-                unanswered[name] = not is_task(cell) and checksum == compute_checksum(cell)
+                as_released = cell.metadata.nbgrader.get("checksum") == compute_checksum(cell)
+                unanswered[name] = as_released and not is_task(cell) and notebook not in result.missing
     return Marks(result.student, scores, unanswered, submitted, worth)
 
 

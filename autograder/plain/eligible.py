@@ -20,10 +20,12 @@ BUILTINS = frozenset(
     """abs all any bool bytes complex dict divmod enumerate filter float frozenset int isinstance len list map max min
     pow print range reversed round set slice sorted str sum tuple zip""".split()
 )
-# What a function may depend on beside its arguments: then two runs need not agree, and nobody has lied.
+# What a function may depend on beside its arguments: then two runs need not agree, and nobody has lied. Files are read
+# alike by both, unless a later cell writes them.
 AMBIENT = re.compile(
-    r"\b(random|rand\w*|seed|shuffle|sample|time|datetime|uuid\w*|global|nonlocal|set_\w+|seterr|environ|open|input|"
-    r"getpass|torch|tensorflow|jax|threading|multiprocessing|subprocess)\b|^\s*[%!]",
+    r"\b(random|rand\w*|seed|shuffle|sample|time|datetime|uuid\w*|global|nonlocal|set_\w+|seterr|environ|input|"
+    r"getpass|torch|tensorflow|jax|threading|multiprocessing|subprocess|os|shutil|tempfile|pathlib|sqlite3)\b|"
+    r"\b(write\w*|to_\w+|save\w*|dump)\(|\bopen\([^)]*[\"'][rb]*[wax+]|^\s*[%!]",
     re.MULTILINE,
 )
 NODES = (

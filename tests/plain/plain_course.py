@@ -42,11 +42,8 @@ def solution(name: str, source: str) -> Cell:
     return cell(source, solution=True, grade_id=name)
 
 
-def test(name: str, source: str, points: float = 1) -> Cell:
+def graded(name: str, source: str, points: float = 1) -> Cell:
     return cell(source, grade=True, locked=True, grade_id=name, points=points)
-
-
-test.__test__ = False  # type: ignore[attr-defined]
 
 
 def by_hand(name: str, source: str, points: float = 2, kind: str = "markdown") -> Cell:
@@ -63,7 +60,9 @@ def task(name: str, source: str, points: float = 2) -> Cell:
 
 def notebook(*cells: Cell, minor: int = 4) -> str:
     kernelspec = {"name": "python3", "display_name": "Python 3", "language": "python"}
-    return json.dumps({"nbformat": 4, "nbformat_minor": minor, "metadata": {"kernelspec": kernelspec}, "cells": [*cells]})
+    return json.dumps(
+        {"nbformat": 4, "nbformat_minor": minor, "metadata": {"kernelspec": kernelspec}, "cells": [*cells]}
+    )
 
 
 def answered(source: str, answers: Mapping[str, str | None]) -> str:
@@ -85,7 +84,9 @@ def run(course: Path, *command: str) -> str:
     """The output of a command in the course's folder."""
     here = Path(sys.executable).parent
     environment = os.environ | {"PATH": f"{here}{os.pathsep}{os.environ['PATH']}"}
-    done = subprocess.run([here / command[0], *command[1:]], cwd=course, env=environment, capture_output=True, text=True)
+    done = subprocess.run(
+        [here / command[0], *command[1:]], cwd=course, env=environment, capture_output=True, text=True
+    )
     return f"{done.stdout}\n{done.stderr}\nexit status {done.returncode}"
 
 
