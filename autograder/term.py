@@ -20,6 +20,7 @@ from autograder.course import Model
 from autograder.errors import GradlabError
 
 FILE = "term.toml"
+Tell = Literal["all", "visible", "points"]  # of a mark: with hidden checks, without them, or no check at all
 HEAD = "What was decided for this term. gradlab extend and gradlab excuse write here; you may edit it, too."
 
 
@@ -70,7 +71,7 @@ class LabTerm(Model):
     attempts: int | None = Field(default=None, ge=1)
     wait_minutes: float = Field(default=0.0, ge=0)
     until: datetime | None = None
-    tell: Literal["all", "visible", "points"] = "all"
+    tell: Tell = "all"
 
 
 class Term(Model):
@@ -86,7 +87,7 @@ class Term(Model):
 
     def extended(self, lab: str) -> dict[str, datetime]:
         """student -> until when, UTC without a zone, as nbgrader keeps times."""
-        return {e.student: _utc(e.until).replace(tzinfo=None) for e in self.extension if e.lab == lab}
+        return {e.student: utc(e.until).replace(tzinfo=None) for e in self.extension if e.lab == lab}
 
     def excused(self, lab: str, student: str) -> dict[str, frozenset[str]]:
         """exercise -> the checks that count as passed; none of them named: the whole exercise does."""
@@ -146,7 +147,7 @@ def _add(course: Path, kind: str, entry: Model, same: tuple[str, ...]) -> None:
 def _table(said: Mapping[str, Any]) -> Any:
     table = tomlkit.table()
     for name, value in said.items():
-        table.add(name, _utc(value) if isinstance(value, datetime) else value)
+        table.add(name, utc(value) if isinstance(value, datetime) else value)
     return table
 
 
@@ -157,5 +158,6 @@ def _empty() -> Any:
     return document
 
 
-def _utc(time: datetime) -> datetime:
+def utc(time: datetime) -> datetime:
+    """The time in UTC; one without a zone is taken to be."""
     return (time if time.tzinfo else time.replace(tzinfo=UTC)).astimezone(UTC)

@@ -79,6 +79,54 @@ def grade(
 
 
 @app.command()
+def watch(
+    labs: Annotated[list[str] | None, typer.Argument(help="Labs by name; all that are released where none is.")] = None,
+    course: CoursePath = Path("."),
+    jobs: Annotated[int, typer.Option(min=1, help="Submissions graded at a time.")] = len(os.sched_getaffinity(0)),
+    once: Annotated[bool, typer.Option("--once", help="Mark what is there, and end.")] = False,
+    isolation: Annotated[str, typer.Option(help="Accept a weaker sandbox: a level that gradlab doctor lists.")] = "",
+    device: Annotated[Device, typer.Option(help="What labs run on; auto: cuda where it is here.")] = Device.CPU,
+    cluster: Annotated[
+        str, typer.Option(metavar="ADDRESS", help="Grade on the workers of this dask scheduler, e.g. tcp://HOST:8786.")
+    ] = "",
+) -> None:
+    """Mark what students submit as it arrives, and release its feedback. term.toml sets attempts, waits and ends."""
+    from autograder.forkserver.starting import start
+
+    course = course.resolve()
+    with contextlib.ExitStack() as ending:
+        ahead = None if cluster else start(jobs)
+        if ahead:
+            ending.callback(ahead.close)
+        from autograder.grading.nbgrader_api import open_course  # while the fork server imports, too
+        from autograder.grading.watch import prepare_all, released, started_pool
+        from autograder.grading.watch import watch as marks
+        from autograder.grading.where import Cluster, ThisMachine
+
+        api = open_course(course, isolation)
+        watched = list(labs or released(api))
+        prepare_all(api, watched)
+        stop = ending.enter_context(stopped_by_ctrl_c())
+        if cluster:
+            where: Cluster | ThisMachine = Cluster(cluster, device=device)
+        else:
+            pool = ending.enter_context(contextlib.closing(started_pool(api, device, jobs, ahead)))
+            where = ThisMachine(jobs, device, pool=pool)
+        out.print(f"watching {', '.join(watched)}. Ctrl-C ends it, and the same command goes on")
+        marked = failed = 0
+        for each in marks(api, watched, where, lambda words: err.print(words, markup=False), stop, once):
+            who = f"{each.arrival.student} {each.arrival.lab}"
+            marked, failed = marked + 1, failed + bool(each.failure)
+            if each.failure:
+                err.print(f"{who}: {each.failure}", markup=False)
+            else:
+                out.print(f"{who}: {each.points:g} of {each.worth:g}, {each.seconds:.1f} s after it came", markup=False)
+    out.print(f"{count(marked - failed, 'submission')} marked. Next: gradlab report LAB")
+    if failed:
+        raise GradlabError(f"{count(failed, 'submission')} could not be graded; the reasons stand above")
+
+
+@app.command()
 def mark(
     lab: Annotated[str, typer.Argument(help="The lab's name, or the notebook's path.")] = "",
     course: CoursePath = Path("."),

@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import Any
 
 import nbformat
-from nbgrader.api import MissingEntry
+from nbgrader.api import Gradebook, MissingEntry
 
 from autograder.course import Kind
 from autograder.errors import GradlabError
@@ -40,10 +40,15 @@ def _natural(name: str) -> list[tuple[int, str]]:
 def read_result(db_url: str, course: Path, lab: str, student: str) -> SubmissionResult:
     """The result of one graded submission. Raises GradlabError where there is none."""
     with opened(db_url) as gradebook:
-        try:
-            return _result(gradebook.find_submission(lab, student), course, lab)
-        except MissingEntry:
-            raise GradlabError(f"the gradebook knows no submission of {lab} by {student}: grade it first") from None
+        return result_in(gradebook, course, lab, student)
+
+
+def result_in(gradebook: Gradebook, course: Path, lab: str, student: str) -> SubmissionResult:
+    """The same, from a gradebook that is open."""
+    try:
+        return _result(gradebook.find_submission(lab, student), course, lab)
+    except MissingEntry:
+        raise GradlabError(f"the gradebook knows no submission of {lab} by {student}: grade it first") from None
 
 
 def _result(submission: Any, course: Path, lab: str) -> SubmissionResult:

@@ -34,6 +34,7 @@ from autograder.result import Result
 from autograder.term import read_term
 
 BATCH = 50  # submissions in one transaction of the gradebook
+FEW = 100  # students whose rows alone are asked for
 BATCH_SECONDS = 2.0  # after which a smaller one is written
 
 
@@ -86,16 +87,21 @@ class GradebookWriter:
         self, students: Sequence[str], where: Where, again: bool, stop: Event
     ) -> Iterator[tuple[Task, Graded | Failure]]:
         """What comes of the submissions that are to be graded; nothing of it is kept."""
-        tasks = self._tasks(students, recorded(self.gradebook, self.lab), again)
+        few = students if len(students) <= FEW else ()
+        tasks = self._tasks(students, recorded(self.gradebook, self.lab, few), again)
         if isinstance(where, Cluster):
             return grade_on_cluster(tasks, self.settings, where.address, [self.course], stop, where.wait)
-        return grade_all(tasks, self.settings, where.jobs, [self.course], stop, where.ahead)
+        return grade_all(tasks, self.settings, where.jobs, [self.course], stop, where.ahead, where.pool)
 
     def _taken(self, outcomes: Iterable[tuple[Task, Graded | Failure]]) -> Iterator[Done]:
         for task, outcome in outcomes:
             yield from self._take_aside()
-            yield self._failed(task.student, outcome.reason) if isinstance(outcome, Failure) else self.keep(outcome)
+            yield self.taken(task, outcome)
         yield from self._take_aside()
+
+    def taken(self, task: Task, outcome: Graded | Failure) -> Done:
+        """Write what came of this task."""
+        return self._failed(task.student, outcome.reason) if isinstance(outcome, Failure) else self.keep(outcome)
 
     def write(self) -> None:
         """Write the marks that are not in the gradebook yet."""
@@ -106,23 +112,28 @@ class GradebookWriter:
     def _tasks(self, students: Iterable[str], rows: Mapping[str, Recorded], again: bool) -> Iterator[Task]:
         """The submissions that are to be graded. Those that have their result are only recorded."""
         for student in students:
-            try:
-                task = self._task(student)
-            except OSError as error:
-                self._aside.append(Done(student, f"its folder cannot be read or put in order: {error}"))
-                continue
-            result = None if again else self.result(student)
-            if result is None:
-                yield task
-            elif result.key != key_of(task, self.layers):
-                yield replace(task, kept=result.cells)
+            found = self.look_at(student, rows.get(student), again)
+            if isinstance(found, Done):
+                self._aside.append(found)
             else:
-                submitted, row = self._submitted(student), rows.get(student)
-                excused = self.term.excused(self.lab, student)
-                if row is None or not row.agrees(result, submitted, excused):
-                    before = result if row and submitted in (None, row.submitted) else None
-                    self._record(result, decided(self._marks(result, submitted), result, excused, before))
-                self._aside.append(Done(student, kept=True, empty=result.empty, stopped=bool(result.stopped)))
+                yield found
+
+    def look_at(self, student: str, row: Recorded | None, again: bool = False) -> Task | Done:
+        """What there is to grade, or what came of it before, which is recorded where the gradebook says otherwise."""
+        try:
+            task = self._task(student)
+        except OSError as error:
+            return Done(student, f"its folder cannot be read or put in order: {error}")
+        result = None if again else self.result(student)
+        if result is None:
+            return task
+        if result.key != key_of(task, self.layers):
+            return replace(task, kept=result.cells)
+        submitted, excused = self._submitted(student), self.term.excused(self.lab, student)
+        if row is None or not row.agrees(result, submitted, excused):
+            before = result if row and submitted in (None, row.submitted) else None
+            self._record(result, decided(self._marks(result, submitted), result, excused, before))
+        return Done(student, kept=True, empty=result.empty, stopped=bool(result.stopped))
 
     def _task(self, student: str) -> Task:
         by = self.by.get(student, student)

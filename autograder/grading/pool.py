@@ -46,17 +46,19 @@ def grade_all(
     secret: Iterable[Path],
     stop: Event,
     ahead: Started | None = None,
+    pool: Pool | None = None,
 ) -> Iterator[tuple[Task, Graded | Failure]]:
     """Grade the tasks, of which only as many are taken at a time as there are jobs, and give each as it is done.
 
     secret: folders that must not exist for student processes. stop: set it to let go what is being graded. ahead: a
-    fork server that waits, for as many jobs at least. Raises GradlabError as ForkServer does.
+    fork server that waits, for as many jobs at least. pool: one that stays, in place of a new one. Raises GradlabError
+    as ForkServer does.
     """
     waiting = iter(tasks)
-    first = list(_some(waiting, jobs))
+    first = list(_some(waiting, len(pool.workers) if pool else jobs))
     if not first:
         return
-    pool = _Pool(purpose(first[0]), settings.timeouts.submission, tuple(secret), len(first), ahead)
+    kept, pool = pool, pool or Pool(purpose(first[0]), settings.timeouts.submission, tuple(secret), len(first), ahead)
     try:
         for task in first:
             pool.give(task)
@@ -66,10 +68,15 @@ def grade_all(
                     pool.give(following)
                 yield task, outcome
     finally:
-        pool.close()
+        if kept is None:
+            pool.close()
+        while kept and pool.busy() and not stop.is_set():
+            pool.done()  # of no use to anybody any more, and not the next caller's
 
 
-class _Pool:
+class Pool:
+    """Workers that take a task each. Used by one thread."""
+
     def __init__(
         self, purpose: Purpose, seconds: float, secret: tuple[Path, ...], jobs: int, ahead: Started | None
     ) -> None:

@@ -3,19 +3,24 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import TYPE_CHECKING
 
 from autograder.forkserver.starting import Started
+
+if TYPE_CHECKING:
+    from autograder.grading.pool import Pool
 
 
 @dataclass(frozen=True)
 class ThisMachine:
     """jobs: submissions that are graded at a time. device: what labkit.device() gives: "cpu", "cuda", or "auto" for
-    cuda where this machine has it. ahead: a fork server that waits, see start_ahead().
+    cuda where this machine has it. ahead: a fork server that waits, see start_ahead(). pool: workers that stay.
     """
 
     jobs: int = 1
     device: str = "cpu"
     ahead: Started | None = None
+    pool: Pool | None = None
 
 
 @dataclass(frozen=True)

@@ -8,7 +8,9 @@ from __future__ import annotations
 import base64
 import re
 import shutil
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
+from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
@@ -22,12 +24,15 @@ from autograder.reports.pages import render
 from autograder.reports.plain_cells import part_of, plain_cells
 from autograder.reports.prose import prose
 from autograder.reports.safe_svg import is_safe
-from autograder.reports.student_view import student_view
+from autograder.reports.student_view import student_view, told
+from autograder.term import Tell, read_term, utc
 from labkit.difference import Difference
 from labkit.hint import folded
 from labkit.pictures.shades import side_by_side
 
 LETTERS = re.compile(r"""\b(q\d+)["']?\s*[:=]\s*["']([A-Ea-e, ]*)["']""")  # "q1": "abc", and q1="abc"
+NO_SOLUTIONS: Mapping[str, str] = {}
+ANSWERED = (Kind.EXERCISE, Kind.QUESTION)
 MAX_TEXT = 20_000  # characters of one output
 MAX_PIXELS = 20_000_000  # of one picture: a few kilobytes of PNG can fill a browser's memory
 
@@ -45,9 +50,13 @@ class Shown:
     pictures: list[tuple[str, str]] = field(default_factory=list)
 
 
-def write_feedback(results: list[SubmissionResult], course: Path, lab: str) -> list[Path]:
-    """Write feedback/STUDENT/LAB/LAB.html for each graded submission, where nbgrader's release_feedback looks."""
+def write_feedback(results: Sequence[SubmissionResult], course: Path, lab: str, tell: Tell = "all") -> list[Path]:
+    """Write feedback/STUDENT/LAB/LAB.html for each graded submission, where nbgrader's release_feedback looks.
+
+    tell: what a page shows, see term.LabTerm. From the time on that term.toml sets it shows the worked solution, too.
+    """
     pages = []
+    solutions = released_solutions(course, lab)
     for result in results:
         autograded = course / "autograded" / result.student / lab
         notebooks = [name for name in result.notebooks or (lab,) if (autograded / f"{name}.ipynb").exists()]
@@ -61,22 +70,28 @@ def write_feedback(results: list[SubmissionResult], course: Path, lab: str) -> l
         for name in notebooks:
             page = folder / f"{name}.html"
             notebook = read_notebook(autograded / f"{name}.ipynb")
-            page.write_text(feedback_page(part_of(result, name), notebook), encoding="utf-8")
+            page.write_text(feedback_page(part_of(result, name), notebook, tell, solutions), encoding="utf-8")
             pages.append(page)
     return pages
 
 
-def feedback_page(result: SubmissionResult, notebook: Any) -> str:
-    """The page as HTML. notebook: the autograded one, with the student's own cells and their outputs."""
+def feedback_page(
+    result: SubmissionResult, notebook: Any, tell: Tell = "all", solutions: Mapping[str, str] = NO_SOLUTIONS
+) -> str:
+    """The page as HTML. notebook: the autograded one, with the student's own cells and their outputs. tell: as above.
+
+    solutions: exercise -> worked solution.
+    """
     if result.notebooks:
         cells = {name: [_shown(c) for c in own] for name, own in plain_cells(notebook, result.exercises).items()}
     else:
         cells = {e.name: own_cells(notebook, e) for e in result.exercises}
-    quizzes = {e.name: quiz_of(notebook, e.name) for e in result.exercises}
+    whole = tell == "all"  # the key of a quiz, or another answer, would tell what is not told
+    quizzes = {e.name: quiz_of(notebook, e.name) if whole else () for e in result.exercises}
     letters = {e.name: ticked(notebook, e.name) for e in result.exercises}
-    others = {e.name: another_way(notebook, e) for e in result.exercises}
+    others = {e.name: another_way(notebook, e) if whole else None for e in result.exercises}
     blank = {e.name for e in result.exercises if is_blank(notebook, e)}
-    checks = student_view(result.exercises)
+    checks = told(student_view(result.exercises), tell)
     asked = {e.name: question_of(notebook, e) for e in result.exercises if e.by_hand}
     shown = {
         "checks": checks,
@@ -86,8 +101,20 @@ def feedback_page(result: SubmissionResult, notebook: Any) -> str:
         "letters": letters,
         "others": others,
         "blank": blank,
+        "tell": tell,
+        "solutions": solutions,
     }
     return render("feedback.html.j2", result=result, matrices=_matrices, hints=_hints, **shown)
+
+
+def released_solutions(course: Path, lab: str) -> dict[str, str]:
+    """exercise -> worked solution, where the time has come that term.toml sets for them."""
+    since = read_term(course).lab(lab).solutions
+    path = course / "solutions" / lab / f"{lab}.ipynb"
+    if since is None or utc(since) > datetime.now(UTC) or not path.exists():
+        return {}
+    cells = read_notebook(path).cells
+    return {facts.exercise: c.source for c in cells if (facts := facts_of(c)) and facts.kind in ANSWERED and c.source}
 
 
 def _matrices(difference: Difference) -> Markup:

@@ -12,6 +12,7 @@ from dataclasses import dataclass, replace
 
 from autograder.gradebook.excused import as_passed
 from autograder.gradebook.schema import ExerciseResult
+from autograder.term import Tell
 from labkit.blame import NOT_WRITTEN
 from labkit.difference import Difference
 from labkit.outcome import Outcome, fitting_hints, paying
@@ -57,6 +58,13 @@ def student_view(exercises: Sequence[ExerciseResult]) -> dict[str, list[ShownChe
             why = EXCUSED if excused else unpaid(counted, paid)
             view[exercise.name].append(replace(shown(outcome, after_hidden), points=points, unpaid=why))
     return view
+
+
+def told(view: dict[str, list[ShownCheck]], tell: Tell) -> dict[str, list[ShownCheck]]:
+    """What of it a page shows while students may still hand in: all, the checks that they can read, or points alone."""
+    if tell == "all":
+        return view
+    return {name: [c for c in checks if tell == "visible" and not c.hidden] for name, checks in view.items()}
 
 
 def unpaid(outcome: Outcome, outcomes: Sequence[Outcome]) -> str:

@@ -1,0 +1,41 @@
+"""Which submissions `gradlab watch` marks, and when: what term.toml sets for a lab, against the marks so far."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from datetime import UTC, datetime, timedelta
+
+from autograder.gradebook.history import PastMark
+from autograder.term import LabTerm
+
+CAUSE = "watch"
+
+
+@dataclass(frozen=True)
+class Decision:
+    """now: mark it. later: when it may be marked, UTC without a zone. never: why it will not be."""
+
+    now: bool = False
+    later: datetime | None = None
+    never: str = ""
+
+
+def decide(when: datetime, history: list[PastMark], settings: LabTerm, now: datetime) -> Decision:
+    """when: the time of the submission. history: the student's marks of this lab. now: UTC without a zone."""
+    marks = [mark for mark in history if mark.cause == CAUSE]
+    used = {mark.submitted for mark in marks}
+    if when in used:
+        return Decision(now=True)  # it has its mark, and perhaps not its page
+    if settings.until is not None and when > _plain(settings.until):
+        return Decision(never=f"it came after {_plain(settings.until)} UTC, until when this lab is watched")
+    if settings.attempts is not None and len(used) >= settings.attempts:
+        return Decision(never=f"its {len(used)} attempts are used up")
+    if marks and settings.wait_minutes:
+        free = _plain(marks[-1].when) + timedelta(minutes=settings.wait_minutes)
+        if free > now:
+            return Decision(later=free)
+    return Decision(now=True)
+
+
+def _plain(time: datetime) -> datetime:
+    return time.astimezone(UTC).replace(tzinfo=None) if time.tzinfo else time
