@@ -10,7 +10,7 @@ import sys
 from collections.abc import Sequence
 from pathlib import Path
 
-from benchmarks import build, classes, cluster, examiner, scale, student, uses
+from benchmarks import build, classes, cluster, examiner, own_course, scale, student, uses
 
 ALL = {
     "build": build.run,
@@ -18,6 +18,7 @@ ALL = {
     "uses": uses.run,
     "examiner": examiner.run,
     "classes": classes.run,
+    "own_course": own_course.run,
     "scale": scale.run,
     "cluster": cluster.run,
 }

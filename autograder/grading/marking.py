@@ -25,6 +25,7 @@ from autograder.grading.whole_lab import settings_from
 from autograder.grading.worker import ForkServers, outcome_of, purpose
 from autograder.intake.read import Refused, read_file
 from autograder.metadata import facts_of, name_of
+from autograder.plain.assignment import is_plain
 from autograder.reports.feedback import feedback_page
 from autograder.sandbox import available, strongest_level
 from labkit.progress import marks_path, page_path, sources_of
@@ -70,6 +71,10 @@ def mark(
     source = course / "source" / lab / f"{lab}.ipynb"
     if not source.exists():
         raise GradlabError(f"no lab {lab!r} in {course}/source: run gradlab build, or check the name")
+    if is_plain(course, lab):
+        raise GradlabError(
+            f"{lab} was made for stock nbgrader, whose tests may be hidden: nbgrader validate runs those that are not"
+        )
     try:
         content, notes = read_file(notebook)
     except Refused as refused:

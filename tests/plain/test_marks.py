@@ -6,6 +6,7 @@ Slow: two classes are graded in this file, and nbgrader puts their assignments i
 from __future__ import annotations
 
 import json
+import shutil
 from pathlib import Path
 
 import nbformat
@@ -15,6 +16,7 @@ from autograder.gradebook.reader import read_result
 from autograder.gradebook.store import load_result
 from autograder.grading.class_writer import Done
 from autograder.grading.nbgrader_api import open_course
+from autograder.grading.task import code_digest
 from autograder.grading.where import ThisMachine
 from autograder.grading.whole_lab import grade_lab
 from autograder.reports.feedback import write_feedback
@@ -111,6 +113,7 @@ def made(root: Path) -> Path:
 @pytest.fixture(scope="module")
 def course(tmp_path_factory: pytest.TempPathFactory) -> Path:
     root = made(tmp_path_factory.mktemp("plain"))
+    code_digest()  # of the code as it is now, also where somebody edits it while this runs
     for lab in ("ps1", "ps3"):
         done = grade(root, lab)
         assert not [each.failure for each in done if each.failure]
@@ -208,7 +211,8 @@ def test_feedback_tells_nothing_of_a_hidden_test(course: Path) -> None:
     assert "kept.append" in kept  # the student's own code
 
 
-def test_what_has_been_graded_is_kept_and_a_change_is_graded_alone(course: Path) -> None:
+def test_what_has_been_graded_is_kept_and_a_change_is_graded_alone(course: Path, tmp_path: Path) -> None:
+    course = Path(shutil.copytree(course, tmp_path, dirs_exist_ok=True))
     before = {student: document(course, student).to_json() for student in HANDED_IN}
     assert all(each.kept for each in grade(course, "ps1"))
     path = course / "submitted/exits/ps1/p1.ipynb"
