@@ -30,6 +30,7 @@ from autograder.intake.repair import blank, notes_of, repair
 from autograder.metadata import WRITE_HERE, clear_hidden, is_built, name_among
 from autograder.plain.assignment import is_plain, upgraded
 from autograder.reports.feedback import feedback_page
+from autograder.reports.plain_cells import part_of
 from autograder.sandbox import Limits
 from autograder.term import read_term
 
@@ -169,6 +170,7 @@ class FeedbackExporter(HTMLExporter):  # type: ignore[misc]
         generate_feedback: Any = self.parent
         coursedir, ids = generate_feedback.coursedir, resources["nbgrader"]
         result = read_result(coursedir.db_url, Path(coursedir.root), ids["assignment"], ids["student"])
+        result = part_of(result, ids["notebook"])
         return feedback_page(result, read_notebook(Path(filename))), {**resources, "output_extension": ".html"}
 
 
