@@ -9,9 +9,9 @@ import re
 from collections.abc import Sequence
 from datetime import datetime, timedelta
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any
 
-from nbformat import NotebookNode
 from nbgrader.api import (
     Assignment,
     BaseCell,
@@ -58,15 +58,17 @@ def read_class(db_url: str, course: Path, lab: str, inbound: Path | None = None,
     attempts = attempts_of(inbound, lab) if inbound else {}
     stubs = {exercise_of(cell): stub_of(cell) for cell in source if kind_of(cell) is Kind.EXERCISE}
     members = []
-    for student in sorted({*names, *there}, key=natural):
+    for student in sorted({*names, *there, *attempts}, key=natural):
         row = rows.get(student, {})
+        tried = attempts.get(student, ())
         handed_in = bool(row) or student in there
         known: dict[str, Any] = {
             "name": names.get(student, ""),
             "handed_in": handed_in,
             "graded": bool(row),
             "again": bool(row and there.get(student) and there[student] != row["submitted"]),
-            "attempts": tuple(attempts.get(student, ())),
+            "attempts": tuple(tried),
+            "uncollected": bool(tried and (student not in there or tried[-1] > (there[student] or tried[-1]))),
         }
         found = _documents(course, lab, student, whole) if row else {}
         excused = term.excused(lab, student)
@@ -80,18 +82,10 @@ def read_class(db_url: str, course: Path, lab: str, inbound: Path | None = None,
     return LabClass(lab, columns, tuple(members), due, stubs)
 
 
-def labs_of(db_url: str, course: Path) -> list[str]:
-    """The labs of the course's folder and of its gradebook, in the order of their names."""
+def labs_in(db_url: str) -> list[str]:
+    """The labs that the gradebook knows, in the order of their names."""
     with opened(db_url) as gradebook:
-        names = {str(name) for (name,) in gradebook.db.execute(select(Assignment.name))}
-    there = {path.parent.name for path in (course / "source").glob("*/*.ipynb")}
-    return sorted(names | there, key=natural)
-
-
-def known_labs(db_url: str) -> set[str]:
-    """The labs in the gradebook."""
-    with opened(db_url) as gradebook:
-        return {str(name) for (name,) in gradebook.db.execute(select(Assignment.name))}
+        return sorted((str(name) for (name,) in gradebook.db.execute(select(Assignment.name))), key=natural)
 
 
 def natural(name: str) -> list[tuple[int, str]]:
@@ -99,7 +93,7 @@ def natural(name: str) -> list[tuple[int, str]]:
     return [(int(part), "") if part.isdigit() else (-1, part) for part in re.split(r"(\d+)", name)]
 
 
-def _columns(gradebook: Any, lab: str, source: list[NotebookNode], extra: Sequence[str]) -> tuple[Column, ...]:
+def _columns(gradebook: Any, lab: str, source: list[Any], extra: Sequence[str]) -> tuple[Column, ...]:
     """An exercise for extra credit is worth nothing in the gradebook; the notebook says how much comes on top."""
     facts = {facts.exercise: facts for cell in source if (facts := facts_of(cell)) and facts.kind.traits.graded}
     order = list(facts)
@@ -188,7 +182,7 @@ def _documents(course: Path, lab: str, student: str, whole: bool) -> dict[str, A
     }
 
 
-def _written(cells: list[NotebookNode]) -> dict[str, str]:
+def _written(cells: list[Any]) -> dict[str, str]:
     """Exercise or question -> its cell and the cells of code that the student added after it, where they are not as
     handed out."""
     texts: dict[str, list[str]] = {}
@@ -206,7 +200,7 @@ def _written(cells: list[NotebookNode]) -> dict[str, str]:
     return {name: text for name, text in joined.items() if text.strip() != stubs[name].strip()}
 
 
-def _cells(path: Path) -> list[NotebookNode]:
+def _cells(path: Path) -> list[Any]:
     """The cells of a notebook that Gradlab wrote, which need no look whether they are valid; none without the file."""
     try:
         cells = from_json(path.read_bytes())["cells"]
@@ -214,7 +208,7 @@ def _cells(path: Path) -> list[NotebookNode]:
         return []
     except (ValueError, KeyError) as error:
         raise GradlabError(f"{path} is no notebook: grade this submission again\n    {error}") from None
-    return [NotebookNode({**cell, "source": _joined(cell["source"])}) for cell in cells]
+    return [SimpleNamespace(**{**cell, "source": _joined(cell["source"])}) for cell in cells]
 
 
 def _joined(source: str | list[str]) -> str:

@@ -33,10 +33,10 @@ class Member:
     """A student of the class, with what is known of the submission of one lab.
 
     handed_in: a file lies there, or lay there when it was graded. again: a later one than the graded one lies there.
-    marks: by name of the graded cell. late: seconds. checks: by exercise, with excused ones as passed. written:
-    exercise -> what the student wrote there, without those left as they were handed out. page: the feedback page, or
-    the graded notebook where there is none yet, seen from results/. attempts: each that the exchange has. history:
-    all marks so far. own_process: graded cells that were decided in the submission's own process.
+    uncollected: the exchange has a still later one. marks: by name of the graded cell. late: seconds. checks: by
+    exercise, with excused ones as passed. written: exercise or question -> what the student wrote there, without those
+    left as they were handed out. page: the feedback page, or the graded notebook where there is none yet, seen from
+    results/. attempts: each that the exchange has. history: all marks so far.
     """
 
     student: str
@@ -44,6 +44,7 @@ class Member:
     handed_in: bool = False
     graded: bool = False
     again: bool = False
+    uncollected: bool = False
     marks: Mapping[str, Mark] = field(default_factory=dict)
     penalty: float = 0.0
     submitted: datetime | None = None

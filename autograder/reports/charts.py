@@ -9,6 +9,7 @@ import functools
 from collections.abc import Sequence
 from dataclasses import dataclass
 from datetime import datetime
+from threading import Lock
 from typing import Any
 
 import altair as alt
@@ -17,6 +18,7 @@ import vl_convert
 from autograder.reports.class_statistics import Spread, bins
 
 INK, LINE, MARK, FAINT = "var(--ink)", "var(--line)", "var(--mark)", "var(--faint)"
+MAKING = Lock()
 GLOBALS = "window.vegaEmbed = vegaEmbed;"
 BAR = 22  # pixels of a row
 MAX_TIMES = 2000  # a longer line says no more
@@ -32,9 +34,14 @@ class Chart:
     spec: dict[str, Any]
 
 
-@functools.cache
 def script() -> str:
-    """Vega, Vega-Lite and Vega-Embed, about 0.9 MB."""
+    """Vega, Vega-Lite and Vega-Embed, about 0.9 MB. The first call takes a second, perhaps in a thread of its own."""
+    with MAKING:
+        return _script()
+
+
+@functools.cache
+def _script() -> str:
     return str(vl_convert.javascript_bundle(GLOBALS))
 
 
@@ -82,7 +89,9 @@ def timeline_chart(times: Sequence[datetime], due: datetime | None, first: bool)
         alt.Chart(alt.Data(values=rows), height=180)
         .mark_line(interpolate="step-after", color=MARK, point=alt.OverlayMarkDef(color=MARK, size=12))
         .encode(
-            x=alt.X("when:T", title="UTC", scale=alt.Scale(type="utc")),
+            x=alt.X(
+                "when:T", title="UTC", scale=alt.Scale(type="utc"), axis=alt.Axis(format="%b %d %H:%M", tickCount=6)
+            ),
             y=alt.Y("students:Q", title="handed in", axis=alt.Axis(tickMinStep=1), scale=alt.Scale(domainMin=0)),
             tooltip=[alt.Tooltip("when:T", format="%Y-%m-%d %H:%M"), "students:Q"],
         )

@@ -13,7 +13,7 @@ from autograder.reports.class_statistics import spread
 from autograder.reports.pages import points, render_live
 from autograder.reports.standing import Standing, by_standing, duration, speaks_of
 
-MOST_GROUPS = 100
+MOST_GROUPS = 50
 WORDS = {
     Standing.MISSING: "Handed in nothing",
     Standing.TO_GRADE: "Wait for gradlab grade",

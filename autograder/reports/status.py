@@ -1,0 +1,56 @@
+"""Where each lab stands, in a row of numbers, and what to do next."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from statistics import fmean
+
+from autograder.gradebook.class_schema import LabClass
+from autograder.reports.class_statistics import FEW
+from autograder.reports.standing import Standing, by_standing
+
+
+@dataclass(frozen=True)
+class LabStatus:
+    """mean: of the points, of 1; None for fewer than five. uncollected: hand-ins that only the exchange has."""
+
+    lab: str
+    handed_in: int
+    graded: int
+    counts: dict[Standing, int]
+    mean: float | None
+    uncollected: int
+    without_page: int
+
+    def next_steps(self) -> list[str]:
+        """Commands, each with why, in the order in which they are of use."""
+        steps = []
+        if self.uncollected:
+            steps.append(f"nbgrader collect --update {self.lab}: {self.uncollected} wait in the exchange")
+        if self.counts[Standing.TO_GRADE]:
+            steps.append(f"gradlab grade {self.lab}: {self.counts[Standing.TO_GRADE]} wait for it")
+        if self.counts[Standing.WAITS]:
+            steps.append(f"jupyter lab, Nbgrader, Formgrader: {self.counts[Standing.WAITS]} of {self.lab} to be read")
+        if self.without_page:
+            steps.append(f"gradlab feedback {self.lab}: {self.without_page} have no page yet")
+        if self.counts[Standing.DAMAGED] or self.counts[Standing.LIMIT]:
+            steps.append(f"gradlab report {self.lab}: who is damaged or at a limit, and why")
+        return steps
+
+
+def status_of(group: LabClass) -> LabStatus:
+    shares = [member.points / group.worth for member in group.graded] if group.worth else []
+    return LabStatus(
+        lab=group.lab,
+        handed_in=sum(member.handed_in for member in group.members),
+        graded=len(group.graded),
+        counts={standing: len(members) for standing, members in by_standing(group).items()},
+        mean=fmean(shares) if len(shares) >= FEW else None,
+        uncollected=sum(member.uncollected for member in group.members),
+        without_page=sum(not member.page.endswith(".html") for member in group.graded),
+    )
+
+
+def next_steps(found: Sequence[LabStatus]) -> list[str]:
+    return [step for status in found for step in status.next_steps()]

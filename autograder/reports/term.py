@@ -1,0 +1,125 @@
+"""The term at a glance: everybody's points in every lab, the labs beside each other, and who falls behind."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from statistics import fmean
+
+from autograder.errors import GradlabError
+from autograder.gradebook.class_schema import LabClass, Member
+from autograder.reports import charts
+from autograder.reports.class_statistics import FEW, spread
+from autograder.reports.pages import points, render_live
+from autograder.reports.tables import write_table
+
+MISSED = 2  # labs
+FELL = 0.3  # of the points, from the earlier labs to the last two
+LOW = 0.5  # of the points
+
+
+@dataclass(frozen=True)
+class Row:
+    """A student. by_lab: None where a lab was not handed in. points, worth: of labs that count. behind: why, if so."""
+
+    student: str
+    name: str
+    by_lab: tuple[Member | None, ...]
+    points: float
+    worth: float
+    behind: tuple[str, ...]
+
+
+def rows_of(labs: Sequence[LabClass], practice: frozenset[str] = frozenset()) -> list[Row]:
+    """practice: labs whose marks are in no total. A lab that nobody handed in counts for nobody."""
+    begun = [lab for lab in labs if any(member.handed_in for member in lab.members)]
+    members = [{member.student: member for member in lab.members} for lab in labs]
+    expected = {lab.lab for lab in begun if sum(m.handed_in for m in lab.members) * 2 >= len(lab.members)}
+    rows = []
+    for student in dict.fromkeys(member.student for lab in labs for member in lab.members):
+        known = [lab.get(student) for lab in members]
+        own = tuple(member if member and member.handed_in else None for member in known)
+        counted = [(m, lab) for m, lab in zip(own, labs, strict=True) if lab in begun and lab.lab not in practice]
+        total = sum(member.points for member, _ in counted if member)
+        worth = sum(lab.worth for _, lab in counted)
+        name = next((member.name for member in known if member), "")
+        behind = _behind(counted, expected, total / worth if worth else None)
+        rows.append(Row(student, name, own, round(total, 4), worth, behind))
+    return rows
+
+
+def _behind(
+    counted: Sequence[tuple[Member | None, LabClass]], expected: set[str], share: float | None
+) -> tuple[str, ...]:
+    """Why a person might ask this student how it goes; none for who hands in and keeps up."""
+    why = []
+    missed = [lab.lab for member, lab in counted if member is None and lab.lab in expected]
+    if len(missed) >= MISSED:
+        why.append(f"{len(missed)} labs are missing: {', '.join(missed)}")
+    shares = [m.points / lab.worth for m, lab in counted if m and m.graded and lab.worth and not m.waits]
+    if len(shares) > 3 and fmean(shares[:-2]) - fmean(shares[-2:]) >= FELL:
+        why.append(
+            f"from {fmean(shares[:-2]):.0%} of the points in earlier labs to {fmean(shares[-2:]):.0%} in the last two"
+        )
+    if share is not None and share < LOW and shares:
+        why.append(f"{share:.0%} of the points so far")
+    return tuple(why)
+
+
+def write_term(labs: Sequence[LabClass], practice: frozenset[str], path: Path) -> None:
+    """The page, and beside it the table of points as CSV."""
+    if not any(member.handed_in for lab in labs for member in lab.members):
+        raise GradlabError("nobody handed in anything yet: nbgrader collect LAB, then gradlab grade LAB")
+    path.parent.mkdir(parents=True, exist_ok=True)
+    rows = rows_of(labs, practice)
+    there = {lab.lab: f"{lab.lab}.html" for lab in labs if path.with_name(f"{lab.lab}.html").exists()}
+    path.write_text(term_page(labs, rows, practice, there), encoding="utf-8")
+    table = [
+        [r.student, r.name, r.points, r.worth, *(m.points if m and m.graded else None for m in r.by_lab)] for r in rows
+    ]
+    write_table(path.with_suffix(".csv"), ["student", "name", "points", "worth", *(lab.lab for lab in labs)], table)
+
+
+def term_page(labs: Sequence[LabClass], rows: Sequence[Row], practice: frozenset[str], reports: dict[str, str]) -> str:
+    """reports: lab -> its page, of those that are written."""
+    spreads = []
+    for lab in labs:
+        shares = [min(member.points / lab.worth, 1.0) for member in lab.graded] if lab.worth else []
+        if numbers := spread(shares):
+            spreads.append((lab.lab, numbers, len(shares)))
+    drawn = [charts.labs_chart(spreads)] if spreads else []
+    return render_live(
+        "term.html.j2",
+        drawn,
+        charts.script() if drawn else "",
+        lab="term",
+        labs=labs,
+        rows=rows,
+        behind=[row for row in rows if row.behind],
+        practice=practice,
+        reports=reports,
+        numbers={name: numbers for name, numbers, _ in spreads},
+        cells=_cells_of(labs),
+        few=FEW,
+        rules={"missed": MISSED, "fell": FELL, "low": LOW},
+    )
+
+
+def _cells_of(labs: Sequence[LabClass]) -> Callable[[Row], list[tuple[str, str, str]]]:
+    """A student's row: (text, page, class) of each lab."""
+
+    def cells(row: Row) -> list[tuple[str, str, str]]:
+        return [_cell(member, lab) for member, lab in zip(row.by_lab, labs, strict=True)]
+
+    return cells
+
+
+def _cell(member: Member | None, lab: LabClass) -> tuple[str, str, str]:
+    if member is None:
+        return "", "", ""
+    if not member.graded:
+        return "to grade", "", "h"
+    text = points(member.points) + (", waits" if member.waits else "")
+    part = member.points / lab.worth if lab.worth else 1.0
+    return text, member.page, "f" if part >= 0.9 else "z" if part < LOW else "p"

@@ -1,0 +1,123 @@
+"""The term's page and `gradlab status`: everybody in every lab, who falls behind, and what to do next."""
+
+import csv
+from collections.abc import Sequence
+from dataclasses import replace
+from datetime import datetime
+from pathlib import Path
+
+import pytest
+from typer.testing import CliRunner
+
+from autograder.cli.app import app
+from autograder.errors import GradlabError
+from autograder.gradebook.class_schema import Column, LabClass, Mark, Member
+from autograder.intake.notes import COUNTS_AS_EMPTY
+from autograder.reports.status import next_steps, status_of
+from autograder.reports.term import rows_of, write_term
+from tests.reports.written_class import LAB, Handed, write_class
+
+ALL = "ada ben cleo dan eve".split()
+
+
+def lab(name: str, points: Sequence[float | None]) -> LabClass:
+    """Ten points. Of each student in turn; None: handed in nothing."""
+    members = [
+        Member(student)
+        if got is None
+        else Member(student, "", True, True, marks={"e": Mark(got)}, page=f"../feedback/{student}/{name}/{name}.html")
+        for student, got in zip(ALL, points, strict=False)
+    ]
+    return LabClass(name, (Column("e", 10),), tuple(members))
+
+
+def test_labs_that_nobody_began_and_practice_count_for_nobody() -> None:
+    rows = rows_of([lab("01", [10, 5]), lab("02", [None, None]), lab("03", [8, 8])], frozenset({"03"}))
+    assert [(row.student, row.points, row.worth) for row in rows] == [("ada", 10, 10), ("ben", 5, 10)]
+
+
+def test_who_misses_two_labs_of_the_class_is_behind() -> None:
+    labs = [lab(str(n), [10, 10, None if n < 2 else 10, 7, None]) for n in range(3)]
+    behind = {row.student: row.behind for row in rows_of(labs)}
+    assert not behind["ada"] and "2 labs are missing: 0, 1" in behind["cleo"][0]
+    few = [lab(str(n), [10, None, None, None, None]) for n in range(3)]
+    assert not any("missing" in why for row in rows_of(few) for why in row.behind)
+
+
+def test_who_falls_or_has_little_is_behind_and_what_waits_is_no_fall() -> None:
+    ada, ben = [10.0, 9, 9, 5, 4], [3.0, 3, 4, 4, 4]
+    labs = [lab(str(n), [ada[n], ben[n]]) for n in range(5)]
+    first, second = rows_of(labs)
+    assert "in the last two" in first.behind[0] and second.behind == ("36% of the points so far",)
+    waiting = [
+        replace(one, members=(replace(one.members[0], marks={"e": Mark(None, waits=True)}), one.members[1]))
+        for one in labs[3:]
+    ]
+    assert not any("last two" in why for why in rows_of([*labs[:3], *waiting])[0].behind)
+
+
+def test_the_page_leads_to_every_students_page(tmp_path: Path) -> None:
+    evil = "<script>alert(1)</script>"
+    labs = [lab("01", [10, 5, 7, 8, 9]), lab("02", [None, 5, 5, 6, 1])]
+    labs[0] = replace(labs[0], members=(replace(labs[0].members[0], name=evil), *labs[0].members[1:]))
+    (tmp_path / "01.html").write_text("a report")
+    write_term(labs, frozenset({"02"}), tmp_path / "term.html")
+    page = (tmp_path / "term.html").read_text()
+    assert '<a href="../feedback/ben/02/02.html">5</a>' in page and '<a href="01.html">' in page
+    assert "practice, in no total" in page and "<script>alert" not in page
+    with (tmp_path / "term.csv").open(newline="") as file:
+        first = next(csv.DictReader(file))
+    assert (first["student"], first["01"], first["02"]) == ("ada", "10.0", "")
+
+
+def test_no_lab_begun_is_an_error_that_says_what_to_do(tmp_path: Path) -> None:
+    with pytest.raises(GradlabError, match="nbgrader collect"):
+        write_term([lab("01", [None])], frozenset(), tmp_path / "term.html")
+
+
+def test_a_status_ends_with_what_to_do_in_the_order_of_use() -> None:
+    group = lab("01", [10, 5, 7, 8, None])
+    ada, ben, cleo, dan, eve = group.members
+    members = (
+        replace(ada, marks={"e": Mark(None, waits=True)}, page="../autograded/a.ipynb"),
+        replace(ben, graded=False),
+        replace(cleo, notes=(f"{COUNTS_AS_EMPTY} Why.",)),
+        dan,
+        replace(eve, uncollected=True),
+    )
+    found = status_of(replace(group, members=members))
+    assert (found.handed_in, found.graded, found.mean) == (4, 3, None)
+    commands = [step.split(":")[0] for step in next_steps([found])]
+    assert commands == [
+        "nbgrader collect --update 01",
+        "gradlab grade 01",
+        "jupyter lab, Nbgrader, Formgrader",
+        "gradlab feedback 01",
+        "gradlab report 01",
+    ]
+
+
+def test_the_commands_write_the_pages_and_say_where_each_lab_stands(small_course: Path) -> None:
+    write_class(small_course, [Handed(f"s{n}", points=n / 4) for n in range(8)], missing=["gone"])
+    runner = CliRunner()
+    told = runner.invoke(app, ["status", "--course", str(small_course)]).output
+    assert LAB in told and "44%" in told and f"gradlab feedback {LAB}" in told
+    for arguments in (["report", LAB], ["report"]):
+        done = runner.invoke(app, [*arguments, "--course", str(small_course)])
+        assert done.exit_code == 0 and "Next: open it" in done.output
+    assert {path.name for path in (small_course / "results").glob("*.*")} == {
+        f"{LAB}.html", f"{LAB}.csv", f"{LAB}.json", "term.html", "term.csv",
+    }  # fmt: skip
+
+
+def test_a_hand_in_that_lies_in_the_exchange_is_to_be_collected(small_course: Path, tmp_path: Path) -> None:
+    written = write_class(small_course, [Handed("ada", submitted=datetime(2027, 1, 1))])
+    folder = small_course / "submitted" / "ada" / LAB
+    folder.mkdir(parents=True)
+    (folder / "timestamp.txt").write_text("2027-01-01 00:00:00 UTC")
+    inbound = tmp_path / "inbound"
+    for name in (f"ada+{LAB}+2027-01-01 00:00:00 UTC", f"new+{LAB}+2027-01-01 00:00:00 UTC"):
+        (inbound / name).mkdir(parents=True)
+    assert {m.student: m.uncollected for m in written.read(inbound).members} == {"ada": False, "new": True}
+    (inbound / f"ada+{LAB}+2027-01-02 00:00:00 UTC").mkdir()
+    assert written.read(inbound).members[0].uncollected
