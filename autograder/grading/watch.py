@@ -24,7 +24,8 @@ from autograder.grading.class_writer import course_of
 from autograder.grading.inbox import Arrival, Inbox, bring_in, inbox_of, newest, superseded
 from autograder.grading.pool import Pool
 from autograder.grading.where import Where
-from autograder.grading.whole_lab import class_of, on_this_machine, prepare, refuse_nothing, settings_from
+from autograder.grading.plain_class import refuse_nothing
+from autograder.grading.whole_lab import class_of, on_this_machine, prepare, settings_from
 from autograder.reports.feedback import write_feedback
 from autograder.term import Term, read_term
 

@@ -14,8 +14,8 @@ import pytest
 from autograder.authoring.course_folder import build, read_course
 from autograder.cli import main
 from autograder.errors import GradlabError
-from autograder.grading import one_submission
 from autograder.grading import class_writer as grade
+from autograder.grading import one_submission
 from autograder.grading.nbgrader_api import open_course
 from autograder.grading.where import ThisMachine
 from autograder.grading.whole_lab import alone, grade_lab, on_this_machine

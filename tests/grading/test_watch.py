@@ -1,0 +1,143 @@
+"""A watch marks what arrives, gives the page back where nbgrader looks for it, and goes on after it was killed."""
+
+import json
+import os
+import signal
+import subprocess
+import sys
+import time
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+from nbgrader.api import Gradebook
+from nbgrader.utils import notebook_hash
+
+from autograder.authoring.course_folder import read_course, read_labs
+from autograder.demo.students import filled, reference
+from autograder.grading.inbox import Arrival, inbox_of
+from autograder.grading.nbgrader_api import open_course
+from autograder.term import FILE
+from tests.grading.graded_class import LAB, WRONG
+from tests.grading.processes import children
+
+ONE, TWO, THREE = (f"2027-02-01 10:0{minute}:00.000000 UTC" for minute in (1, 2, 3))
+
+
+@pytest.fixture
+def course(small_course: Path) -> Path:
+    for name in ("inbound", "outbound"):
+        (small_course / "exchange" / "gradlab" / name).mkdir(parents=True)
+    (small_course / "exchange" / "gradlab" / "outbound" / LAB).mkdir()
+    with (small_course / "nbgrader_config.py").open("a") as config:
+        config.write(f"\nc.Exchange.root = {str(small_course / 'exchange')!r}\nc.ExchangeCollect.check_owner = False\n")
+    return small_course
+
+
+def submit(course: Path, student: str, when: str, source: str | None = None) -> Path:
+    """As `nbgrader submit` leaves it; the page that the student will fetch."""
+    (lab,) = read_labs(read_course(course))
+    notebook = filled(lab, reference(lab) if source is None else {"sum_of_squares": source})
+    folder = course / "exchange" / "gradlab" / "inbound" / f"{student}+{LAB}+{when}+x1"
+    folder.mkdir()
+    (folder / f"{LAB}.ipynb").write_text(json.dumps(notebook))
+    (folder / "timestamp.txt").write_text(when)
+    secret = f"secret of {student} {when}"
+    (folder / "submission_secret.txt").write_text(secret)
+    return course / "exchange" / "gradlab" / "feedback" / f"{notebook_hash(secret=secret, notebook_id=LAB)}.html"
+
+
+def start(course: Path, *options: str) -> subprocess.Popen[str]:
+    command = [sys.executable, "-m", "autograder.cli", "watch", *options]
+    return subprocess.Popen(command, cwd=course, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True)
+
+
+def end(running: subprocess.Popen[str]) -> str:
+    running.send_signal(signal.SIGINT)
+    output = running.communicate(timeout=60)[0]
+    assert running.returncode == 0 and "Traceback" not in output, output
+    return output
+
+
+def wait_for(running: subprocess.Popen[str], *pages: Path) -> None:
+    until = time.monotonic() + 100
+    while not all(page.exists() for page in pages):
+        assert running.poll() is None and time.monotonic() < until, running.communicate()[0]
+        time.sleep(0.02)
+
+
+def scores(course: Path) -> dict[str, float]:
+    with Gradebook(f"sqlite:///{course}/gradebook.db") as found:
+        return {each.student_id: each.score for each in found.assignment_submissions(LAB)}
+
+
+@pytest.mark.slow
+@pytest.mark.timeout(400)
+def test_what_arrives_is_marked_and_the_page_given_back_also_after_a_kill(course: Path) -> None:
+    """Slow: two watches start, each with a fork server."""
+    (course / FILE).write_text(f'[labs.{LAB}]\nattempts = 3\n\n[[team]]\nname = "blue"\nmembers = ["ben", "cy"]\n')
+    before = submit(course, "ada", ONE, WRONG)
+    newest = submit(course, "ada", TWO)  # of two that wait, the newer one
+    bens = submit(course, "ben", ONE)
+    running = start(course)
+    wait_for(running, newest, bens)
+    assert not before.exists() and scores(course) == {"ada": 2, "ben": 2, "cy": 2}
+    assert "sum_of_squares" in newest.read_text() and "vector_norm" not in newest.read_text()
+
+    submit(course, "ada", THREE, WRONG)
+    while (course / "submitted" / "ada" / LAB / "timestamp.txt").read_text() != THREE:
+        time.sleep(0.005)
+    os.kill(running.pid, signal.SIGKILL)  # it is being graded
+    running.communicate()
+
+    fourth = submit(course, "ada", "2027-02-01 10:04:00.000000 UTC")
+    dees = submit(course, "dee", ONE)
+    running = start(course, LAB, "--jobs", "1")
+    wait_for(running, dees, fourth)
+    assert scores(course) == {"ada": 2, "ben": 2, "cy": 2, "dee": 2}
+    workers = children(running.pid)
+    assert end(running).count(" after it came") == 2, "ben has what he gets"
+    assert workers and not any(Path(f"/proc/{pid}").exists() for pid, _ in workers)
+
+
+@pytest.mark.slow
+def test_what_is_not_marked_is_told_and_what_is_told_on_a_page_is_set(course: Path) -> None:
+    """Slow: a fork server."""
+    (course / FILE).write_text(f'[labs.{LAB}]\nattempts = 1\ntell = "visible"\n')
+    first = submit(course, "ada", ONE, WRONG)
+    running = start(course)
+    wait_for(running, first)
+    second, dees = submit(course, "ada", TWO), submit(course, "dee", THREE)
+    wait_for(running, dees)
+    output = end(running)
+    assert "ada 01_squares: not marked, its 1 attempts are used up" in output and not second.exists()
+    assert "ada 01_squares: 0 of 2" in output and "2 submissions marked" in output
+    page = first.read_text()
+    assert "3 and 4 give 25" in page and "other shapes and float64" not in page
+    assert scores(course) == {"ada": 0, "dee": 2}
+
+
+def test_a_folder_of_another_person_is_not_who_it_says(course: Path) -> None:
+    submit(course, "ada", ONE)
+    inbox = inbox_of(open_course(course))
+    (arrival,) = inbox.arrivals([LAB], {})
+    assert (arrival.student, arrival.lab, inbox.foreign(arrival)) == ("ada", LAB, "")
+    assert replace(inbox, owned=True).foreign(arrival) == arrival.folder.owner()
+
+
+def test_what_is_still_being_copied_has_not_arrived(course: Path) -> None:
+    submit(course, "ada", ONE)
+    inbox, known = inbox_of(open_course(course)), dict[str, Arrival]()
+    (folder,) = inbox.inbound.iterdir()
+    (folder / "submission_secret.txt").rename(folder / "later")
+    assert not list(inbox.arrivals([LAB], known))
+    (folder / "later").rename(folder / "submission_secret.txt")
+    assert [arrival.student for arrival in inbox.arrivals([LAB], known)] == ["ada"]
+    assert not list(inbox.arrivals(["01_square"], {})), "a name that begins like the lab's"
+
+
+def test_a_course_without_an_exchange_is_told_what_to_do(small_course: Path) -> None:
+    with (small_course / "nbgrader_config.py").open("a") as config:
+        config.write(f"\nc.Exchange.root = {str(small_course / 'nowhere')!r}\n")
+    output = start(small_course, "--once").communicate(timeout=100)[0]
+    assert "set c.Exchange.root" in output and "Traceback" not in output
