@@ -7,6 +7,8 @@ from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
+import torch
+
 from autograder.examiner.check_connection import CheckConnection
 from autograder.examiner.checked_outputs import MAX_OF_SUBMISSION, within
 from autograder.examiner.clock import Clock, Timeouts
@@ -67,6 +69,7 @@ def examine(steps: Sequence[Step], start: Start, timeouts: Timeouts | None = Non
         return seen
     finally:
         GlobalState().apply(before)
+        torch.set_default_device(None)  # a lab may have called labkit.use_device
         student.kill()
 
 

@@ -13,7 +13,8 @@
 # - say who waits for whom, and which operator allocates how much.
 #
 # You need lab 7, and two sittings of about an hour. All times were measured with PyTorch 2.13 on a CPU, with one
-# thread: yours will differ. No GPU was used. Where this lab shows the work of one, it says where the numbers come from.
+# thread: yours will differ. The cells stay there, whatever your machine has. Where this lab shows the work of a GPU, it
+# says where the numbers come from.
 #
 # Where it says *Predict*, choose before you run. Below each exercise a card shows checks. Those marked *later* run when
 # the lab is marked: press *Mark my work*, or hand it in.

@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import contextlib
 import io
+import re
 import warnings
+from collections.abc import Iterator
 from types import FunctionType
 from typing import Any
 
@@ -15,30 +17,20 @@ from autograder.authoring.regions import without_markers
 from autograder.course import Kind, Lab
 from labkit.check import recording
 from labkit.probes.two_devices import TwoDevices
+from tests.devices import on_the_device
 from tests.devices.elsewhere import elsewhere
 
 ADDRESS = "asks where memory lies: tensors of the simulated device have no address"
-GRAPH = "is handed a graph, or hands out a leaf, that was made on the other side of the move"
-VERSION = "predicts errors that need autograd's version counters, which the simulated device does not keep"
 AUTOCAST = "autocast, which checkpointing asks too, knows no device of the simulated one's name"
-OPTIMIZER = "its check's optimizer keeps gradients of its own, which the move does not reach"
 COMPILE = "neither torch.compile nor torch.export works while a device is simulated"
 RANKS = "each rank is a process of its own, where nothing is simulated"
-ALIVE = "its check asks what is still alive, and the move keeps what it moved"
 # Exercises of which the simulated device cannot say anything, by lab.
 LIMITS: dict[str, dict[str, str]] = {
-    "01_tensors": {"slots": ADDRESS, "overlap": ADDRESS},
-    "02_shapes_and_devices": {"to_device": "moves tensors itself, and its own checks simulate a second device"},
-    "03_autograd": {"trainable": GRAPH, "task_gradients": GRAPH, "stream_gradient": GRAPH, "graph_size": GRAPH},
-    "04_graph_control": {"window_gradients": GRAPH},
-    "05_inplace": {"outcome": VERSION},
-    "06_training": {"train_epoch": OPTIMIZER},
-    "06b_layers_and_data": {
-        "materialize": "begins with a model on meta, which is the simulated device's own name",
-        "prefetch": "its check closes its own iterator, which the move wraps",
-    },
+    "01_tensors": {"overlap": ADDRESS},
+    "04_graph_control": {"window_gradients": AUTOCAST},
+    "06b_layers_and_data": {"materialize": "begins with a model on meta, which is the simulated device's own name"},
     "07_memory": {"in_segments": AUTOCAST, "checkpoint_once": AUTOCAST},
-    "07c_allocator": {"packed_bf16": ADDRESS, "kept_elsewhere": ALIVE, "chunked_loss": ALIVE},
+    "07c_allocator": {"packed_bf16": ADDRESS, "kept_elsewhere": ADDRESS, "chunked_loss": AUTOCAST},
     "09_amp": {name: AUTOCAST for name in ("amp_dtypes", "train_amp", "underflow_fraction", "amp_step")},
     "10_compile": {name: COMPILE for name in ("n_graphs", "clip_norm", "Decay", "find_trace_bug", "export_gate")},
     "11_distributed": {name: RANKS for name in ("global_mean", "ddp_step", "accum_no_sync")},
@@ -53,17 +45,70 @@ ON_CPU = {
 }
 
 
+# Exercises that are handed tensors on the CPU although the lab found another device, and why.
+BEFORE_DEVICES = "comes before the lab says what a device is"
+BATCHES = "the docstring asks for batches in CPU memory, which the exercise moves"
+BITS = "is about the bits of numbers, which are the same on every device"
+CPU_ARGUMENTS = {
+    "02_shapes_and_devices": {
+        name: BEFORE_DEVICES for name in ("with_batch", "split_heads", "windows", "safe_mse", "pairwise_distances")
+    }
+    | {"to_device": "moves tensors itself, and its own checks simulate a second device"},
+    "05_inplace": {"outcome": "judges code that writes through NumPy"},
+    "06b_layers_and_data": {
+        "materialize": "the docstring asks for a state in CPU memory",
+        "pad_collate": "gives labels and lengths, which stay in CPU memory",
+        "my_part": "is given the numbers of samples",
+    },
+    "08_functions": {"grad_reverse": "vmap hands out tensors of its own, which hold those of the device"},
+    "09_amp": {"ulp": BITS, "bf16_sgd_": BITS},
+    "12_capstone": {"train_window": BATCHES, "evaluate": BATCHES, "fit_best": BATCHES},
+}
+# Labs that say at their beginning that they stay on the CPU.
+STAY = {"07_memory", "07b_profiler", "11_distributed"}
+# Cells that raise where a device is simulated, by lab.
+CELLS = {
+    "09_amp": {
+        name: AUTOCAST for name in ("three-formats-10", "three-formats-19", "three-formats-24", "loss-scaling-7")
+    },
+    "10_compile": {name: COMPILE for name in ("what-the-first-call-does-3", "export-4")},
+}
+
+
+def test_a_lab_asks_for_its_device_or_says_that_it_stays_on_the_cpu(labs: list[Lab]) -> None:
+    asking = {lab.name for lab in labs if re.search(r"\b(use_)?device\(\)", "".join(c.source for c in lab.cells))}
+    assert {lab.name for lab in labs} - asking == STAY
+    assert all("stay there, whatever" in " ".join(lab.cells[0].source.split()) for lab in labs if lab.name in STAY)
+
+
+def test_where_new_tensors_are_made_on_the_device_generators_are_made_for_it(labs: list[Lab]) -> None:
+    """torch.rand on a GPU refuses a generator of the CPU's."""
+    on_cpu = {
+        (lab.name, cell.name)
+        for lab in labs
+        for cell in lab.cells
+        if any("use_device()" in each.source for each in lab.cells) and "torch.Generator()" in cell.source
+    }
+    assert on_cpu == {("06_training", "")}  # the order of the data, and the runs of `checkpoint`, which stay on the CPU
+
+
 @pytest.mark.nightly
 def test_worked_solutions_pass_their_checks_on_a_second_device(labs: list[Lab]) -> None:
-    """Nightly: every lab runs twice, in minutes."""
-    failed, left_behind = {}, {}
+    """Nightly: every lab runs three times, in minutes. Moved there from a lab on the CPU, and as the lab itself does."""
+    failed, left_behind, cpu_arguments, cells = {}, {}, {}, {}
     for lab in labs:
         left: dict[str, list[Tensor]] = {}
         with_history, as_leaves = (failing(lab, leaves, left) for leaves in (False, True))
         failed[lab.name] = {name for name in with_history if with_history[name] & as_leaves[name]}
         left_behind[lab.name] = {name for name, tensors in left.items() if tensors} - failed[lab.name]
+        if lab.name not in STAY:
+            with quiet():
+                there, cpu_arguments[lab.name], cells[lab.name] = on_the_device.run(lab)
+            failed[lab.name] = {name for name in failed[lab.name] if there[name]}
     assert failed == {lab.name: set(LIMITS.get(lab.name, {})) for lab in labs}
     assert left_behind == {lab.name: set(ON_CPU.get(lab.name, {})) for lab in labs}
+    assert cpu_arguments == {name: set(CPU_ARGUMENTS.get(name, {})) for name in cpu_arguments}
+    assert cells == {name: set(CELLS.get(name, {})) for name in cells}
 
 
 def failing(lab: Lab, leaves: bool, left: dict[str, list[Tensor]]) -> dict[str, set[str]]:
@@ -71,8 +116,7 @@ def failing(lab: Lab, leaves: bool, left: dict[str, list[Tensor]]) -> dict[str, 
     names: dict[str, Any] = {"__name__": "__main__"}
     found: dict[str, set[str]] = {}
     quizzes = {cell.name for cell in lab.cells if cell.quiz}
-    with warnings.catch_warnings(), contextlib.redirect_stdout(io.StringIO()), TwoDevices():
-        warnings.simplefilter("ignore")
+    with quiet(), TwoDevices():
         for cell in lab.cells:
             if cell.kind not in (Kind.GIVEN, Kind.EXERCISE, Kind.CHECK) or cell.name in quizzes:
                 continue
@@ -82,3 +126,10 @@ def failing(lab: Lab, leaves: bool, left: dict[str, list[Tensor]]) -> dict[str, 
                 names[cell.name] = elsewhere(names[cell.name], leaves, left.setdefault(cell.name, []))
             found.setdefault(cell.name, set()).update(o.id for o in outcomes if not o.passed)
     return found
+
+
+@contextlib.contextmanager
+def quiet() -> Iterator[None]:
+    with warnings.catch_warnings(), contextlib.redirect_stdout(io.StringIO()):
+        warnings.simplefilter("ignore")
+        yield

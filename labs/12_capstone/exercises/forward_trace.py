@@ -106,11 +106,11 @@ with check(
         "The layer named 1 writes in place. Which call gives a tensor memory of its own?",
     ),
 ):
-    t = torch.tensor([[1.0, -2.0, 0.5], [0.3, 0.1, -1.0]])
-    first = t @ torch.tensor([[1.0, -0.5], [0.2, 1.0], [-1.0, 0.3]])
+    t = torch.tensor([[1.0, -2.0, 0.5], [0.3, 0.1, -1.0]], device=here)
+    first = t @ torch.tensor([[1.0, -0.5], [0.2, 1.0], [-1.0, 0.3]], device=here)
     want = [("0", first), ("1", first.relu()), ("2", first.relu() * 3)]
     parts = [
-        ("0", lambda x, _: x @ torch.tensor([[1.0, -0.5], [0.2, 1.0], [-1.0, 0.3]])),
+        ("0", lambda x, _: x @ torch.tensor([[1.0, -0.5], [0.2, 1.0], [-1.0, 0.3]], device=here)),
         ("1", None),
         ("2", lambda x, _: x * 3),
     ]
@@ -127,7 +127,7 @@ with check(
 def product(rows, columns, dtype=torch.float32):
     """A layer with weights of its own, which require grad."""
     generator = torch.Generator().manual_seed(10 * rows + columns)
-    w = torch.randn(rows, columns, generator=generator).to(dtype).requires_grad_()
+    w = torch.randn(rows, columns, generator=generator).to(here, dtype).requires_grad_()
     return lambda x, training: x @ w
 
 
@@ -146,7 +146,7 @@ with check(
     hint="Is a block a layer? Do you list the layers as they are defined, or as they run?",
 ):
     for n, dtype in ((3, torch.float64), (6, torch.float32)):
-        t = torch.randn(n, 3, generator=torch.Generator().manual_seed(n)).to(dtype)
+        t = torch.randn(n, 3, generator=torch.Generator().manual_seed(n)).to(here, dtype)
         parts, route = winding(n, dtype)
         with torch.no_grad():
             a = product(3, n, dtype)(t, True)
@@ -154,7 +154,7 @@ with check(
             c = product(n, 2, dtype)(b.relu(), True)
         want = [("first", a), ("act", a.relu()), ("block.0", b), ("block.1", b), ("act", b.relu()), ("last", c)]
         assert_close(traced_by(forward_trace, parts, route, t.clone()), want, name="your list")
-    t = torch.randn(2, 4, generator=torch.Generator().manual_seed(9))
+    t = torch.randn(2, 4, generator=torch.Generator().manual_seed(9)).to(here)
     with torch.no_grad():
         a = product(4, 4)(t, True)
         b = product(4, 4)(a, True)
@@ -164,7 +164,7 @@ with check(
 with check(
     "one_layer", "a model that is one layer", weight=1, hint="Which name has the model itself in named_modules()?"
 ):
-    t = torch.randn(2, 3, generator=torch.Generator().manual_seed(1))
+    t = torch.randn(2, 3, generator=torch.Generator().manual_seed(1)).to(here)
     want = [("", product(3, 5)(t, True).detach())]
     assert_close(traced_by(forward_trace, [("", product(3, 5))], [], t.clone()), want, name="your list")
 with check(
@@ -176,7 +176,7 @@ with check(
 ):
     for n in (4, 5):
         parts, route = winding(n, torch.float32)
-        got = traced_by(forward_trace, parts, route, torch.ones(2, 3), "requires")
+        got = traced_by(forward_trace, parts, route, torch.ones(2, 3, device=here), "requires")
         assert_close(got, [False] * 6, name="requires_grad")
 with check(
     "hooks_removed",
@@ -187,7 +187,7 @@ with check(
 ):
     for n in (4, 3):
         parts, route = winding(n, torch.float32)
-        got = traced_by(forward_trace, parts, route, torch.ones(1, 3), "hooks")
+        got = traced_by(forward_trace, parts, route, torch.ones(1, 3, device=here), "hooks")
         assert_close(got, [False] + [1] * 8 + [0], name="an error, and the hooks")
 with check(
     "after_error",
@@ -201,7 +201,7 @@ with check(
         def failing(x, training):
             raise ArithmeticError("this layer always fails")
 
-        t = torch.ones(n, 3)
+        t = torch.ones(n, 3, device=here)
         parts = [("0", product(3, 4)), ("1", failing), ("2", None)]
         got = traced_by(forward_trace, parts, ["0", "1", "2"], t, "hooks")
         assert_close(got, [True, 1, 1, 1, 1, 0], name="an error, and the hooks")
@@ -219,7 +219,7 @@ with check(
             return x * (3.0 if training else 2.0)
 
         parts, route = [("0", noting), ("1", None), ("2", noting)], ["0", "1", "2"]
-        t = torch.ones(0, 3) if modes == ["2"] else torch.ones(2, 3)
+        t = torch.ones(0, 3, device=here) if modes == ["2"] else torch.ones(2, 3, device=here)
         a, b = t * (3.0 if "0" in modes else 2.0), 3.0 if "2" in modes else 2.0
         got = traced_by(forward_trace, parts, route, t.clone(), training=modes)
         assert_close(got, [("0", a), ("1", a), ("2", a * b)], name="your list")

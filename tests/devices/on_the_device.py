@@ -1,0 +1,76 @@
+"""Every lab as on a machine with a GPU: labkit's device is the simulated second one, and the lab makes its tensors there."""
+
+from __future__ import annotations
+
+import contextlib
+import functools
+import sys
+from collections.abc import Callable, Iterator
+from types import FunctionType
+from typing import Any
+
+import pytest
+import torch
+from torch import Tensor
+from torch.utils._pytree import tree_leaves
+
+import labkit
+from autograder.authoring.regions import without_markers
+from autograder.course import Kind, Lab
+from labkit.check import recording
+from labkit.probes.two_devices import SECOND, Placed, TwoDevices
+
+
+@contextlib.contextmanager
+def second_device() -> Iterator[None]:
+    """labkit.device() is the simulated device, and torch.Generator(device) the CPU's."""
+    cpu = torch.Generator
+
+    class Generator(cpu):
+        def __new__(cls, device: Any = "cpu") -> Any:
+            return cpu()
+
+    # A tensor of the simulated device has one dtype for ever: Module.to has to make new parameters.
+    torch.__future__.set_overwrite_module_params_on_conversion(True)
+    try:
+        with pytest.MonkeyPatch.context() as patch, TwoDevices():
+            patch.setattr(torch, "Generator", Generator)
+            for module in (sys.modules["labkit.device"], labkit):
+                patch.setattr(module, "device", lambda: SECOND)
+            yield
+    finally:
+        torch.set_default_device(None)
+        torch.__future__.set_overwrite_module_params_on_conversion(False)
+
+
+def run(lab: Lab) -> tuple[dict[str, set[str]], set[str], set[str]]:
+    """exercise -> ids of the checks that fail; exercises that got a tensor on the CPU; ids of cells that raised."""
+    names: dict[str, Any] = {"__name__": "__main__", "display": lambda *_args, **_kwargs: None}
+    quizzes = {cell.name for cell in lab.cells if cell.quiz}
+    failed: dict[str, set[str]] = {}
+    on_cpu, raised = set[str](), set[str]()
+    with second_device():
+        for cell in lab.cells:
+            if cell.kind not in (Kind.GIVEN, Kind.EXAMPLE, Kind.EXERCISE, Kind.CHECK) or cell.name in quizzes:
+                continue
+            with recording() as outcomes:
+                try:
+                    exec(compile(without_markers(cell.source), f"<{cell.id}>", "exec"), names)
+                except Exception:
+                    raised.add(cell.id)
+            if cell.kind is Kind.EXERCISE and isinstance(names[cell.name], FunctionType):
+                names[cell.name] = looking(names[cell.name], functools.partial(on_cpu.add, cell.name))
+            failed.setdefault(cell.name, set()).update(o.id for o in outcomes if not o.passed)
+    return failed, on_cpu, raised
+
+
+def looking(f: Callable[..., Any], found: Callable[[], None]) -> Callable[..., Any]:
+    """f, which says so where it gets a tensor on the CPU."""
+
+    @functools.wraps(f)
+    def looked(*args: Any, **kwargs: Any) -> Any:
+        if any(isinstance(v, Tensor) and not isinstance(v, Placed) for v in tree_leaves((args, kwargs))):
+            found()
+        return f(*args, **kwargs)
+
+    return looked
