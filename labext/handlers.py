@@ -25,14 +25,17 @@ def add_handlers(app: Any, root: str) -> None:
 
 
 class CourseHandler(APIHandler):
-    """GET: {title, labs}, of every lab in JupyterLab's folder."""
+    """GET: {title, labs}, of every lab in JupyterLab's folder, each with `changed`: when it was saved last."""
 
     def initialize(self, folder: Path, grader: Grader) -> None:
         self.folder = folder
 
     @web.authenticated
     def get(self) -> None:
-        self.finish({"title": title_of(self.folder), "labs": [lab.as_dict() for lab in read_progress(self.folder)]})
+        labs = [
+            lab.as_dict() | {"changed": (self.folder / lab.path).stat().st_mtime} for lab in read_progress(self.folder)
+        ]
+        self.finish({"title": title_of(self.folder), "labs": labs})
 
 
 class StateHandler(APIHandler):

@@ -13,10 +13,14 @@ STATEMENTS = "abcde"
 def letters(answers: object, question: str) -> str:
     """The letters that were given for a question, in order: upper case, spaces and commas make no difference.
 
-    answers: a dict from question to a string of letters. Anything else has no letters, and raises nothing.
+    answers: a dict from question to a string of letters, or to a list, tuple or set of such strings. Anything else has
+    no letters, and raises nothing.
     """
-    text = answers.get(question, "") if isinstance(answers, dict) else ""
-    return "".join(sorted(set(text.lower()) - set(" ,"))) if isinstance(text, str) else ""
+    given = answers.get(question, "") if isinstance(answers, dict) else ""
+    texts = list(given) if isinstance(given, list | tuple | set | frozenset) else [given]
+    if not all(isinstance(text, str) for text in texts):
+        return ""
+    return "".join(sorted(set("".join(texts).lower()) - set(" ,")))
 
 
 def assert_answered(answers: object, questions: int) -> None:
@@ -28,9 +32,9 @@ def assert_answered(answers: object, questions: int) -> None:
     for question in answers:
         given = letters(answers, question)
         if not given:
-            raise AssertionError(f"{question} has no letters")
+            raise AssertionError(f'{question} has no letters: write them as one text, such as "ac"')
         if not set(given) <= set(STATEMENTS):
-            raise AssertionError(f"{question} has {answers[question]!r}")
+            raise AssertionError(f"{question} has {given!r}")
 
 
 def assert_some_right(answers: object, key: Mapping[str, str]) -> None:

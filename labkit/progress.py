@@ -65,7 +65,7 @@ class Work:
 class LabProgress:
     """One lab of the course. path: of its notebook, from the course's folder. needs: labs to do before it.
 
-    missed: predictions that were wrong when they were made last.
+    missed: predictions that were wrong when they were made last. begun: whether a cell ran or something was written.
     """
 
     name: str
@@ -75,6 +75,7 @@ class LabProgress:
     needs: tuple[str, ...]
     work: tuple[Work, ...]
     missed: tuple[str, ...] = ()
+    begun: bool = False
 
     @property
     def number(self) -> str:
@@ -123,7 +124,12 @@ def progress_of(notebook: Mapping[str, Any], path: str, marks: Mapping[str, Any]
         _work(name, "quiz" if name in quizzes else facts["kind"], facts, cell, checks.get(name), marks.get(name, {}))
         for name, (facts, cell) in known.items()
     )
-    return LabProgress(lab["lab"], lab["title"], path, lab["minutes"], tuple(lab["needs"]), work, _missed(cells))
+    begun = any(each.state != UNTOUCHED for each in work) or any(_was_used(cell) for _, cell in cells)
+    return LabProgress(lab["lab"], lab["title"], path, lab["minutes"], tuple(lab["needs"]), work, _missed(cells), begun)
+
+
+def _was_used(cell: Mapping[str, Any]) -> bool:
+    return bool(cell.get("execution_count")) or PREDICTION in cell.get("metadata", {})
 
 
 def _missed(cells: Iterable[tuple[Mapping[str, Any], Mapping[str, Any]]]) -> tuple[str, ...]:

@@ -1,6 +1,7 @@
 """The course inside JupyterLab: where to begin, checks, quizzes, predictions, resetting, and marks."""
 
 import json
+import os
 import re
 import shutil
 from collections.abc import Iterator
@@ -24,6 +25,12 @@ ASKED = """
 # What is the sign of a sum of squares?
 # - [ ] that of the first element
 # - [x] never negative
+
+# %% example
+print("of -3 and 1:", 10)
+
+# %% [markdown]
+# Each square is never negative, and so is their sum.
 
 # %% quiz: interview points=2
 # ## A quiz
@@ -111,10 +118,15 @@ def test_a_student_begins_checks_ticks_predicts_resets_and_is_marked(student: La
     expect(page.get_by_role("heading", name="A quiz")).to_be_in_viewport()
     expect(card(page).get_by_text("later", exact=True).first).to_be_visible()
 
-    # A prediction is compared, and kept in the notebook.
+    # A prediction is compared, and kept in the notebook. What tells the answer is hidden until then.
+    answer = page.locator("p").filter(has_text="Each square is never negative")
+    expect(answer).to_be_hidden()
+    expect(page.get_by_role("button", name="Show it now")).to_be_visible()
+    page.screenshot(path=ARTIFACTS / "course_veil.png")
     page.get_by_label("that of the first element").check()
     page.get_by_role("button", name="Compare").click()
     expect(page.get_by_text("You predicted: that of the first element. It is: never negative.")).to_be_visible()
+    expect(answer).to_be_visible()
 
     # Ticks become letters in the cell that is graded.
     panel.get_by_role("button", name=re.compile("^interview")).click()
@@ -154,6 +166,45 @@ def test_a_student_begins_checks_ticks_predicts_resets_and_is_marked(student: La
     (predicted,) = [c.metadata.gradlab_prediction for c in saved.cells if "gradlab_prediction" in c.metadata]
     assert predicted["given"] == ["that of the first element"]
     assert not predicted["right"] and predicted["missed"]
+
+
+def test_a_cell_that_misses_names_after_a_restart_says_what_to_run(student: LabServer, page: Page) -> None:
+    """Slow: starts JupyterLab and a kernel, twice."""
+    page.goto(student.address(f"lab/tree/{LAB}/{LAB}.ipynb"))
+    expect(page.locator("#jp-main-statusbar").get_by_text("| Idle")).to_be_visible()
+    check = page.locator(".jp-Notebook .jp-Cell").filter(has_text="with check(").first
+    told = check.get_by_text("Run > Run All Above Selected Cell")
+    check.click()
+    page.keyboard.press("Escape")
+    page.keyboard.press("Control+Enter")
+    expect(check.get_by_text("NameError").first).to_be_visible()
+    expect(told).to_be_visible()
+    page.screenshot(path=ARTIFACTS / "course_restarted.png")
+
+    # The button runs what is missing; what it says takes the place of what it said before.
+    for text, said in (("return x.sum() ** 2", "0 of 1 passed"), ("return (x * x).sum()", "1 of 1 passed")):
+        write(page, "def sum_of_squares", text)
+        page.get_by_role("button", name="Check", exact=True).click()
+        expect(page.get_by_role("alert").filter(has_text=said)).to_be_visible()
+    expect(page.get_by_role("alert")).to_have_count(1)
+    expect(told).to_have_count(0)
+
+
+def test_continue_leads_to_the_lab_that_was_worked_on_last(student: LabServer, page: Page) -> None:
+    """Slow: starts JupyterLab."""
+    first = student.folder / LAB / f"{LAB}.ipynb"
+    second = student.folder / "02_cubes" / "02_cubes.ipynb"
+    second.parent.mkdir()
+    notebook = nbformat.read(first, as_version=4)
+    for path, name, title in ((first, LAB, "Squares"), (second, "02_cubes", "Cubes")):
+        notebook.metadata["gradlab"] |= {"lab": name, "title": title}
+        next(cell for cell in notebook.cells if cell.cell_type == "code").execution_count = 1
+        nbformat.write(notebook, path)
+    for older, newer, title in ((first, second, "Cubes"), (second, first, "Squares")):
+        os.utime(older, (1_000, 1_000))
+        os.utime(newer, (2_000, 2_000))
+        page.goto(student.address("lab") + "&reset")
+        expect(page.get_by_role("button", name="Continue:")).to_have_text(f"Continue: sum_of_squares in {title}")
 
 
 @pytest.mark.parametrize("theme", ["JupyterLab Light", "JupyterLab Dark", "JupyterLab Dark High Contrast"])

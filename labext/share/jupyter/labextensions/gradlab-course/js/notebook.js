@@ -8,6 +8,9 @@ const PLACEHOLDER = '# YOUR CODE HERE'; // nbgrader's
 // What a check needs to have run before it: course code, exercises, and cells that the student added.
 const NEEDED = [undefined, 'given', 'exercise'];
 
+const RESTARTED = 'Cells above have not run since the kernel started, so names of theirs are missing: select this cell, '
+  + 'choose Run > Run All Above Selected Cell, and run it again. The button Check of an exercise does both.';
+
 export const factsOf = cell => cell?.model.getMetadata(KEY) ?? {};
 
 export function isLab(panel) {
@@ -56,12 +59,17 @@ export function slim(panel) {
         if (verdict) outputs.push({ data: { [VERDICT]: withoutDifferences(verdict) } });
       }
       return {
-        metadata: { [KEY]: facts, [PREDICTION]: cell.model.getMetadata(PREDICTION) ?? {} },
+        metadata: withPrediction({ [KEY]: facts }, cell.model.getMetadata(PREDICTION)),
+        execution_count: cell.model.executionCount ?? null,
         source: WRITTEN.includes(facts.kind) ? cell.model.sharedModel.getSource() : '',
         outputs,
       };
     });
   return { metadata: { [KEY]: panel.content.model.getMetadata(KEY) }, cells };
+}
+
+function withPrediction(metadata, made) {
+  return made ? { ...metadata, [PREDICTION]: made } : metadata;
 }
 
 // The matrices of a card say nothing of where the student stands.
@@ -88,6 +96,21 @@ export class Ran {
   constructor(actions) {
     this.cells = new WeakSet();
     actions.executed.connect((_, { cell, success }) => success && this.cells.add(cell.model));
+    actions.executed.connect((_, { notebook, cell, error }) => this.tellMissing(notebook, cell, error));
+  }
+
+  /** After a NameError, where cells above have not run in this kernel: one sentence below that says so. */
+  tellMissing(notebook, cell, error) {
+    cell.node.querySelector('.gradlab-restarted')?.remove();
+    if (error?.errorName !== 'NameError' || !notebook.model?.getMetadata(KEY)?.lab) return;
+    const above = notebook.widgets.slice(0, notebook.widgets.indexOf(cell));
+    const missing = each => each.model.type === 'code' && NEEDED.includes(factsOf(each).kind) && !this.has(each);
+    if (!above.some(missing)) return;
+    const told = document.createElement('p');
+    told.className = 'gradlab-message gradlab-restarted';
+    told.setAttribute('role', 'status');
+    told.textContent = RESTARTED;
+    cell.node.append(told);
   }
 
   /** Once for each notebook that is opened. */

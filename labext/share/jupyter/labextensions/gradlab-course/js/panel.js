@@ -53,14 +53,19 @@ function continueButton(course, open, actions) {
     button.onclick = actions.mark;
     return button;
   }
-  const lab = course.labs.find(each => each.work.some(work => work.state !== 'untouched') && each.next)
-    ?? course.labs.find(each => each.next);
+  const lab = whereToGoOn(course, open);
   if (!lab) return element('p', course.labs.length ? 'Every exercise is done.' : 'No lab is in this folder.');
-  const begun = lab.work.some(work => work.state !== 'untouched');
-  const words = begun ? `Continue: ${lab.next} in ${lab.title}` : `Begin: ${lab.title}`;
+  const words = lab.begun ? `Continue: ${lab.next} in ${lab.title}` : `Begin: ${lab.title}`;
   const button = element('button', words, { class: 'gradlab-continue', 'data-key': 'continue' });
-  button.onclick = () => actions.open(lab, begun ? lab.next : '');
+  button.onclick = () => actions.open(lab, lab.begun ? lab.next : '');
   return button;
+}
+
+/** The lab in front where it was begun; else the begun one that changed last; else the first; each if work is left. */
+export function whereToGoOn(course, open) {
+  const left = course.labs.filter(lab => lab.next);
+  const begun = left.filter(lab => lab.begun).sort((one, other) => other.changed - one.changed);
+  return left.find(lab => lab.name === open?.name && lab.begun) ?? begun[0] ?? left[0];
 }
 
 function labSection(lab, actions) {

@@ -3,7 +3,7 @@
 import { hasUntold, tellCards } from './cards.js';
 import { Course } from './course.js';
 import { currentExercise, goTo, indexOf, isLab, labOf, placeOf, Ran, reset, runChecks, slim } from './notebook.js';
-import { element, makePanel, standing, START, stateOf } from './panel.js';
+import { element, makePanel, standing, START, stateOf, whereToGoOn } from './panel.js';
 import { decorate } from './quiz.js';
 
 /** Modules that JupyterLab shares, and that makePlugin() takes by these names. */
@@ -70,7 +70,9 @@ function activate(app, tracker, palette, launcher, modules) {
   function withOpen() {
     const labs = now.course?.labs ?? [];
     const at = labs.findIndex(lab => lab.name === now.open?.name && lab.path === now.path);
-    if (at >= 0) labs[at] = now.open;
+    if (at < 0) return;
+    const same = JSON.stringify(labs[at].work) === JSON.stringify(now.open.work);
+    labs[at] = { ...now.open, changed: same ? labs[at].changed : Date.now() / 1000 };
   }
 
   // Something was rendered in the notebook: a new card is told of once its state is known.
@@ -180,7 +182,7 @@ function activate(app, tracker, palette, launcher, modules) {
 
   async function next() {
     if (!inLab()) {
-      const lab = now.course?.labs.find(each => each.next);
+      const lab = now.course && whereToGoOn(now.course, null);
       return lab && openLab(lab, lab.next);
     }
     if (!now.open?.next) return say('Every exercise of this lab is done.');
@@ -191,13 +193,13 @@ function activate(app, tracker, palette, launcher, modules) {
     const notebook = front();
     const lab = labOf(notebook);
     await notebook.context.save();
-    const note = Notification.emit(`Marking ${lab}: your notebook is being graded`, 'in-progress', { autoClose: false });
+    say(`Marking ${lab}: your notebook is being graded`, 'in-progress', false);
     try {
       const marked = await course.mark(notebook.context.path);
-      Notification.update({ id: note, message: marked.words, type: 'success', autoClose: 8000 });
+      say(marked.words, 'success', 8000);
       showPage(lab, marked.page);
     } catch (error) {
-      Notification.dismiss(note);
+      Notification.dismiss(told);
       await showErrorMessage('This notebook was not marked', error);
     }
     await readOpen();
@@ -224,7 +226,12 @@ function activate(app, tracker, palette, launcher, modules) {
     page.content.url = `${course.pageOf(path)}?at=${Date.now()}`;
   }
 
-  const say = text => Notification.info(text, { autoClose: 4000 });
+  // One notification at a time: the next takes the place of the last.
+  let told = '';
+  function say(text, type = 'info', autoClose = 4000) {
+    if (told) Notification.dismiss(told);
+    told = Notification.emit(text, type, { autoClose });
+  }
 
   const COMMANDS = {
     'gradlab:run-check': ['Check', 'Run the checks of this exercise, and what they need', check],

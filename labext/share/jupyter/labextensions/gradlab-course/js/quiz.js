@@ -17,6 +17,30 @@ export function decorate(panel) {
     if (kind === 'predict') decoratePrediction(cell, shown);
     else decorateQuiz(panel, exercise, shown);
   }
+  panel.content.widgets.forEach((cell, at, cells) => factsOf(cell).kind === 'predict' && veil(cell, cells.slice(at + 1)));
+}
+
+const opened = new WeakSet(); // answers that the student asked to see
+
+/** Hide the text that tells what happens until it was predicted, or the code before it was run. Only in the view. */
+function veil(asked, below) {
+  const end = below.findIndex(cell => cell.model.type !== 'code');
+  const answer = below[end];
+  if (end < 0 || factsOf(answer).kind !== 'prose' || factsOf(answer).exercise) return;
+  const known = asked.model.getMetadata(PREDICTION) || below.slice(0, end).some(cell => cell.model.executionCount);
+  const hidden = !known && !opened.has(answer.model);
+  answer.node.classList.toggle('gradlab-veiled', hidden);
+  const bar = answer.node.querySelector('.gradlab-veil');
+  if (!hidden) bar?.remove();
+  if (!hidden || bar) return;
+  const told = element('p', 'Here stands what happens, and why. Predict first. ', { class: 'gradlab-message gradlab-veil' });
+  const button = element('button', 'Show it now');
+  button.onclick = () => {
+    opened.add(answer.model);
+    veil(asked, below);
+  };
+  told.append(button);
+  answer.node.append(told);
 }
 
 /** {q1: 'ac', ...} as the exercise's cell has it; null where the student wrote it in a form of their own. */
