@@ -147,8 +147,8 @@ def test_grade_feedback_report_and_export_of_a_class_with_a_missing_and_a_broken
     assert all(f"<td>{student}</td>" in report for student in files)
     here("export")
     rows = (small_course / "results" / "marks.csv").read_text().splitlines()
-    assert rows[0].startswith("student,lab,points")
-    assert "ada,01_squares,2.0,2.0,0.0,False" in rows
+    assert rows[0].startswith("id,first_name,last_name,email,lms_user_id,01_squares,01_squares before lateness")
+    assert "ada,,,,,2,2,2,0:00:00,graded" in rows
 
 
 @pytest.mark.slow

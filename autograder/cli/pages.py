@@ -9,25 +9,41 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from autograder.cli.app import CoursePath, LabName, app, count, out
+from autograder.cli.app import CoursePath, LabName, app, count, err, out
 from autograder.errors import GradlabError
+from autograder.lms.grades import System
 
 if TYPE_CHECKING:
     from autograder.gradebook.class_schema import LabClass
 
 
 @app.command()
-def feedback(lab: LabName, course: CoursePath = Path(".")) -> None:
+def feedback(
+    lab: LabName,
+    course: CoursePath = Path("."),
+    zipped: Annotated[
+        System | None, typer.Option("--zip", help="Also write the pages as one zip, named as this system wants them.")
+    ] = None,
+) -> None:
     """Write a feedback page for each graded submission."""
     from autograder.gradebook.reader import read_results
     from autograder.grading.nbgrader_api import open_course
+    from autograder.lms.feedback_zip import write_feedback_zip
     from autograder.reports.feedback import write_feedback
 
     api = open_course(course)
-    pages = write_feedback(read_results(api.coursedir.db_url, course.resolve(), lab), course.resolve(), lab)
+    results = read_results(api.coursedir.db_url, course.resolve(), lab)
+    pages = write_feedback(results, course.resolve(), lab)
     if not pages:
         raise GradlabError(f"no graded submission of {lab}: run gradlab grade {lab} first")
-    out.print(f"{len(pages)} feedback pages in {course / 'feedback'}. Next: nbgrader release_feedback {lab}")
+    if waiting := sum(result.needs_manual_grade for result in results):
+        err.print(f"{count(waiting, 'submission')} wait to be read by a person: their pages say so")
+    if zipped is None:
+        out.print(f"{len(pages)} feedback pages in {course / 'feedback'}. Next: nbgrader release_feedback {lab}")
+        return
+    path = course / "results" / f"{lab}.{zipped}.zip"
+    packed = write_feedback_zip(zipped, course.resolve(), lab, path)
+    out.print(f"{len(pages)} feedback pages in {course / 'feedback'}, {packed} of them in {path}. Next: upload it")
 
 
 @app.command()
@@ -60,6 +76,30 @@ def report(
     practice = {name for name, of_lab in read_term(course).labs.items() if of_lab.practice}
     write_term(_classes(course), frozenset(practice), path)
     out.print(f"wrote {path}, and its table as CSV beside it. Next: open it in a browser")
+
+
+@app.command()
+def similar(lab: LabName, course: CoursePath = Path(".")) -> None:
+    """Write a page of submissions whose text is more alike than the class makes likely: to look at, no verdict."""
+    gc.disable()
+    from autograder.gradebook.class_reader import read_class
+    from autograder.grading.nbgrader_api import open_course
+    from autograder.reports.similar import known_of, write_similar, written_by
+    from autograder.reports.similar_pairs import search
+    from autograder.term import read_term
+
+    term = read_term(course)
+    group = read_class(open_course(course).coursedir.db_url, course.resolve(), lab)
+
+    def apart(first: str, second: str) -> bool:
+        team = term.team_of(lab, first)
+        return team is None or second not in team.members
+
+    found = search(written_by(group), known_of(group), apart)
+    path = course / "results" / f"{lab}.similar.html"
+    write_similar(group, found, path)
+    pairs = count(len(found.pairs) + found.more, "pair")
+    out.print(f"{pairs} to look at among {found.compared} notebooks. This is no verdict. Next: read {path}")
 
 
 @app.command()
@@ -97,19 +137,3 @@ def _classes(course: Path) -> list[LabClass]:
     api = open_course(course)
     url, inbound = api.coursedir.db_url, inbound_of(api)
     return [read_class(url, course.resolve(), lab, inbound, whole=False) for lab in labs_in(url)]
-
-
-@app.command()
-def export(course: CoursePath = Path(".")) -> None:
-    """Write every mark of every lab to results/marks.csv."""
-    from autograder.authoring.course_folder import read_course
-    from autograder.gradebook.class_reader import labs_in
-    from autograder.grading.nbgrader_api import open_course
-    from autograder.reports.export import write_csv
-
-    api = open_course(course)
-    path = course / "results" / "marks.csv"
-    built = (course / "labs" / "course.toml").exists()  # else the course was made for stock nbgrader
-    labs = [e.name for e in read_course(course).labs] if built else labs_in(api.coursedir.db_url)
-    rows = write_csv(api.coursedir.db_url, course.resolve(), labs, path)
-    out.print(f"wrote {rows} marks to {path}")

@@ -19,11 +19,14 @@ from sqlalchemy import create_engine, select, text
 from autograder.errors import GradlabError
 from autograder.gradebook.class_reader import read_class
 from autograder.gradebook.reader import read_results
+from autograder.gradebook.writer import opened as open_gradebook
 from autograder.grading.where import ThisMachine
 from autograder.grading.whole_lab import grade_lab
-from autograder.reports.export import write_csv
+from autograder.lms.grades import System, grades
+from autograder.lms.people import people_in
 from autograder.reports.feedback import write_feedback
 from autograder.reports.report import write_report
+from autograder.reports.tables import write_table
 from tests.conftest import need
 from tests.grading.graded_class import LAB
 from tests.grading.test_like_nbgrader import make_class, opened
@@ -117,7 +120,10 @@ def pages(api: Any, course: Path) -> dict[str, bytes]:
     results = read_results(api.coursedir.db_url, course, LAB)
     paths = write_feedback(results, course, LAB)
     write_report(read_class(api.coursedir.db_url, course, LAB), course / "results" / "report.html")
-    write_csv(api.coursedir.db_url, course, [LAB], course / "results" / "marks.csv")
+    with open_gradebook(api.coursedir.db_url, api.coursedir.course_id) as gradebook:
+        people = people_in(gradebook)
+    group = read_class(api.coursedir.db_url, course, LAB)
+    write_table(course / "results" / "marks.csv", *grades(System.CSV, people, [group]))
     paths += [course / "results" / "report.html", course / "results" / "marks.csv"]
     return {str(path.relative_to(course)): path.read_bytes() for path in paths}
 

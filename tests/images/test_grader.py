@@ -106,6 +106,6 @@ def test_it_grades_a_class(grader: str, options: tuple[str, ...], folder: Path, 
     told = run(grader, "sh", "-c", line, options=options)
     print(f"\ngraded at {strongest}:\n{told}")
     with (folder / "results" / "marks.csv").open() as file:
-        marks = {row["student"]: float(row["points"]) for row in csv.DictReader(file)}
+        marks = {row["id"]: float(row[LAB]) for row in csv.DictReader(file)}
     (lab,) = (lab for lab in labs if lab.name == LAB)
     assert marks == {"worked": sum(e.points for e in lab.exercises), "blank": 0, "damaged": 0}

@@ -1,0 +1,85 @@
+"""Commands between this course and a learning management system."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from autograder.cli.app import CoursePath, LabName, app, count, err, out
+from autograder.errors import GradlabError
+from autograder.lms.grades import System
+
+
+@app.command()
+def roster(
+    file: Annotated[Path, typer.Argument(help="A CSV of Canvas, Moodle or Gradescope, or with nbgrader's columns.")],
+    course: CoursePath = Path("."),
+) -> None:
+    """Put the students of a CSV file into the gradebook. Who is there and not in the file stays."""
+    from autograder.gradebook.writer import opened
+    from autograder.grading.nbgrader_api import open_course
+    from autograder.lms.people import people_in, same_names
+    from autograder.lms.roster import read_roster, write_roster
+
+    people = read_roster(file)
+    api = open_course(course)
+    with opened(api.coursedir.db_url, api.coursedir.course_id) as gradebook:
+        new, known = write_roster(gradebook, people)
+        for group in same_names(people_in(gradebook)):
+            err.print(f"{', '.join(p.id for p in group)} have one name, {group[0].full_name}", markup=False)
+    out.print(f"{count(new, 'student')} added, {known} known before. Next: gradlab collect, or nbgrader collect LAB")
+
+
+@app.command()
+def collect(
+    lab: LabName,
+    file: Annotated[Path, typer.Argument(help="The zip of all submissions, from Canvas, Moodle or Gradescope.")],
+    course: CoursePath = Path("."),
+) -> None:
+    """Put the submissions of an LMS's zip into submitted/. Those of the exchange: nbgrader collect LAB --update."""
+    from autograder.gradebook.writer import opened
+    from autograder.grading.nbgrader_api import open_course
+    from autograder.lms.downloads import collect_zip
+    from autograder.lms.people import people_in
+
+    api = open_course(course)
+    with opened(api.coursedir.db_url, api.coursedir.course_id) as gradebook:
+        people = people_in(gradebook)
+    taken, trouble = collect_zip(file, course.resolve(), lab, people)
+    for line in trouble:
+        err.print(line, markup=False)
+    out.print(f"{count(taken, 'submission')} of {lab} collected. Next: gradlab grade {lab}")
+    if trouble:
+        raise GradlabError(f"{count(len(trouble), 'submission')} could not be collected; the reasons stand above")
+
+
+@app.command()
+def export(
+    course: CoursePath = Path("."),
+    system: Annotated[System, typer.Option("--for", help="Whose form the file has.")] = System.CSV,
+) -> None:
+    """Write everybody's grades, a column for each lab, as a learning management system imports them."""
+    from autograder.gradebook.class_reader import labs_in, read_class
+    from autograder.gradebook.writer import opened
+    from autograder.grading.nbgrader_api import open_course
+    from autograder.lms.grades import grades
+    from autograder.lms.people import people_in
+    from autograder.reports.tables import write_table
+    from autograder.term import read_term
+
+    api, root = open_course(course), course.resolve()
+    url, term = api.coursedir.db_url, read_term(root)
+    labs = [read_class(url, root, lab, whole=False) for lab in labs_in(url) if not term.lab(lab).practice]
+    graded = [lab for lab in labs if lab.graded]
+    if not graded:
+        raise GradlabError("the gradebook holds no marks yet: run gradlab grade LAB first")
+    with opened(url, api.coursedir.course_id) as gradebook:
+        people = people_in(gradebook)
+    path = root / "results" / ("marks.csv" if system is System.CSV else f"{system}.csv")
+    write_table(path, *grades(system, people, graded))
+    waiting = sum(member.waits for lab in graded for member in lab.members)
+    if waiting:
+        err.print(f"{count(waiting, 'submission')} wait to be read by a person: their points are not whole")
+    out.print(f"wrote {count(len(people), 'student')} and {count(len(graded), 'lab')} to {path}")

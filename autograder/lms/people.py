@@ -1,0 +1,81 @@
+"""Who is in the course: the gradebook's students, with the names that other systems know them by."""
+
+from __future__ import annotations
+
+import re
+import unicodedata
+from collections.abc import Iterable, Sequence
+from typing import Any
+
+from nbgrader.api import Student
+from sqlalchemy import select
+
+from autograder.course import Model
+from autograder.errors import GradlabError
+
+
+class Person(Model):
+    """A student. id: nbgrader's, the folder in submitted/. lms_id: the number or name in the LMS, where it is known."""
+
+    id: str
+    first_name: str = ""
+    last_name: str = ""
+    email: str = ""
+    lms_id: str = ""
+
+    @property
+    def full_name(self) -> str:
+        return f"{self.first_name} {self.last_name}".strip() or self.id
+
+    @property
+    def sortable_name(self) -> str:
+        return ", ".join(filter(None, (self.last_name, self.first_name))) or self.id
+
+
+def people_in(gradebook: Any) -> list[Person]:
+    """Everybody in the gradebook, by last name."""
+    columns = (Student.id, Student.first_name, Student.last_name, Student.email, Student.lms_user_id)
+    rows = gradebook.db.execute(select(*columns))
+    people = [Person(**dict(zip(Person.model_fields, map(_text, row), strict=True))) for row in rows]
+    return sorted(people, key=lambda person: (person.sortable_name.casefold(), person.id))
+
+
+def find(people: Iterable[Person], lms_id: str = "", email: str = "", name: str = "", id_: str = "") -> Person:
+    """The one that this is, by what identifies best. Raises GradlabError where nobody is, or several are."""
+    people = list(people)
+    for asked, known in (
+        (lms_id, lambda p: [p.lms_id]),
+        (id_, lambda p: [p.id]),
+        (email, lambda p: [p.email]),
+        (name, lambda p: [p.full_name, p.sortable_name, p.last_name + p.first_name, p.id]),
+    ):
+        found = [p for p in people if asked and key(asked) in map(key, known(p))]
+        if len(found) == 1:
+            return found[0]
+        if found:
+            ids = ", ".join(p.id for p in found)
+            raise GradlabError(
+                f"{asked!r} may be any of {ids}, who have one name\n"
+                "    fix: give each the number of the LMS: gradlab roster FILE with a column lms_user_id"
+            )
+    who = " / ".join(filter(None, (name, email, id_, lms_id)))
+    raise GradlabError(f"nobody in the roster is {who!r}\n    fix: gradlab roster FILE")
+
+
+def key(name: str) -> str:
+    """Without case, accents, blanks and signs: Canvas writes `lovelaceada` for Ada Lovelace."""
+    plain = unicodedata.normalize("NFKD", name).encode("ascii", "ignore").decode() or name
+    return re.sub(r"[\W_]+", "", plain.casefold())
+
+
+def same_names(people: Sequence[Person]) -> list[tuple[Person, ...]]:
+    """Those who cannot be told apart by their names."""
+    groups: dict[str, list[Person]] = {}
+    for person in people:
+        if person.first_name or person.last_name:
+            groups.setdefault(key(person.full_name), []).append(person)
+    return [tuple(group) for group in groups.values() if len(group) > 1]
+
+
+def _text(value: object) -> str:
+    return "" if value is None else str(value)

@@ -1,0 +1,102 @@
+"""Reads a roster: a CSV file as Canvas, Moodle and Gradescope export it, or with nbgrader's own names for columns."""
+
+from __future__ import annotations
+
+import csv
+import io
+from pathlib import Path
+from typing import Any
+
+from autograder.errors import GradlabError
+from autograder.lms.people import Person
+
+# What a column is, by its heading in small letters. Of several that are there the first is taken.
+COLUMNS = {
+    "id": ("id number", "sis login id", "username", "student id", "sid", "student_id", "login", "id"),
+    "first_name": ("first_name", "first name", "given name"),
+    "last_name": ("last_name", "last name", "surname", "family name"),
+    "email": ("email", "email address", "e-mail"),
+    "lms_id": ("lms_user_id", "lms_id", "canvas id", "user id", "participant"),
+    "name": ("student", "name", "full name", "student name"),
+}
+CANVAS = {"student", "sis login id"}  # its export, where ID is its own number
+
+
+def read_roster(path: Path) -> list[Person]:
+    """Raises GradlabError with file, line and fix where a row cannot be taken."""
+    text = _text(path)
+    reader = csv.reader(io.StringIO(text), delimiter=_delimiter(text))
+    rows = [(reader.line_num, row) for row in reader]
+    if not rows:
+        raise GradlabError(f"{path} is empty")
+    places = _places(path, [name.strip().casefold().lstrip("\ufeff") for name in rows[0][1]])
+    people: dict[str, Person] = {}
+    for line, row in rows[1:]:
+        if not any(cell.strip() for cell in row) or (row[0].strip() == "Points Possible"):
+            continue
+        said = {name: row[place].strip() for name, place in places.items() if place < len(row)}
+        person = _person(path, line, said)
+        if person.id in people:
+            raise GradlabError(f"{path}, line {line}: {person.id!r} stands there twice\n    fix: remove a row")
+        people[person.id] = person
+    if not people:
+        raise GradlabError(f"{path} names nobody")
+    return list(people.values())
+
+
+def write_roster(gradebook: Any, people: list[Person]) -> tuple[int, int]:
+    """(how many are new, how many were known): those that the file does not name stay."""
+    known = {student.id for student in gradebook.students}
+    for person in people:
+        said = person.model_dump(exclude={"id", "lms_id"}) | {"lms_user_id": person.lms_id}
+        gradebook.update_or_create_student(person.id, **{name: value for name, value in said.items() if value})
+    return sum(p.id not in known for p in people), sum(p.id in known for p in people)
+
+
+def _text(path: Path) -> str:
+    try:
+        data = path.read_bytes()
+    except OSError as error:
+        raise GradlabError(f"{path} cannot be read: {error.strerror}") from None
+    try:
+        return data.decode("utf-8-sig")
+    except UnicodeDecodeError as error:
+        line = data[: error.start].count(b"\n") + 1
+        raise GradlabError(f"{path}, line {line} is no UTF-8\n    fix: save it as CSV UTF-8") from None
+
+
+def _delimiter(text: str) -> str:
+    head = text.partition("\n")[0]
+    return max(",;\t", key=head.count)
+
+
+def _places(path: Path, heads: list[str]) -> dict[str, int]:
+    places = {
+        name: heads.index(known)
+        for name, names in COLUMNS.items()
+        for known in [next((each for each in names if each in heads), None)]
+        if known is not None
+    }
+    if set(heads) >= CANVAS and "id" in heads:
+        places["lms_id"] = heads.index("id")
+    if "id" not in places and "email" not in places:
+        raise GradlabError(
+            f"{path}, line 1: no column says who a student is; it has {', '.join(heads)}\n"
+            "    fix: name a column id, or email"
+        )
+    return places
+
+
+def _person(path: Path, line: int, said: dict[str, str]) -> Person:
+    last, comma, first = said.pop("name", "").partition(",")
+    if comma:
+        said = {"last_name": last.strip(), "first_name": first.strip()} | said
+    elif last and "last_name" not in said:
+        first, _, last = last.rpartition(" ")
+        said |= {"first_name": first, "last_name": last}
+    id_ = said.get("id") or said.get("email", "").partition("@")[0]
+    if not id_:
+        raise GradlabError(f"{path}, line {line}: this row has no id\n    fix: fill it in, or remove the row")
+    if "/" in id_ or id_.startswith(".") or not id_.isprintable() or "+" in id_:
+        raise GradlabError(f"{path}, line {line}: {id_!r} cannot be an id: it is a folder's name, without / and +")
+    return Person(**(said | {"id": id_}))

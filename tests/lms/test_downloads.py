@@ -1,0 +1,126 @@
+"""A zip of submissions comes into submitted/ by whose it is, and feedback goes back under the names that it came with."""
+
+import zipfile
+from pathlib import Path
+
+import pytest
+
+from autograder.errors import GradlabError
+from autograder.lms.downloads import collect_zip
+from autograder.lms.feedback_zip import write_feedback_zip
+from autograder.lms.grades import System
+from autograder.lms.people import Person
+
+LAB = "01_a"
+PEOPLE = [
+    Person(id="ada", first_name="Ada", last_name="Lovelace", email="ada@example.org", lms_id="71"),
+    Person(id="grace", first_name="Grace", last_name="Hopper", email="grace@example.org"),
+]
+CANVAS = {
+    "lovelaceada_71_1001_01_a.ipynb": b"ada's",
+    "lovelaceada_71_1002_data.csv": b"1,2",
+    "hoppergrace_LATE_72_1003_01_a-1.ipynb": b"grace's",
+}
+MOODLE = {
+    "Ada Lovelace_501_assignsubmission_file_/01_a.ipynb": b"ada's",
+    "Ada Lovelace_501_assignsubmission_file_/data.csv": b"1,2",
+    "Grace Hopper_502_assignsubmission_file_my answers.ipynb": b"grace's",
+}
+METADATA = """
+submission_9001:
+  :submitters:
+  - :name: Ada Lovelace
+    :sid: ada
+    :email: ada@example.org
+  :created_at: 2027-02-01 10:00:00.5 -08:00
+  :status: unprocessed
+submission_9002:
+  :submitters:
+  - :name: Grace Hopper
+    :sid: 
+    :email: grace@example.org
+"""
+GRADESCOPE = {
+    "assignment_1_export/submission_metadata.yml": METADATA.encode(),
+    "assignment_1_export/submission_9001/01_a.ipynb": b"ada's",
+    "assignment_1_export/submission_9001/data.csv": b"1,2",
+    "assignment_1_export/submission_9002/01_a (1).ipynb": b"grace's",
+}
+
+
+def zipped(path: Path, files: dict[str, bytes]) -> Path:
+    with zipfile.ZipFile(path, "w") as archive:
+        for name, content in files.items():
+            archive.writestr(name, content)
+    return path
+
+
+def submitted(course: Path) -> dict[str, bytes]:
+    root = course / "submitted"
+    return {str(path.relative_to(root)): path.read_bytes() for path in sorted(root.rglob("*")) if path.is_file()}
+
+
+@pytest.mark.parametrize("files", [CANVAS, MOODLE, GRADESCOPE], ids=["canvas", "moodle", "gradescope"])
+def test_each_systems_zip_is_collected(files: dict[str, bytes], tmp_path: Path) -> None:
+    taken, trouble = collect_zip(zipped(tmp_path / "a.zip", files), tmp_path, LAB, PEOPLE)
+    assert (taken, trouble) == (2, [])
+    found = submitted(tmp_path)
+    times = {name: found.pop(name) for name in list(found) if name.endswith("timestamp.txt")}
+    assert found == {
+        f"ada/{LAB}/01_a.ipynb": b"ada's",
+        f"ada/{LAB}/data.csv": b"1,2",
+        f"grace/{LAB}/01_a.ipynb": b"grace's",
+    }
+    assert times == ({f"ada/{LAB}/timestamp.txt": b"2027-02-01 18:00:00 UTC"} if files is GRADESCOPE else {})
+
+
+def test_who_is_not_known_is_told_and_the_others_are_collected(tmp_path: Path) -> None:
+    files = CANVAS | {"nobodyknown_88_1009_01_a.ipynb": b"x"}
+    taken, trouble = collect_zip(zipped(tmp_path / "a.zip", files), tmp_path, LAB, PEOPLE)
+    assert taken == 2 and trouble == ["nobody in the roster is 'nobodyknown'\n    fix: gradlab roster FILE"]
+
+
+def test_feedback_goes_back_under_the_names_that_submissions_came_with(tmp_path: Path) -> None:
+    for student in ("ada", "grace"):
+        (tmp_path / "feedback" / student / LAB).mkdir(parents=True)
+        (tmp_path / "feedback" / student / LAB / f"{LAB}.html").write_text(f"<p>{student}")
+    with pytest.raises(GradlabError, match="no download of 01_a was collected"):
+        write_feedback_zip(System.CANVAS, tmp_path, LAB, tmp_path / "out.zip")
+    collect_zip(zipped(tmp_path / "a.zip", CANVAS), tmp_path, LAB, PEOPLE)
+    assert names(System.CANVAS, tmp_path) == [
+        "hoppergrace_LATE_72_1003_01_a-1.html",
+        "lovelaceada_71_1001_01_a.html",
+    ]
+    collect_zip(zipped(tmp_path / "a.zip", MOODLE), tmp_path, LAB, PEOPLE)
+    assert names(System.MOODLE, tmp_path) == [
+        "Ada Lovelace_501_assignsubmission_file_/01_a.html",
+        "Grace Hopper_502_assignsubmission_file_/01_a.html",
+    ]
+    assert names(System.CSV, tmp_path) == [f"ada/{LAB}.html", f"grace/{LAB}.html"]
+    with pytest.raises(GradlabError, match="Gradescope takes no feedback files"):
+        names(System.GRADESCOPE, tmp_path)
+
+
+def names(system: System, course: Path) -> list[str]:
+    write_feedback_zip(system, course, LAB, course / "out.zip")
+    with zipfile.ZipFile(course / "out.zip") as archive:
+        return sorted(archive.namelist())
+
+
+@pytest.mark.parametrize("name", ["../../evil_71_1_x.ipynb", "/tmp/lovelaceada_71_1_x.ipynb", "a/../../b_71_1_x.ipynb"])
+def test_no_name_in_a_zip_leads_out_of_submitted(name: str, tmp_path: Path) -> None:
+    course = tmp_path / "course"
+    course.mkdir()
+    collect_zip(zipped(tmp_path / "a.zip", {name: b"x", **CANVAS}), course, LAB, PEOPLE)
+    outside = [path for path in tmp_path.rglob("*") if path.is_file() and not path.is_relative_to(course / "submitted")]
+    assert sorted(path.name for path in outside) == ["a.zip", "lms.json"]
+
+
+def test_what_is_no_download_is_refused(tmp_path: Path) -> None:
+    with pytest.raises(GradlabError, match="is no zip file"):
+        collect_zip(tmp_path / "nothing.zip", tmp_path, LAB, PEOPLE)
+    with pytest.raises(GradlabError, match="no download of Canvas, Moodle or Gradescope"):
+        collect_zip(zipped(tmp_path / "a.zip", {"notes.txt": b"x"}), tmp_path, LAB, PEOPLE)
+    with pytest.raises(GradlabError, match=r"submission_metadata\.yml cannot be read"):
+        collect_zip(zipped(tmp_path / "b.zip", {"submission_metadata.yml": b"[1"}), tmp_path, LAB, PEOPLE)
+    assert not (tmp_path / "submitted").exists()

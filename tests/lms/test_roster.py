@@ -1,0 +1,90 @@
+"""A roster is read as the systems export it, and what cannot be read is named by its line."""
+
+from pathlib import Path
+
+import pytest
+from nbgrader.api import Gradebook
+
+from autograder.errors import GradlabError
+from autograder.lms.people import Person, find, people_in, same_names
+from autograder.lms.roster import read_roster, write_roster
+
+ADA = Person(id="ada", first_name="Ada", last_name="Lovelace", email="ada@example.org", lms_id="71")
+CANVAS = """Student,ID,SIS User ID,SIS Login ID,Section,Lab 1 (31)
+    Points Possible,,,,,10
+"Lovelace, Ada",71,S1,ada,A,
+"Hopper, Grace",72,S2,grace,A,
+"""
+MOODLE = """First name,Last name,ID number,Email address
+Ada,Lovelace,ada,ada@example.org
+"""
+GRADESCOPE = """Name,SID,Email,Role
+Ada Lovelace,ada,ada@example.org,Student
+"""
+OWN = """id;first_name;last_name;email;lms_user_id
+ada;Ada;Lovelace;ada@example.org;71
+"""
+
+
+def read(tmp_path: Path, text: str, encoding: str = "utf-8") -> list[Person]:
+    path = tmp_path / "roster.csv"
+    path.write_text(text, encoding=encoding)
+    return read_roster(path)
+
+
+def test_each_systems_export_is_read(tmp_path: Path) -> None:
+    assert read(tmp_path, OWN, "utf-8-sig") == [ADA]
+    assert read(tmp_path, MOODLE) == [ADA.model_copy(update={"lms_id": ""})]
+    assert read(tmp_path, GRADESCOPE) == [ADA.model_copy(update={"lms_id": ""})]
+    ada, grace = read(tmp_path, CANVAS)
+    assert ada == ADA.model_copy(update={"email": ""}) and (grace.id, grace.lms_id) == ("grace", "72")
+
+
+@pytest.mark.parametrize(
+    "text, words",
+    [
+        ("", "is empty"),
+        ("name,points\nAda,3\n", "line 1: no column says who a student is; it has name, points"),
+        ("id,email\nada,x\n,\nada,y\n", "line 4: 'ada' stands there twice"),
+        ("id,first_name\n,Ada\n", "line 2: this row has no id"),
+        ("id\n../ada\n", r"line 2: '../ada' cannot be an id"),
+        ("id\nada+grace\n", "cannot be an id"),
+        ("id\n", "names nobody"),
+    ],
+)
+def test_what_cannot_be_read_is_named_by_its_line(tmp_path: Path, text: str, words: str) -> None:
+    with pytest.raises(GradlabError, match=words):
+        read(tmp_path, text)
+
+
+def test_another_encoding_is_named_by_its_line(tmp_path: Path) -> None:
+    with pytest.raises(GradlabError, match="line 2 is no UTF-8"):
+        read(tmp_path, "id,last_name\nada,Müller\n", "latin-1")
+
+
+def test_who_is_known_is_brought_up_to_date_and_who_is_not_named_stays(built_course: Path, tmp_path: Path) -> None:
+    (tmp_path / "gradebook.db").write_bytes((built_course / "gradebook.db").read_bytes())
+    with Gradebook(f"sqlite:///{tmp_path}/gradebook.db") as gradebook:
+        gradebook.add_student("grace", email="grace@example.org")
+        gradebook.add_student("ada")
+        assert write_roster(gradebook, [ADA]) == (0, 1)
+        assert write_roster(gradebook, [Person(id="grace", last_name="Hopper"), Person(id="x")]) == (1, 1)
+        people = {person.id: person for person in people_in(gradebook)}
+    assert (
+        people["ada"] == ADA and people["grace"].email == "grace@example.org" and set(people) == {"ada", "grace", "x"}
+    )
+
+
+def test_two_of_one_name_are_told_apart_by_number_and_never_guessed() -> None:
+    twins = [ADA, Person(id="ada2", first_name="Ada", last_name="Lovelace", lms_id="99")]
+    assert same_names(twins) == [tuple(twins)]
+    assert find(twins, lms_id="99", name="lovelaceada").id == "ada2"
+    with pytest.raises(GradlabError, match="may be any of ada, ada2"):
+        find(twins, name="lovelaceada")
+    with pytest.raises(GradlabError, match="nobody in the roster is 'Grace Hopper'"):
+        find(twins, name="Grace Hopper")
+
+
+@pytest.mark.parametrize("name", ["lovelaceada", "Ada Lovelace", "Lovelace, Ada", "ADA LOVELACE", "Lovelacé Ada"])
+def test_a_name_is_known_in_every_form_that_systems_write(name: str) -> None:
+    assert find([ADA, Person(id="x", first_name="X", last_name="Y")], name=name) == ADA
