@@ -17,6 +17,7 @@ from torch.utils._pytree import tree_leaves
 import labkit
 from autograder.authoring.regions import without_markers
 from autograder.course import Kind, Lab
+from autograder.examiner.execution import new_namespace, run_cell
 from labkit.check import recording
 from labkit.probes.two_devices import SECOND, Placed, TwoDevices
 
@@ -43,19 +44,29 @@ def second_device() -> Iterator[None]:
         torch.__future__.set_overwrite_module_params_on_conversion(False)
 
 
-def run(lab: Lab) -> tuple[dict[str, set[str]], set[str], set[str]]:
+@contextlib.contextmanager
+def default_device_set() -> Iterator[None]:
+    """The CPU is the default device by torch's mode for it, as a GPU would be. Every call of torch passes through it."""
+    torch.set_default_device("cpu")
+    try:
+        yield
+    finally:
+        torch.set_default_device(None)
+
+
+def run(lab: Lab, where: contextlib.AbstractContextManager[None]) -> tuple[dict[str, set[str]], set[str], set[str]]:
     """exercise -> ids of the checks that fail; exercises that got a tensor on the CPU; ids of cells that raised."""
-    names: dict[str, Any] = {"__name__": "__main__", "display": lambda *_args, **_kwargs: None}
+    names = new_namespace()
     quizzes = {cell.name for cell in lab.cells if cell.quiz}
     failed: dict[str, set[str]] = {}
     on_cpu, raised = set[str](), set[str]()
-    with second_device():
+    with where:
         for cell in lab.cells:
             if cell.kind not in (Kind.GIVEN, Kind.EXAMPLE, Kind.EXERCISE, Kind.CHECK) or cell.name in quizzes:
                 continue
             with recording() as outcomes:
                 try:
-                    exec(compile(without_markers(cell.source), f"<{cell.id}>", "exec"), names)
+                    run_cell(without_markers(cell.source), names, f"<{cell.id}>")
                 except Exception:
                     raised.add(cell.id)
             if cell.kind is Kind.EXERCISE and isinstance(names[cell.name], FunctionType):

@@ -103,12 +103,22 @@ def test_worked_solutions_pass_their_checks_on_a_second_device(labs: list[Lab]) 
         left_behind[lab.name] = {name for name, tensors in left.items() if tensors} - failed[lab.name]
         if lab.name not in STAY:
             with quiet():
-                there, cpu_arguments[lab.name], cells[lab.name] = on_the_device.run(lab)
+                there, cpu_arguments[lab.name], cells[lab.name] = on_the_device.run(lab, on_the_device.second_device())
             failed[lab.name] = {name for name in failed[lab.name] if there[name]}
     assert failed == {lab.name: set(LIMITS.get(lab.name, {})) for lab in labs}
     assert left_behind == {lab.name: set(ON_CPU.get(lab.name, {})) for lab in labs}
     assert cpu_arguments == {name: set(CPU_ARGUMENTS.get(name, {})) for name in cpu_arguments}
     assert cells == {name: set(CELLS.get(name, {})) for name in cells}
+
+
+@pytest.mark.nightly
+def test_labs_run_where_a_default_device_was_set(labs: list[Lab]) -> None:
+    """Nightly: minutes. What torch.compile, vmap and counts of operations make of the mode that a GPU's default brings."""
+    for lab in labs:
+        if any("use_device()" in cell.source for cell in lab.cells):
+            with quiet():
+                failed, _, raised = on_the_device.run(lab, on_the_device.default_device_set())
+            assert not raised and not any(failed.values()), lab.name
 
 
 def failing(lab: Lab, leaves: bool, left: dict[str, list[Tensor]]) -> dict[str, set[str]]:

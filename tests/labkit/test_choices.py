@@ -8,13 +8,17 @@ from labkit.choices import letters
 KEY = {"q1": "abd", "q2": "c", "q3": "be"}
 
 
-@pytest.mark.parametrize("typed", ["abd", "dba", "A, B, D", "a b d", "aabbd"])
-def test_order_case_and_separators_make_no_difference(typed: str) -> None:
+@pytest.mark.parametrize(
+    "typed", ["abd", "dba", "A, B, D", "a b d", "aabbd", ["a", "B", "d"], ("b", "ad"), {"d", "b", "a"}]
+)
+def test_order_case_and_separators_make_no_difference(typed: object) -> None:
     assert letters({"q1": typed}, "q1") == "abd"
     assert_letters({"q1": typed}, "q1", "abd")
 
 
-@pytest.mark.parametrize("answers", [None, {}, {"q2": "a"}, "abc", 3, {"q1": ""}])
+@pytest.mark.parametrize(
+    "answers", [None, {}, {"q2": "a"}, "abc", 3, {"q1": ""}, {"q1": [1, "a"]}, {"q1": {"a": True}}]
+)
 def test_no_answer_has_no_letters(answers: object) -> None:
     assert letters(answers, "q1") == ""
 
@@ -37,6 +41,7 @@ def test_all_questions_answered_by_letters_pass_whether_right_or_wrong() -> None
         ({"q1": "a", "q2": "b", "q3": "c", "q4": "d"}, "your keys are"),
         ({"q1": "a", "q2": " ", "q3": "c"}, "q2 has no letters"),
         ({"q1": "a", "q2": "b", "q3": "f"}, "q3 has 'f'"),
+        ({"q1": "a", "q2": "b", "q3": [True, 2]}, r'q3 has no letters: write them as one text, such as "ac"'),
     ],
 )
 def test_what_is_not_an_answer_is_said(answers: object, said: str) -> None:

@@ -1,9 +1,15 @@
 """The device a lab works on, and hints that open one at a time."""
 
+import sys
+
+import numpy as np
 import pytest
 import torch
+from torch import nn
+from torch.overrides import _get_current_function_mode_stack
+from torch.utils._device import DeviceContext
 
-from labkit import device, hint
+from labkit import device, hint, use_device
 
 
 def test_the_device_is_the_best_there_is(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -22,6 +28,23 @@ def test_the_environment_decides_and_a_missing_device_is_named_at_once(monkeypat
     monkeypatch.setenv("GRADLAB_DEVICE", "cuda:1")
     with pytest.raises(RuntimeError, match="no cuda"):
         device()
+
+
+def test_new_tensors_are_made_on_the_device_that_is_there(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(sys.modules["labkit.device"], "device", lambda: torch.device("meta"))
+    try:
+        assert use_device() == torch.device("meta")
+        assert torch.zeros(2).device.type == nn.Linear(1, 1).weight.device.type == "meta"
+        assert torch.from_numpy(np.ones(2)).device.type == "cpu"
+    finally:
+        torch.set_default_device(None)
+
+
+@pytest.mark.parametrize("best", ["cpu", "mps"])
+def test_on_the_cpu_and_instead_of_mps_no_default_is_set(best: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(sys.modules["labkit.device"], "device", lambda: torch.device(best))
+    assert use_device() == torch.device("cpu")
+    assert not [mode for mode in _get_current_function_mode_stack() if isinstance(mode, DeviceContext)]
 
 
 def test_hints_unfold_inside_one_another() -> None:

@@ -82,6 +82,16 @@ def test_what_is_done_and_what_waits_for_a_mark_travel_with_the_state() -> None:
     assert marked is not None and (marked.earned, marked.ready, marked.work[0].done) == (2.5, 0, False)
 
 
+def test_a_lab_is_begun_by_a_cell_that_ran_a_prediction_or_a_written_answer() -> None:
+    notebook = lab()
+    notebook["cells"][3]["source"] = "YOUR ANSWER HERE"
+    ran, predicted = (json.loads(json.dumps(notebook)) for _ in range(2))
+    ran["cells"][1]["execution_count"] = 1
+    predicted["cells"][0]["metadata"]["gradlab_prediction"] = {"given": ["a"], "right": False}
+    begun = [progress_of(each, "01_one/01_one.ipynb", {}) for each in (notebook, ran, predicted, lab(MINE))]
+    assert [found is not None and found.begun for found in begun] == [False, True, True, True]
+
+
 def test_the_digests_are_of_what_a_student_writes() -> None:
     assert sources_of(lab(MINE)) == {"f": digest_of(MINE), "why": digest_of("Because.")}
 

@@ -2,11 +2,13 @@
 
 from typing import Any, NamedTuple
 
+import numpy as np
 import pytest
 import torch
 from torch import Tensor, nn
 
-from labkit import probes
+from labkit import assert_close, probes
+from labkit.probes.two_devices import TwoDevices
 from tests.labkit.test_probes import Elsewhere
 
 X = torch.tensor([[1.0, -2.0, 3.0], [0.5, 4.0, -1.0]])
@@ -157,3 +159,23 @@ def test_outside_the_block_meta_is_what_it_was() -> None:
     assert torch.tensor([1.0], device="meta").is_meta
     with pytest.raises(NotImplementedError):
         torch.tensor([1.0], device="meta").cpu()
+
+
+def test_a_check_may_leave_open_on_which_device_a_result_lies() -> None:
+    with TwoDevices() as second:
+        got, want = torch.tensor([1.0, 2.0], device=second), torch.tensor([1.0, 2.0])
+        assert_close([got], [want], check_device=False)
+        with pytest.raises(AssertionError, match="on meta"):
+            assert_close(got, want)
+        with pytest.raises(AssertionError, match="your result is 1"):
+            assert_close(got, want + 1, check_device=False)
+
+
+def test_new_tensors_of_a_default_device_have_values() -> None:
+    with TwoDevices() as second:
+        torch.set_default_device(second)
+        try:
+            made = [torch.tensor([1.0]), torch.as_tensor([1.0]), torch.ones(1), torch.tensor(np.ones(1, np.float32))]
+            assert [(t.device.type, t.tolist()) for t in made] == [("meta", [1.0])] * 4
+        finally:
+            torch.set_default_device(None)
