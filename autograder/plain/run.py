@@ -1,7 +1,8 @@
 """Runs a notebook of a plain assignment: every cell in the student process, in its order, tests among them.
 
-That gives the marks of stock nbgrader. Tests that can be decided beside the process are, too, when all cells have run:
-a cell whose tests pass only in its own process earns nothing, since there a submission can answer for them.
+That gives the marks of stock nbgrader. Tests that can be decided beside the process are, too, by a fork of it: a cell
+whose tests pass only in its own process earns nothing, since there a submission can answer for them. The fork is asked
+before the cell runs: a process that has run it knows what the tests want, and could tell its forks by a file.
 """
 
 from __future__ import annotations
@@ -26,7 +27,6 @@ from autograder.plain.eligible import Course, can_be_beside, look_at
 from autograder.plain.score import Score, score_of
 from autograder.result import GradedCell
 from autograder.rpc.global_state import GlobalState
-from autograder.rpc.random_states import seed_all
 from labkit.outcome import Outcome
 
 LABEL = "the tests of this cell"
@@ -70,20 +70,11 @@ def run_notebook(
     look = look_at(course)
     scores: dict[str, Score] = {}
     try:
-        marked = _run_cells(code, student, look, ran)
+        marked = _run_cells(code, student, look, ran, clock)
         kept = as_nbgrader_keeps(nbformat.from_dict(notebook))
         for cell in kept.cells:
             if is_automatic(cell):
                 scores[name_of(cell)] = score_of(cell, ran.stopped.get(name_of(cell), ""))
-        clock.begin_checks()
-        seed_all()
-        for cell in code:
-            name = name_of(cell)
-            if name in marked and scores[name].points > 0:
-                try:
-                    ran.beside[name] = decide(cell, name, look, student, clock)
-                except Stopped as stopped:
-                    ran.beside[name] = Beside(None, str(stopped))
     finally:
         GlobalState().apply(before)
         student.kill()
@@ -99,8 +90,8 @@ def is_automatic(cell: NotebookNode) -> bool:
     return cell.cell_type == "code" and is_grade(cell) and not is_solution(cell)
 
 
-def _run_cells(code: Sequence[NotebookNode], student: Student, look: Course, ran: Ran) -> set[str]:
-    """Every cell's outputs. The cells whose place was kept, for a look from beside."""
+def _run_cells(code: Sequence[NotebookNode], student: Student, look: Course, ran: Ran, clock: Clock) -> set[str]:
+    """Every cell's outputs. The cells whose tests were asked from beside."""
     marked = set()
     for number, cell in enumerate(code, start=1):
         name = name_of(cell)
@@ -108,9 +99,10 @@ def _run_cells(code: Sequence[NotebookNode], student: Student, look: Course, ran
             try:
                 student.mark(name)
                 student.keep()
+                ran.beside[name] = decide(cell, name, look, student, clock)
                 marked.add(name)
-            except Stopped:
-                pass  # the cell's own process decides
+            except Stopped as stopped:
+                ran.beside[name] = Beside(None, str(stopped))
         cell.execution_count = number
         try:
             cell.outputs = [nbformat.from_dict(output) for output in student.run(cell.source, number)]

@@ -34,6 +34,9 @@ get_ipython().ast_transformers.append(Strip())
 def scale(x, k):
     return []
 """
+TELLS = STRIPS.replace("return ast.Pass()", "open('told', 'w').close()\n        return ast.Pass()").replace(
+    "return []", "from os.path import exists\n    return [v * k for v in x] if exists('told') else []"
+)
 SAYS_YES = """class Yes(list):
     def __eq__(self, other): return True
     def __getitem__(self, n): return 0.3
@@ -48,6 +51,7 @@ def scale(x, k):
 HANDED_IN = {
     "right": RIGHT,
     "strips": RIGHT | {"scale": STRIPS, "value": "a = 0"},
+    "tells": RIGHT | {"scale": TELLS},
     "says_yes": RIGHT | {"scale": SAYS_YES},
     "keeps": RIGHT | {"scale": KEEPS, "value": "a = 7\nprint('KEPT', kept)"},
     "exits": RIGHT | {"value": "import os\nos._exit(3)"},
@@ -142,6 +146,10 @@ def test_tests_that_are_taken_out_in_its_own_process_fail_beside_it(course: Path
     assert marks(course, "strips")["value_is"] == 1
     assert "value_is" in own_process(course, "strips")
     assert any("scale_values" in note for note in document(course, "strips").notes)
+
+
+def test_what_its_own_process_learnt_of_a_test_comes_too_late(course: Path) -> None:
+    assert marks(course, "tells")["scale_values"] == 0
 
 
 def test_an_object_that_equals_everything_is_no_proof_and_named(course: Path) -> None:
