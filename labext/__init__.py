@@ -5,6 +5,7 @@ Nothing here imports a grader: `Mark my work` starts the one that is there.
 
 from __future__ import annotations
 
+from pathlib import Path
 from typing import Any
 
 
@@ -14,5 +15,10 @@ def _jupyter_server_extension_points() -> list[dict[str, str]]:
 
 def _load_jupyter_server_extension(server: Any) -> None:
     from labext.handlers import add_handlers
+    from labkit.progress import START
 
-    add_handlers(server.web_app, server.contents_manager.root_dir)
+    folder = server.contents_manager.root_dir
+    add_handlers(server.web_app, folder)
+    # Jupyter Notebook has no panel of the course: it opens the course's first page in place of the list of files.
+    if server.default_url == f"{server.base_url}tree" and (Path(folder) / START).is_file():
+        server.default_url = f"{server.base_url}notebooks/{START}"
