@@ -10,7 +10,7 @@ import sys
 from collections.abc import Sequence
 from pathlib import Path
 
-from benchmarks import build, classes, cluster, examiner, own_course, scale, student, uses
+from benchmarks import build, classes, cluster, examiner, own_course, reports, scale, similar, student, uses
 
 ALL = {
     "build": build.run,
@@ -21,6 +21,8 @@ ALL = {
     "own_course": own_course.run,
     "scale": scale.run,
     "cluster": cluster.run,
+    "reports": reports.run,
+    "similar": similar.run,
 }
 
 

@@ -56,7 +56,9 @@ def read_class(db_url: str, course: Path, lab: str, inbound: Path | None = None,
         names = _students(gradebook)
     there, term = submitted_students(course, lab), read_term(course)
     attempts = attempts_of(inbound, lab) if inbound else {}
-    stubs = {exercise_of(cell): stub_of(cell) for cell in source if kind_of(cell) is Kind.EXERCISE}
+    exercises = {exercise_of(cell): cell for cell in source if kind_of(cell) is Kind.EXERCISE}
+    stubs = {name: stub_of(cell) for name, cell in exercises.items()}
+    solutions = {name: cell.source for name, cell in exercises.items()}
     members = []
     for student in sorted({*names, *there, *attempts}, key=natural):
         row = rows.get(student, {})
@@ -79,7 +81,7 @@ def read_class(db_url: str, course: Path, lab: str, inbound: Path | None = None,
         if row and not stubs:  # the builder did not make it, so nobody knows what was handed out
             found["written"] = dict.fromkeys(row["marks"], "")
         members.append(Member(student, checks=checks, **known, **row, **found))
-    return LabClass(lab, columns, tuple(members), due, stubs)
+    return LabClass(lab, columns, tuple(members), due, stubs, solutions)
 
 
 def labs_in(db_url: str) -> list[str]:

@@ -70,13 +70,17 @@ class Member:
 
 @dataclass(frozen=True)
 class LabClass:
-    """A lab and everybody in the course. columns: in the lab's order. stubs: exercise -> its text as handed out."""
+    """A lab and everybody in the course. columns: in the lab's order.
+
+    stubs, solutions: exercise -> its text as it is handed out, and as the course works it out.
+    """
 
     lab: str
     columns: tuple[Column, ...]
     members: tuple[Member, ...]
     due: datetime | None = None
     stubs: Mapping[str, str] = field(default_factory=dict)
+    solutions: Mapping[str, str] = field(default_factory=dict)
 
     @property
     def worth(self) -> float:
