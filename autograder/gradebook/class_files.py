@@ -45,11 +45,15 @@ def notes_of(course: Path, lab: str, student: str) -> tuple[str, ...]:
 
 
 def pages_of(course: Path, lab: str, student: str) -> str:
-    """Where a student's page is, seen from results/; the graded notebook where no feedback is written yet."""
+    """Where a student's page is, seen from results/; the graded notebook where no feedback is written yet.
+
+    Of a plain assignment of several notebooks, the first one's.
+    """
     feedback = course / "feedback" / student / lab / f"{lab}.html"
     for path in (feedback, autograded_path(course, lab, student)):
-        if path.exists():
-            return f"../{path.relative_to(course).as_posix()}"
+        found = [path] if path.exists() else sorted(path.parent.glob(f"*{path.suffix}"))
+        if found:
+            return f"../{found[0].relative_to(course).as_posix()}"
     return ""
 
 
