@@ -38,7 +38,7 @@ def grade(
     wait: Annotated[float, typer.Option(min=0, help="Seconds to wait for a worker of the cluster.")] = 60,
 ) -> None:
     """Grade the submissions of a lab into nbgrader's gradebook. What has been graded and did not change is kept."""
-    from autograder.forkserver.starting import start_ahead, submitted_students
+    from autograder.forkserver.starting import start_ahead
 
     course = course.resolve()
     with contextlib.ExitStack() as ending:
@@ -49,11 +49,13 @@ def grade(
         from autograder.grading.class_writer import Done
         from autograder.grading.nbgrader_api import open_course
         from autograder.grading.summary import stray, summary_of
+        from autograder.grading.teams import handed_in_by
         from autograder.grading.where import Cluster, ThisMachine
         from autograder.grading.whole_lab import grade_lab
+        from autograder.term import read_term
 
         api = open_course(course, isolation)
-        total = 1 if student else len(submitted_students(course, lab))
+        total = 1 if student else len(handed_in_by(course, lab, read_term(course)))
         results: list[Done] = []
         stop = ending.enter_context(stopped_by_ctrl_c())
         steps = ending.enter_context(progress(err, f"grading {lab}", total))

@@ -90,6 +90,7 @@ def test_what_is_excused_must_be_one_thing_that_the_lab_has(small_course: Path) 
     assert not (small_course / "nothing").exists() and len(read_term(small_course).excuse) == 2
 
 
+@pytest.mark.nightly  # by day tests/test_teaching.py walks a term with it
 @pytest.mark.slow
 def test_an_extension_takes_a_penalty_back(course: Path) -> None:
     """Slow: a class is looked at by a whole grader, twice."""
@@ -134,6 +135,7 @@ def test_a_mark_by_hand_stays_until_the_answer_is_another(course: Path) -> None:
     assert grade().needs_manual_grade  # nobody has looked yet
 
 
+@pytest.mark.nightly  # by day tests/test_teaching.py walks a term with it
 @pytest.mark.slow
 def test_regrading_shows_what_would_change_before_it_writes(course: Path) -> None:
     """Slow: a class is graded twice more."""
@@ -159,6 +161,7 @@ def test_regrading_shows_what_would_change_before_it_writes(course: Path) -> Non
     assert set(graded(course).values()) == {True}
 
 
+@pytest.mark.nightly  # by day tests/test_teaching.py walks a term with it
 @pytest.mark.slow
 def test_a_team_has_the_newest_submission_of_its_members(course: Path) -> None:
     """Slow: a class is graded."""
@@ -176,6 +179,7 @@ def test_a_team_has_the_newest_submission_of_its_members(course: Path) -> None:
     assert "Handed in by dee, for your team." in result.notes
 
 
+@pytest.mark.nightly  # by day tests/test_teaching.py walks a term with it
 @pytest.mark.slow
 def test_extra_credit_comes_on_top(course: Path) -> None:
     """Slow: a class is looked at by a whole grader."""

@@ -1,0 +1,252 @@
+"""docs/teaching.md is walked: every command of it, in its order, on a class of forty, and what comes is as it should be."""
+
+import csv
+import io
+import json
+import os
+import re
+import shutil
+import sys
+import zipfile
+from contextlib import redirect_stderr, redirect_stdout
+from pathlib import Path
+from typing import Any
+
+import pytest
+from nbgrader.api import Gradebook
+from nbgrader.apps import NbGraderApp
+from nbgrader.utils import notebook_hash
+from traitlets.config import Application
+
+from autograder.authoring.course_folder import build, read_course, read_labs
+from autograder.authoring.new import new_lab
+from autograder.cli import main
+from autograder.demo.students import filled
+from autograder.gradebook.history import read_history
+from tests.conftest import ROOT
+
+PAGE = (ROOT / "docs" / "teaching.md").read_text(encoding="utf-8")
+ONE, TWO, THREE = "01_tensors", "02_shapes_and_devices", "03_autograd"
+EXERCISES = {ONE: ["blank_padding_"], TWO: ["sum_of_squares"], THREE: ["sum_of_squares", "graph_size"]}
+STUDENTS = [f"s{number:02}" for number in range(1, 41)]
+EMPTY_IS_WRONG = "    assert_close(sum_of_squares(torch.empty(0, 3)), torch.tensor(0.0))\n"
+IN_TIME, A_DAY_LATE, SECOND = (f"2027-02-0{day} 10:00:00.000000 UTC" for day in ("1", "2", "1"))
+SECOND = "2027-02-01 11:00:00.000000 UTC"
+LATE, ILL, TWICE, NEVER, DAMAGED, NO_EMPTY, BY_HAND = "s36", "s05", "s37", "s38", "s39", "s35", "s31"
+TEAM = ("s11", "s12")
+ALL_WRONG = {"s31", "s32", "s33", "s34"}
+
+
+def blocks(language: str) -> list[str]:
+    return re.findall(rf"^```{language}\n(.*?)^```", PAGE, re.MULTILINE | re.DOTALL)
+
+
+def answer(student: str, exercise: str) -> str:
+    if student in ALL_WRONG:
+        return f"def {exercise}(x):\n    return x.sum()\n"
+    if student == NO_EMPTY:
+        return f"def {exercise}(x):\n    return (x * x).sum() if x.numel() else None\n"
+    return f"def {exercise}(x):\n    return (x * x).sum()\n"
+
+
+class Term:
+    """The instructor's folder, and what happens in it between the commands."""
+
+    def __init__(self, folder: Path) -> None:
+        self.folder, self.exchange = folder, folder / "exchange"
+        self.labs = {lab.name: lab for lab in read_labs(read_course(folder))}
+
+    def notebook(self, lab: str, student: str) -> str:
+        return json.dumps(filled(self.labs[lab], {name: answer(student, name) for name in EXERCISES[lab]}))
+
+    def submit(self, lab: str, student: str, when: str, content: str = "") -> Path:
+        """As `nbgrader submit` leaves it; where its page will be."""
+        folder = self.exchange / "pytorch" / "inbound" / f"{student}+{lab}+{when}+x"
+        folder.mkdir()
+        (folder / f"{lab}.ipynb").write_text(content or self.notebook(lab, student))
+        (folder / "timestamp.txt").write_text(when)
+        (folder / "submission_secret.txt").write_text(f"{student} {when}")
+        return self.page(student, lab, when)
+
+    def page(self, student: str, lab: str, when: str) -> Path:
+        secret = notebook_hash(secret=f"{student} {when}", notebook_id=lab)
+        return self.exchange / "pytorch" / "feedback" / f"{secret}.html"
+
+    def hand_in(self, lab: str) -> None:
+        for student in STUDENTS:
+            if student in (NEVER, TEAM[0]):
+                continue
+            content = "not a notebook" if student == DAMAGED else ""
+            self.submit(lab, student, A_DAY_LATE if lab == ONE and student in (LATE, ILL) else IN_TIME, content)
+
+    def points(self, lab: str) -> dict[str, float]:
+        with Gradebook(f"sqlite:///{self.folder}/gradebook.db") as gradebook:
+            return {each.student_id: each.score for each in gradebook.assignment_submissions(lab)}
+
+    def table(self, name: str) -> dict[str, dict[str, str]]:
+        with (self.folder / "results" / name).open(newline="", encoding="utf-8") as file:
+            return {next(iter(row.values())): row for row in csv.DictReader(file)}
+
+
+@pytest.fixture
+def term(tmp_path: Path) -> Term:
+    """Three small labs under the names of the page's; the check `empty` of the second one asks for a wrong value."""
+    (tmp_path / "labs").mkdir()
+    (tmp_path / "labs" / "course.toml").write_text('title = "A small course"\n')
+    shutil.copy(ROOT / "nbgrader_config.py", tmp_path)
+    for lab, exercises in EXERCISES.items():
+        new_lab(tmp_path, lab)
+        folder = tmp_path / "labs" / lab
+        template = (folder / "exercises" / "sum_of_squares.py").read_text()
+        (folder / "exercises" / "sum_of_squares.py").unlink()
+        places = "\n".join(f"# %% exercise: {name} points=2" for name in exercises)
+        (folder / "lab.py").write_text(
+            (folder / "lab.py").read_text().replace("# %% exercise: sum_of_squares points=2", places)
+        )
+        for name in exercises:
+            (folder / "exercises" / f"{name}.py").write_text(template.replace("sum_of_squares", name))
+    wrong = tmp_path / "labs" / TWO / "exercises" / "sum_of_squares.py"
+    assert EMPTY_IS_WRONG in wrong.read_text()
+    wrong.write_text(wrong.read_text().replace(EMPTY_IS_WRONG, EMPTY_IS_WRONG.replace("0.0)", "1.0)")))
+    build(read_course(tmp_path))
+    (tmp_path / "exchange").mkdir(mode=0o777)
+    own, late = blocks("python")
+    with (tmp_path / "nbgrader_config.py").open("a") as config:
+        config.write(own.replace("/srv/exchange", str(tmp_path / "exchange")))
+        config.write(
+            'c.AssignLatePenalties.plugin_class = "late.TenPercentADay"\nc.ExchangeCollect.check_owner = False\n'
+        )
+    (tmp_path / "late.py").write_text(late)
+    rows = "".join(f"{student},First{student},Last{student},{student}@example.org,\n" for student in STUDENTS)
+    (tmp_path / "roster.csv").write_text(f"id,first_name,last_name,email,lms_user_id\n{rows}")
+    return Term(tmp_path)
+
+
+def run(line: str, folder: Path) -> str:
+    """A command of the page, in this process: one of its own would import torch."""
+    import shlex
+
+    program, *arguments = shlex.split(line)
+    printed, status = io.StringIO(), None
+    with pytest.MonkeyPatch.context() as patch, redirect_stdout(printed), redirect_stderr(printed):
+        patch.chdir(folder)
+        patch.syspath_prepend(str(folder))
+        patch.setenv("PATH", f"{Path(sys.executable).parent}{os.pathsep}{os.environ['PATH']}")
+        patch.setenv("HOME", str(folder))
+        try:
+            if program == "gradlab":
+                patch.setattr(sys, "argv", ["gradlab", *arguments])
+                main()
+            else:
+                NbGraderApp.launch_instance(argv=arguments)
+        except SystemExit as end:
+            status = end.code
+        finally:
+            if program == "nbgrader":
+                Application.instance().clear_instance()
+    assert not status, f"{line}\n{printed.getvalue()}"
+    return printed.getvalue()
+
+
+def test_the_page_names_only_commands_that_there_are() -> None:
+    lines = [line for block in blocks("sh") for line in block.splitlines()]
+    assert len(lines) > 25 and all(line.startswith(("gradlab ", "nbgrader ")) for line in lines)
+
+
+@pytest.mark.slow
+@pytest.mark.timeout(900)
+def test_a_term_is_walked_by_the_commands_of_the_page(term: Term, capfd: Any) -> None:
+    """Slow: three labs are graded, some twice, with nbgrader's commands around them."""
+    said: dict[str, str] = {}
+    tomls = iter(blocks("toml"))
+
+    def walk(until: str) -> None:
+        """The commands that follow, up to the one that begins so."""
+        while lines and not lines[0].startswith(until):
+            line = lines.pop(0)
+            with capfd.disabled():
+                said[line] = run(line, term.folder)
+
+    lines = [line for block in blocks("sh") for line in block.splitlines()]
+
+    walk("gradlab status")
+    before = [term.submit(ONE, TWICE, IN_TIME, term.notebook(ONE, "s31")), term.submit(ONE, "s01", IN_TIME)]
+    (term.folder / "term.toml").write_text(next(tomls))
+    walk("nbgrader collect")
+    assert all(page.exists() for page in before) and term.points(ONE) == {TWICE: 0, "s01": 2}
+    assert "other shapes and float64" not in before[0].read_text()
+
+    shutil.rmtree(before[0].parent)
+    shutil.rmtree(term.exchange / "pytorch" / "inbound")
+    (term.exchange / "pytorch" / "inbound").mkdir()
+    for lab in (ONE, TWO):
+        term.hand_in(lab)
+    term.submit(ONE, TWICE, SECOND)
+    with (term.folder / "term.toml").open("a") as file:
+        file.write(next(tomls))
+    walk("gradlab feedback")
+    told = said[f"gradlab grade {ONE}"]
+    assert "38 graded; 1 kept from before; 1 damaged; 2 late; 1 not handed in." in told
+    assert (term.folder / "results" / f"{ONE}.html").stat().st_size > 10_000
+    walk("gradlab extend")
+    assert term.page(TWICE, ONE, SECOND).exists() and not term.page(NEVER, ONE, IN_TIME).exists()
+    points = {**dict.fromkeys(STUDENTS, 2.0), **dict.fromkeys(ALL_WRONG, 0.0), DAMAGED: 0.0, NO_EMPTY: 1.5}
+    del points[NEVER]
+    assert term.points(ONE) == points
+
+    walk("gradlab build")
+    points[NO_EMPTY] = 2.0
+    assert term.points(ONE) == points
+    page = (term.folder / "feedback" / NO_EMPTY / ONE / f"{ONE}.html").read_text()
+    assert "1.5 of 2" in page, "the page is that of before: feedback comes later"
+
+    for student in STUDENTS:
+        if student not in (NEVER, TEAM[0]):
+            folder = term.folder / "submitted" / student / TWO
+            shutil.copytree(term.exchange / "pytorch" / "inbound" / f"{student}+{TWO}+{IN_TIME}+x", folder)
+    run(f"gradlab grade {TWO}", term.folder)
+    with Gradebook(f"sqlite:///{term.folder}/gradebook.db") as gradebook:
+        by_hand = gradebook.find_grade("check-sum_of_squares", TWO, TWO, BY_HAND)
+        by_hand.manual_score, by_hand.needs_manual_grade = 1.0, False
+        gradebook.db.commit()
+    assert term.points(TWO)["s01"] == 1.5
+    wrong = term.folder / "labs" / TWO / "exercises" / "sum_of_squares.py"
+    wrong.write_text(wrong.read_text().replace(EMPTY_IS_WRONG.replace("0.0)", "1.0)"), EMPTY_IS_WRONG))
+    walk("gradlab feedback")
+    assert "Nothing was written" in said[f"gradlab regrade {TWO}"]
+    of_two = {**points, BY_HAND: 1.0, NO_EMPTY: 1.5}
+    assert term.points(TWO) == of_two
+    with Gradebook(f"sqlite:///{term.folder}/gradebook.db") as gradebook:
+        assert not gradebook.find_grade("check-sum_of_squares", TWO, TWO, BY_HAND).needs_manual_grade
+    assert [mark.cause for mark in read_history(term.folder, TWO, "s01")] == ["grade", "regrade"]
+
+    walk("gradlab collect")
+    page = (term.folder / "feedback" / NO_EMPTY / ONE / f"{ONE}.html").read_text()
+    assert "Your instructor excused this check" in page and "2 of 2" in page
+    with zipfile.ZipFile(term.folder / "submissions.zip", "w") as archive:
+        for number, student in enumerate(STUDENTS):
+            if student != NEVER:
+                name = f"First{student} Last{student}_{500 + number}_assignsubmission_file_/{THREE}.ipynb"
+                archive.writestr(name, term.notebook(THREE, student))
+    walk("gradlab report")
+    with zipfile.ZipFile(term.folder / "results" / f"{THREE}.moodle.zip") as archive:
+        assert len(archive.namelist()) == 39
+        assert f"Firsts01 Lasts01_500_assignsubmission_file_/{THREE}.html" in archive.namelist()
+
+    walk("nothing")
+    assert (term.folder / "results" / "term.html").stat().st_size > 5_000
+    marks = term.table("marks.csv")
+    assert sorted(marks) == STUDENTS
+    late = {LATE: 2 - 0.1 * 2}
+    for student in STUDENTS:
+        row = marks[student]
+        expected = {} if student == NEVER else {ONE: {**points, **late}[student], TWO: of_two[student]}
+        assert {lab: float(row[lab]) for lab in (ONE, TWO) if row[lab]} == pytest.approx(expected), student
+    assert (marks[LATE][f"{ONE} before lateness"], marks[LATE][f"{ONE} late (H:M:S)"]) == ("2", "16:00:00")
+    assert (marks[ILL][ONE], marks[ILL][f"{ONE} late (H:M:S)"]) == ("2", "0:00:00")
+    assert (marks["s01"][THREE], marks["s01"][f"{THREE} of"], marks[NEVER][f"{THREE} state"]) == ("4", "2", "missing")
+    canvas = {row["SIS Login ID"]: row for row in term.table("canvas.csv").values()}
+    moodle = {row["ID number"]: row for row in term.table("moodle.csv").values()}
+    for student in STUDENTS:
+        for lab in (ONE, TWO, THREE):
+            assert canvas[student][lab] == moodle[student][f"{lab} (Real)"] == marks[student][lab]
