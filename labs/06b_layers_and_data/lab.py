@@ -61,7 +61,7 @@ from labkit import (
 # %% predict: train_and_eval
 # **Predict.** Which of these give other values in evaluation mode than in training mode?
 #
-# - [x] `nn.BatchNorm1d`
+# - [x] `nn.BatchNorm2d`
 # - [ ] `nn.LayerNorm`
 # - [x] `nn.Dropout`
 # - [ ] `nn.MaxPool2d`
@@ -217,6 +217,7 @@ hint(
 # `nn.utils.rnn.pack_padded_sequence`, which tells the lengths to the LSTM. It takes no length of 0.
 #
 # ### Your turn: last_states, 3 points
+# Pick that output for every sample of a batch at once. A sequence may be empty: it has no last step.
 
 # %% given
 hint(

@@ -56,10 +56,11 @@ MIB = 2**20  # bytes
 # ## From a request to the driver
 #
 # In lab 7 you wrote a caching allocator. It kept what was freed for the next request. PyTorch's does that too, and
-# more. Three words first.
+# more. Four words first.
 #
 # - A *request* is what a tensor asks for: its bytes, exactly.
 # - A *block* is what it gets: a piece of memory with an address. Its size is a multiple of 512 bytes.
+# - The *driver* is the GPU maker's part of the operating system. It hands out the GPU's memory.
 # - A *segment* is what PyTorch asks the driver for. Blocks are cut from it.
 #
 # One MiB is $2^{20} = 1{,}048{,}576$ bytes. It is a little more than a megabyte, and the allocator counts in it.

@@ -209,8 +209,8 @@ with check(
     observed=True,
     hint="exp keeps its own result. If your hook returns it as it is, who holds whom?",
 ):
-    t, away = some(3, 4, seed=15), Place(coarse)
-    got = [left_behind(kept_elsewhere, [away.send, away.fetch, least], torch.exp, t) for least in (48, 49)]
+    t = some(3, 4, seed=15)  # what is sent goes nowhere: in one process a place's own copies would count
+    got = [left_behind(kept_elsewhere, [lambda t: 1, lambda _: t, least], torch.exp, t) for least in (48, 49)]
     assert_close(got, [0, 0])
 
 
