@@ -10,7 +10,7 @@ import sys
 from collections.abc import Sequence
 from pathlib import Path
 
-from benchmarks import build, classes, cluster, examiner, own_course, reports, scale, similar, student, uses
+from benchmarks import build, classes, cluster, examiner, own_course, reports, scale, similar, student, uses, watch
 
 ALL = {
     "build": build.run,
@@ -23,6 +23,7 @@ ALL = {
     "cluster": cluster.run,
     "reports": reports.run,
     "similar": similar.run,
+    "watch": watch.run,
 }
 
 

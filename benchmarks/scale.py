@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import os
 import platform
+import re
 import shutil
 import sys
 import tempfile
@@ -90,14 +91,15 @@ def _line(count: int, turns: Sequence[Turn], first: Sequence[Turn], course: Path
     return (
         f"| {count:,} | {whole.wall / count:.3f} | {each.wall:.3f} | {whole.cpu / count:.3f} | {each.cpu:.3f} "
         f"| {ratio:.2f} | {held.middle / 1e6:.0f} | {held.peak / 1e6:.0f} "
-        f"| {again.wall:.1f} | {again.cpu:.1f} | {_graded(again, count)} |\n"
+        f"| {again.wall:.1f} | {again.cpu:.1f} | {_graded(again)} |\n"
     )
 
 
-def _graded(again: Cost, count: int) -> int:
+def _graded(again: Cost) -> int:
     """How many submissions a run did not find graded before, by what it says at its end."""
-    kept = f"{count} of {count} submissions graded, {count} of them before"
-    return 0 if kept in again.output else count
+    found = re.search(r"(\d+) graded", again.output)
+    assert found is not None, again.output
+    return int(found[1])
 
 
 if __name__ == "__main__":
