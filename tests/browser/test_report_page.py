@@ -1,0 +1,77 @@
+"""The report in a browser: pictures are drawn under its own policy, tables sort by keyboard, nothing is loaded."""
+
+from datetime import datetime, timedelta
+from pathlib import Path
+from typing import Any
+
+import pytest
+from axe_playwright_python.sync_playwright import Axe
+from playwright.sync_api import Page, expect
+
+from autograder.gradebook.class_schema import Column, LabClass, Mark, Member
+from autograder.reports.report import report_page
+from labkit.outcome import Outcome
+
+pytestmark = pytest.mark.browser
+FAILED = Outcome("finite", "large logits stay finite", seen="nan", misconception="exp overflows", hidden=True)
+
+
+@pytest.fixture
+def report(tmp_path: Path) -> Path:
+    """A class of twelve, with everything that a page can hold."""
+    members = tuple(
+        Member(
+            f"student_{n}",
+            handed_in=True,
+            graded=True,
+            marks={f"exercise_{e}": Mark(float((n * (e + 1)) % 4)) for e in range(14)},
+            submitted=datetime(2027, 1, 30) + timedelta(hours=n),
+            late=600.0 if n == 11 else 0.0,
+            written={f"exercise_{e}": f"def exercise_{e}(x): return {n}" for e in range(14)},
+            checks={"exercise_0": (FAILED,)} if n % 2 else {},
+            notes=("Something was put right.",),
+            page=f"../feedback/student_{n}/x/x.html",
+        )
+        for n in range(12)
+    )
+    group = LabClass("x", tuple(Column(f"exercise_{e}", 3) for e in range(14)), members, datetime(2027, 1, 30, 10))
+    path = tmp_path / "x.html"
+    path.write_text(report_page(group), encoding="utf-8")
+    return path
+
+
+def opened(page: Page, path: Path, width: int, scheme: Any) -> list[str]:
+    """What the page said or asked for."""
+    said: list[str] = []
+    page.on("console", lambda message: said.append(message.text))
+    page.on("pageerror", lambda error: said.append(str(error)))
+    page.on("request", lambda request: None if request.url == path.as_uri() else said.append(request.url))
+    page.set_viewport_size({"width": width, "height": 900})
+    page.emulate_media(color_scheme=scheme)
+    page.goto(path.as_uri())
+    expect(page.locator(".chart svg")).to_have_count(3)
+    return said
+
+
+@pytest.mark.parametrize(("width", "scheme"), [(1200, "light"), (360, "dark")])
+def test_pictures_are_drawn_nothing_is_loaded_and_nothing_is_cut_off(
+    page: Page, report: Path, width: int, scheme: str
+) -> None:
+    assert opened(page, report, width, scheme) == []
+    assert page.evaluate("document.documentElement.scrollWidth <= document.documentElement.clientWidth")
+    found: list[dict[str, Any]] = Axe().run(page).response["violations"]
+    assert not [f"{f['id']}: {f['nodes'][0]['html']}" for f in found]
+
+
+def test_a_table_sorts_by_its_heads_with_the_keyboard_and_filters(page: Page, report: Path) -> None:
+    opened(page, report, 1200, "light")
+    table = page.locator("#marks-table")
+    head = table.locator("thead th").nth(1)
+    head.get_by_role("button").focus()
+    for order, sign in (("ascending", 1), ("descending", -1)):
+        page.keyboard.press("Enter")
+        expect(head).to_have_attribute("aria-sort", order)
+        points = [float(text) for text in table.locator("tbody tr td:first-of-type").all_inner_texts()]
+        assert points == sorted(points, key=lambda number: sign * number) and len(set(points)) > 2
+    page.get_by_label("Show students whose name holds").fill("_11")
+    expect(table.locator("tbody tr:visible")).to_have_count(1)
