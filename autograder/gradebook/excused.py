@@ -14,9 +14,13 @@ Excused = Mapping[str, frozenset[str]]  # exercise -> the ids of checks that cou
 
 
 def excused_of(cell: str, excused: Excused) -> frozenset[str] | None:
-    """The checks of this graded cell, by its name, that are excused: none named for all; None where no check is."""
+    """The checks of this graded cell, by its name, that are excused: none named for all; None where no check is.
+
+    A cell of a plain assignment is meant by its grade_id, with its notebook's name or without.
+    """
+    names = {cell, cell.rpartition("/")[2]}
     for exercise, checks in excused.items():
-        if cell in (exercise, cell_name(Kind.CHECK, exercise), cell_name(Kind.QUESTION, exercise)):
+        if names & {exercise, cell_name(Kind.CHECK, exercise), cell_name(Kind.QUESTION, exercise)}:
             return checks
     return None
 

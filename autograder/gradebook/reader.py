@@ -111,7 +111,7 @@ def _plain_exercises(submission: Any, document: Result, course: Path, excused: E
                 "by_hand": cell is None and part.name not in document.missing,
                 "notebook": part.name,
                 "own_process": cell is not None and cell.own_process,
-                "excused": excused_of(plain_name(part.name, grade.name), excused) or excused_of(grade.name, excused),
+                "excused": excused_of(plain_name(part.name, grade.name), excused),
             }
             found = _exercise(grade, cell, comments.get(grade.name, ""), excused)
             exercises.append(found.model_copy(update=about))
