@@ -43,11 +43,11 @@ def run(names: Sequence[str] = ()) -> str:
     return (
         "# Planted copies\n\n"
         f"{CLASSES} classes of {SIZE} for each lab and column, with {COPIES} copies in each. Everybody else chooses "
-        "for each exercise one of the lab's own answers, right or wrong. Who copies changes all names, comments, spaces, "
-        "docstrings, the form of numbers and the order of statements, and writes one exercise, or three, anew. Where "
-        "students differ, each is right in 30 % to 95 % of the exercises, so that answers go together without copying, "
-        "and right answers have fewer forms. A pool of a dozen answers makes chance far likelier than in free writing. "
-        "False: pairs shown that are no copies, in all of these classes, and the most in one.\n\n"
+        "for each exercise one of the lab's own answers, right or wrong. Who copies changes all names, comments, "
+        "spaces, docstrings, the form of numbers and the order of statements, and writes one exercise, or three, anew. "
+        "Where students differ, each is right in 30 % to 95 % of the exercises, so that answers go together without "
+        "copying, and right answers have fewer forms. A pool of a dozen answers makes chance far likelier than in free "
+        "writing. False: pairs shown that are no copies, in all of these classes, and the most in one.\n\n"
         f"| lab | exercises | {heads} |\n|---|---|{'---|---|' * len(KINDS)}\n"
         + "".join(lines)
         + f"| all | | {_cells(totals)} |\n"
