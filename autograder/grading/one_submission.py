@@ -22,7 +22,7 @@ from autograder.forkserver.client import ForkServer
 from autograder.gradebook.writer import Marks, marks_of
 from autograder.grading.notebook_text import notebook_text
 from autograder.grading.task import Task, code_digest, key_of, versions
-from autograder.intake.notes import counts_as_empty
+from autograder.intake.notes import RAN_WITHOUT, counts_as_empty
 from autograder.intake.read import Refused, read_notebook
 from autograder.intake.releases import read_releases
 from autograder.intake.repair import blank, repair
@@ -203,6 +203,4 @@ def _verdict(graded: GradedCell, number: int) -> NotebookNode:
 
 
 def _limits(seen: dict[str, StepResult]) -> list[str]:
-    return [
-        f"{cell}: {came.stopped}. The cells after it ran without it." for cell, came in seen.items() if came.stopped
-    ]
+    return [f"{cell}: {came.stopped}. {RAN_WITHOUT}" for cell, came in seen.items() if came.stopped]

@@ -10,6 +10,7 @@ from nbformat import NotebookNode
 
 NOTES_ID = "grader-notes"
 MAX_IDS = 30
+RAN_WITHOUT = "The cells after it ran without it."  # how a note ends that names the limit a cell ran into
 COUNTS_AS_EMPTY = "Your file could not be graded, so it counts as empty."  # and the reason after it
 
 

@@ -20,6 +20,7 @@ from autograder.examiner.clock import Clock, Timeouts
 from autograder.examiner.connection import Stopped
 from autograder.examiner.process import StudentProcess
 from autograder.examiner.submission_code import Start, Student
+from autograder.intake.notes import RAN_WITHOUT
 from autograder.metadata import name_of
 from autograder.plain.assignment import PlainNotebook
 from autograder.plain.beside import Beside, decide
@@ -113,7 +114,7 @@ def _run_cells(code: Sequence[NotebookNode], student: Student, look: Course, ran
         for output in cell.outputs:
             if output.output_type == "execute_result":
                 output.execution_count = number
-    ran.notes = [f"{name}: {why}. The cells after it ran without it." for name, why in ran.stopped.items()]
+    ran.notes = [f"{name}: {why}. {RAN_WITHOUT}" for name, why in ran.stopped.items()]
     return marked
 
 

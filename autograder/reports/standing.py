@@ -5,9 +5,7 @@ from __future__ import annotations
 from enum import StrEnum
 
 from autograder.gradebook.class_schema import LabClass, Member
-from autograder.intake.notes import counts_as_empty
-
-RAN_WITHOUT = "The cells after it ran without it."  # how a note ends that names the limit a cell ran into
+from autograder.intake.notes import RAN_WITHOUT, counts_as_empty
 
 
 class Standing(StrEnum):
