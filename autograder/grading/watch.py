@@ -22,9 +22,9 @@ from autograder.gradebook.writer import opened
 from autograder.grading.attempts import CAUSE, decide
 from autograder.grading.class_writer import course_of
 from autograder.grading.inbox import Arrival, Inbox, bring_in, inbox_of, newest, superseded
+from autograder.grading.plain_class import refuse_nothing
 from autograder.grading.pool import Pool
 from autograder.grading.where import Where
-from autograder.grading.plain_class import refuse_nothing
 from autograder.grading.whole_lab import class_of, on_this_machine, prepare, settings_from
 from autograder.reports.feedback import write_feedback
 from autograder.term import Term, read_term
