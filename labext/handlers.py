@@ -9,7 +9,8 @@ from jupyter_server.base.handlers import APIHandler, JupyterHandler
 from jupyter_server.utils import url_path_join
 from tornado import web
 
-from labext.marking import Grader, NoGrader
+from labext.handing_in import ASK, NotHandedIn, class_of, hand_in
+from labext.marking import Grader, NoGrader, course_of
 from labkit.progress import marks_of, page_path, progress_of, read_progress, title_of
 
 MAX_BYTES = 20_000_000  # of a notebook that is told
@@ -59,17 +60,25 @@ class StateHandler(APIHandler):
 
 
 class MarkHandler(APIHandler):
-    """POST {path}: the notebook, as it is saved, goes to the grader; {points, worth, words, page}."""
+    """POST {path}: the notebook, as it is saved, goes to the grader; {points, worth, words, page}.
+
+    In a class it is handed in, once the student has agreed: {ask}, and with {path, agreed} {words, marked, page}.
+    """
 
     def initialize(self, folder: Path, grader: Grader) -> None:
         self.folder, self.grader = folder, grader
 
     @web.authenticated
     async def post(self) -> None:
-        path = inside(self.folder, str((self.get_json_body() or {}).get("path", "")))
+        asked = self.get_json_body() or {}
+        path = inside(self.folder, str(asked.get("path", "")))
+        to = class_of(path, self.folder) if course_of(path) is None else None
         try:
-            marked = await self.grader.mark(path)
-        except NoGrader as error:
+            if to and not asked.get("agreed"):
+                self.finish({"ask": ASK})
+                return
+            marked = await hand_in(to, path) if to else await self.grader.mark(path)
+        except (NoGrader, NotHandedIn) as error:
             raise web.HTTPError(409, str(error)) from None
         self.finish(marked | {"page": path.relative_to(self.folder).as_posix()})
 

@@ -24,9 +24,9 @@ export class Course {
     return this.request('state', { path, notebook });
   }
 
-  /** Have a saved notebook marked by the grader: {points, worth, page, words}. */
-  mark(path) {
-    return this.request('mark', { path });
+  /** Have a saved notebook marked: {words, page}. In a class it is handed in, once that is agreed to: {ask} before. */
+  mark(path, agreed = false) {
+    return this.request('mark', { path, agreed });
   }
 }
 

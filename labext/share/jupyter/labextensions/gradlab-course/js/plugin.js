@@ -195,9 +195,17 @@ function activate(app, tracker, palette, launcher, modules) {
     await notebook.context.save();
     say(`Marking ${lab}: your notebook is being graded`, 'in-progress', false);
     try {
-      const marked = await course.mark(notebook.context.path);
+      let marked = await course.mark(notebook.context.path);
+      if (marked.ask) {
+        Notification.dismiss(told);
+        const buttons = [Dialog.cancelButton(), Dialog.okButton({ label: 'Hand in' })];
+        const answer = await showDialog({ title: 'Mark my work', body: marked.ask, buttons });
+        if (!answer.button.accept) return;
+        say(`Handing in ${lab}`, 'in-progress', false);
+        marked = await course.mark(notebook.context.path, true);
+      }
       say(marked.words, 'success', 8000);
-      showPage(lab, marked.page);
+      if (marked.marked !== false) showPage(lab, marked.page);
     } catch (error) {
       Notification.dismiss(told);
       await showErrorMessage('This notebook was not marked', error);

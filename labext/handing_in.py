@@ -1,0 +1,110 @@
+"""`Mark my work` in a class: hands the notebook in through nbgrader's exchange, and waits for the page that comes back.
+
+A course that is watched (`gradlab watch`) answers in seconds; any other gives its pages when its instructor does.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import os
+import re
+import sys
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from jupyter_core.paths import jupyter_config_path
+from traitlets.config import Config
+from traitlets.config.loader import ConfigFileNotFound, PyFileConfigLoader
+
+from labkit.progress import page_path
+
+ERROR = re.compile(r"^\[[^]]*\| (?:ERROR|CRITICAL)\] (.+)$", re.MULTILINE)  # as nbgrader logs
+WAIT_SECONDS = 60.0
+LOOK_SECONDS = 0.3
+MARK = re.compile(r'<meta name="gradlab-mark" content="([^"<>]{1,100})">')
+ASK = (
+    "Hand this notebook in? It is graded in your class, hidden checks included. Your instructor may have set how "
+    "often you can do that."
+)
+LATER = "Handed in. Its page comes when your instructor releases it: Nbgrader, Assignment List."
+
+
+class NotHandedIn(Exception):
+    """Why a notebook was not handed in, in nbgrader's words."""
+
+
+@dataclass(frozen=True)
+class Class:
+    """A class whose exchange takes this lab. place: the folder that holds the student's labs."""
+
+    lab: str
+    course: str
+    exchange: Path
+    cache: Path
+    place: Path
+
+
+def class_of(notebook: Path, root: Path) -> Class | None:
+    """None where no exchange offers the lab. root: the folder that JupyterLab shows, with nbgrader_config.py."""
+    try:
+        from nbgrader.exchange.default import Exchange
+    except ImportError:  # at home there may be labkit alone
+        return None
+    config = _config(root)
+    course = str(config.CourseDirectory.get("course_id", ""))
+    exchange = Exchange(config=config)
+    found = Class(notebook.stem, course, Path(exchange.root), Path(exchange.cache), notebook.parent.parent)
+    offered = found.exchange / course / "outbound" / found.lab
+    return found if course and notebook.parent.name == found.lab and offered.is_dir() else None
+
+
+async def hand_in(to: Class, notebook: Path, wait: float = WAIT_SECONDS) -> dict[str, Any]:
+    """{words, marked}: the page that came back stands where a mark's page does. Raises NotHandedIn."""
+    before = set(_cached(to))
+    options = [f"--course={to.course}", f"--Exchange.root={to.exchange}", f"--Exchange.cache={to.cache}"]
+    process = await asyncio.create_subprocess_exec(
+        *(sys.executable, "-m", "nbgrader", "submit", to.lab, *options),
+        cwd=to.place,
+        stdout=asyncio.subprocess.PIPE,
+        stderr=asyncio.subprocess.STDOUT,
+    )
+    told, _ = await process.communicate()
+    new = sorted(set(_cached(to)) - before)
+    if process.returncode or not new:
+        why = ERROR.search(told.decode(errors="replace"))
+        raise NotHandedIn(why[1] if why else "nbgrader did not say why.")
+    page = _page_of(to, new[-1])
+    for _ in range(int(wait / LOOK_SECONDS) + 1):
+        if page.exists():
+            text = page.read_text(encoding="utf-8")
+            own = page_path(notebook)
+            own.parent.mkdir(exist_ok=True)
+            own.write_text(text, encoding="utf-8")
+            mark = MARK.search(text)
+            return {"words": f"Handed in, and marked: {mark[1]}" if mark else "Handed in, and marked.", "marked": True}
+        await asyncio.sleep(LOOK_SECONDS)
+    return {"words": LATER, "marked": False}
+
+
+def _config(root: Path) -> Config:
+    config = Config()
+    for folder in [*reversed(jupyter_config_path()), str(root)]:
+        try:
+            config.merge(PyFileConfigLoader("nbgrader_config.py", path=folder).load_config())
+        except ConfigFileNotFound:
+            continue
+    return config
+
+
+def _cached(to: Class) -> list[Path]:
+    """The student's own copies of what was handed in of this lab."""
+    return sorted((to.cache / to.course).glob(f"*+{to.lab}+*"), key=os.path.getmtime)
+
+
+def _page_of(to: Class, handed_in: Path) -> Path:
+    """Where the page of this submission will be; only who has its secret knows."""
+    from nbgrader.utils import notebook_hash
+
+    secret = (handed_in / "submission_secret.txt").read_text()
+    return to.exchange / to.course / "feedback" / f"{notebook_hash(secret=secret, notebook_id=to.lab)}.html"

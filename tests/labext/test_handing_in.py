@@ -1,0 +1,81 @@
+"""Mark my work in a class hands in through a real exchange, and shows the page that a watch gives back."""
+
+import asyncio
+import json
+import shutil
+from pathlib import Path
+from threading import Thread
+
+import pytest
+
+from autograder.grading.inbox import Inbox
+from labext.handing_in import LATER, NotHandedIn, class_of, hand_in
+from labkit.progress import page_path
+
+LAB = "01_squares"
+PAGE = '<meta name="gradlab-mark" content="1.5 of 2 points"><p>your page'
+
+
+@pytest.fixture
+def student(small_course: Path, tmp_path: Path) -> Path:
+    """A student's folder with a fetched notebook; the exchange of the class lies beside it."""
+    folder, exchange = tmp_path / "student", tmp_path / "exchange" / "gradlab"
+    (exchange / "inbound").mkdir(parents=True)
+    (tmp_path / "exchange").chmod(0o777)
+    (exchange / "inbound").chmod(0o777)
+    for target in (exchange / "outbound" / LAB, folder / LAB):
+        shutil.copytree(small_course / "release" / LAB, target)
+    config = f'c = get_config()\nc.CourseDirectory.course_id = "gradlab"\nc.Exchange.root = "{tmp_path}/exchange"\n'
+    (folder / "nbgrader_config.py").write_text(f'{config}c.Exchange.cache = "{tmp_path}/cache"\n')
+    return folder
+
+
+def inbox(student: Path) -> Inbox:
+    exchange = student.parent / "exchange" / "gradlab"
+    return Inbox(exchange / "inbound", exchange / "outbound", exchange / "feedback", owned=False)
+
+
+def answer_the_next(student: Path, page: Path) -> Thread:
+    """What a watch does: as soon as a submission is there, its page is released."""
+
+    def watch() -> None:
+        while not (arrived := list(inbox(student).arrivals([LAB], {}))):
+            pass
+        inbox(student).release(arrived[0], [page])
+
+    page.write_text(PAGE)
+    thread = Thread(target=watch)
+    thread.start()
+    return thread
+
+
+@pytest.mark.slow
+def test_what_is_handed_in_comes_back_with_its_mark(student: Path, tmp_path: Path) -> None:
+    """Slow: nbgrader submits in a process of its own, twice."""
+    notebook = student / LAB / f"{LAB}.ipynb"
+    to = class_of(notebook, student)
+    assert to is not None
+    watching = answer_the_next(student, tmp_path / f"{LAB}.html")
+    told = asyncio.run(hand_in(to, notebook))
+    watching.join()
+    assert told == {"words": "Handed in, and marked: 1.5 of 2 points", "marked": True}
+    assert page_path(notebook).read_text() == PAGE
+    (arrived,) = inbox(student).arrivals([LAB], {})
+    assert json.loads((arrived.folder / f"{LAB}.ipynb").read_text())["metadata"]["gradlab"]["lab"] == LAB
+    assert asyncio.run(hand_in(to, notebook, wait=0.1)) == {"words": LATER, "marked": False}
+
+
+@pytest.mark.slow
+def test_what_the_exchange_refuses_is_told_in_its_words(student: Path) -> None:
+    """Slow: nbgrader submits in a process of its own."""
+    to = class_of(student / LAB / f"{LAB}.ipynb", student)
+    assert to is not None
+    shutil.rmtree(student.parent / "exchange" / "gradlab" / "inbound")
+    with pytest.raises(NotHandedIn, match="Inbound directory doesn't exist"):
+        asyncio.run(hand_in(to, student / LAB / f"{LAB}.ipynb"))
+
+
+def test_without_an_exchange_that_offers_the_lab_there_is_no_class(student: Path, tmp_path: Path) -> None:
+    other = student / "02_other" / "02_other.ipynb"
+    assert class_of(other, student) is None
+    assert class_of(student / LAB / f"{LAB}.ipynb", tmp_path) is None
