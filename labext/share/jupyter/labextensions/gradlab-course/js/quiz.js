@@ -33,7 +33,7 @@ function veil(asked, below) {
   const bar = answer.node.querySelector('.gradlab-veil');
   if (!hidden) bar?.remove();
   if (!hidden || bar) return;
-  const told = element('p', 'Here stands what happens, and why. Predict first. ', { class: 'gradlab-message gradlab-veil' });
+  const told = element('p', 'What happens, and how it goes on, stands here. Predict first. ', { class: 'gradlab-message gradlab-veil' });
   const button = element('button', 'Show it now');
   button.onclick = () => {
     opened.add(answer.model);
