@@ -26,6 +26,7 @@ from autograder.metadata import answer_to, name_among, plain_name
 from autograder.result import Result
 
 WAITS = (0.5, 1.0, 2.0, 4.0, 8.0)  # seconds between tries, beside SQLite's own five each
+AGAIN = "the results are kept, so the same command goes on"
 NOBODY: Excused = {}
 Extended = Mapping[str, datetime]  # student -> until when, UTC
 Penalty = Callable[[str, float, float], float | None]  # of (student, score, seconds late)
@@ -151,21 +152,28 @@ def record(gradebook: Gradebook, lab: str, marks: Sequence[Marks], penalty: Pena
     Where another program holds the gradebook, it is tried for a while. Raises GradlabError after that, and where the
     disk is full.
     """
+    retried(gradebook, lambda: _record(gradebook, lab, marks, penalty, extended))
+
+
+def retried(gradebook: Gradebook, write: Callable[[], None], again: str = AGAIN) -> None:
+    """Do it in a transaction of its own, once more where another program holds the gradebook, for a while.
+
+    again: what to do where that does not help.
+    """
     for wait in (*WAITS, None):
         try:
             with gradebook.db.no_autoflush:  # a row that is flushed half made is lost
-                _record(gradebook, lab, marks, penalty, extended)
+                write()
             gradebook.db.commit()
             return
         except OperationalError as error:
             gradebook.db.rollback()
             if wait is None or "locked" not in str(error.orig):
-                raise GradlabError(_trouble(error)) from None
+                raise GradlabError(_trouble(error, again)) from None
             time.sleep(wait)
 
 
-def _trouble(error: OperationalError) -> str:
-    again = "the results are kept, so the same command goes on"
+def _trouble(error: OperationalError, again: str) -> str:
     if "locked" in str(error.orig):
         return f"another program holds the gradebook: end it (the formgrader, another nbgrader); {again}"
     if "full" in str(error.orig):
@@ -188,13 +196,19 @@ def _record(gradebook: Gradebook, lab: str, marks: Sequence[Marks], penalty: Pen
         extend(submission, assignment.duedate, extended.get(mark.student))
         for notebook in submission.notebooks:
             _fill_in(notebook, mark)
-            notebook.late_submission_penalty = None
-        if submission.total_seconds_late > 0:
-            gradebook.db.flush()
-            for notebook in submission.notebooks:
-                gradebook.db.refresh(notebook, ["score"])
-                taken_off = penalty(mark.student, notebook.score, submission.total_seconds_late)
-                notebook.late_submission_penalty = None if taken_off is None else min(max(taken_off, 0), notebook.score)
+        take_off(gradebook, submission, penalty)
+
+
+def take_off(gradebook: Gradebook, submission: Any, penalty: Penalty) -> None:
+    """Take off for lateness what its marks, as they are now, cost."""
+    for notebook in submission.notebooks:
+        notebook.late_submission_penalty = None
+    if submission.total_seconds_late > 0:
+        gradebook.db.flush()
+        for notebook in submission.notebooks:
+            gradebook.db.refresh(notebook, ["score"])
+            taken_off = penalty(submission.student_id, notebook.score, submission.total_seconds_late)
+            notebook.late_submission_penalty = None if taken_off is None else min(max(taken_off, 0), notebook.score)
 
 
 def extend(submission: Any, due: datetime | None, until: datetime | None) -> None:

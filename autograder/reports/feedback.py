@@ -83,7 +83,7 @@ def feedback_page(
     solutions: exercise -> worked solution.
     """
     if result.notebooks:
-        cells = {name: [_shown(c) for c in own] for name, own in plain_cells(notebook, result.exercises).items()}
+        cells = {name: [shown_cell(c) for c in own] for name, own in plain_cells(notebook, result.exercises).items()}
     else:
         cells = {e.name: own_cells(notebook, e) for e in result.exercises}
     whole = tell == "all"  # the key of a quiz, or another answer, would tell what is not told
@@ -181,11 +181,12 @@ def own_cells(notebook: Any, exercise: ExerciseResult) -> list[Shown]:
         if course_cell:
             inside = name_of(cell) == wanted
         if inside and (course_cell or cell.cell_type == "code"):
-            shown.append(_shown(cell))
+            shown.append(shown_cell(cell))
     return shown
 
 
-def _shown(cell: Any) -> Shown:
+def shown_cell(cell: Any) -> Shown:
+    """A cell of the student's, bounded, and safe to stand in a page."""
     shown = Shown(cell.source, prose(cell.source, cell.get("attachments")) if cell.cell_type == "markdown" else None)
     for output in cell.get("outputs", []):
         if output.output_type == "stream":

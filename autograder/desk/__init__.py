@@ -1,0 +1,18 @@
+"""Reading answers by hand: pages inside Jupyter Server, from which marks and comments go into nbgrader's gradebook.
+
+`gradlab desk` starts a server with this extension; `jupyter server extension enable autograder.desk` adds it to yours.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+
+def _jupyter_server_extension_points() -> list[dict[str, str]]:
+    return [{"module": "autograder.desk"}]
+
+
+def _load_jupyter_server_extension(server: Any) -> None:
+    from autograder.desk.handlers import add_handlers
+
+    add_handlers(server)

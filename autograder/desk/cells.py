@@ -1,0 +1,100 @@
+"""Of notebooks, the cells that one mark speaks of: in a student's what was written, in the source what was asked and a
+worked solution.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Sequence
+from typing import Any
+
+from markupsafe import Markup
+from nbgrader.utils import is_grade, is_solution, is_task
+
+from autograder.desk.place import Place
+from autograder.metadata import answer_to, name_of
+from autograder.reports.prose import prose
+
+
+def written(cells: Sequence[Any], place: Place, plain: bool) -> list[Any]:
+    """The answer's cell with those of code that the student put after it.
+
+    plain: made for stock nbgrader. There a task is answered after its cell, and tests speak of the code before them.
+    """
+    if plain and place.task:
+        return _after(cells, place.cell)
+    if plain and not place.by_hand:
+        return _before(cells, place.cell)
+    wanted = place.cell if plain else answer_to(place.cell)
+    found, inside = [], False
+    for cell in cells:
+        of_course = "nbgrader" in cell.metadata
+        inside = name_of(cell) == wanted if of_course else inside
+        if inside and (of_course or (cell.cell_type == "code" and not plain)):
+            found.append(cell)
+    return found
+
+
+def _after(cells: Sequence[Any], task: str) -> list[Any]:
+    """What stands after this cell, up to the course's next one."""
+    found, inside = [], False
+    for cell in cells:
+        if "nbgrader" in cell.metadata:
+            inside = name_of(cell) == task
+        elif inside:
+            found.append(cell)
+    return found
+
+
+def _before(cells: Sequence[Any], tests: str) -> list[Any]:
+    """The student's code between the tests before these and these."""
+    since: list[Any] = []
+    for cell in cells:
+        if name_of(cell) == tests:
+            return since
+        if is_grade(cell):
+            since = []
+        elif cell.cell_type == "code" and (is_solution(cell) or "nbgrader" not in cell.metadata):
+            since.append(cell)
+    return []
+
+
+def asked_and_model(cells: Sequence[Any], place: Place, plain: bool, config: Any) -> tuple[Markup, Markup]:
+    """As HTML: the text before the answer, and the worked solution. cells: of the source notebook."""
+    wanted = place.cell if plain else answer_to(place.cell)
+    asked, models = Markup(), list[Markup]()
+    for cell in cells:
+        name = name_of(cell)
+        if place.task and name == wanted:
+            scheme = _marked("ClearMarkScheme", "mark_scheme", config)
+            return prose(scheme.sub("", cell.source)), prose("\n\n".join(scheme.findall(cell.source)))
+        if name == place.cell and not is_solution(cell):
+            return asked, Markup().join(models)
+        if name == wanted:
+            return asked, _model(cell, config)
+        if is_solution(cell):
+            models.append(_model(cell, config))
+        elif is_grade(cell):
+            models = []
+        elif cell.cell_type == "markdown" and not is_task(cell):
+            asked = prose(cell.source, cell.get("attachments"))
+    return asked, Markup().join(models)
+
+
+def _model(cell: Any, config: Any) -> Markup:
+    """Of a text what stands in its marked regions, or all of it; of code all, without the markers."""
+    region = _marked("ClearSolutions", "solution", config)
+    if cell.cell_type == "markdown":
+        solution = "\n\n".join(region.findall(cell.source))
+        return prose(solution or cell.source, cell.get("attachments"))
+    return Markup("<pre>{}</pre>").format(region.sub(r"\1", cell.source).rstrip())
+
+
+def _marked(preprocessor: str, what: str, config: Any) -> re.Pattern[str]:
+    """A region between nbgrader's markers, which a configuration may have changed. A line that holds one is one."""
+    own = (config or {}).get(preprocessor, {})
+    words = what.replace("_", " ").upper()
+    begin, end = (
+        re.escape(own.get(f"{edge}_{what}_delimeter", f"{edge.upper()} {words}")) for edge in ("begin", "end")
+    )
+    return re.compile(rf"^[^\n]*{begin}[^\n]*\n(.*?)^[^\n]*{end}[^\n]*\n?", re.MULTILINE | re.DOTALL)

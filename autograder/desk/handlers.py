@@ -1,0 +1,240 @@
+"""The desk's pages and what they ask, below BASE_URL/gradlab/desk. Who may use the Jupyter server may read and mark.
+
+Names in addresses and bodies are looked up in the gradebook; none of them reaches a file before.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Callable
+from importlib.resources import files
+from pathlib import Path
+from typing import Any, TypeVar
+from urllib.parse import unquote
+
+from jupyter_server.auth.decorator import authorized
+from jupyter_server.base.handlers import APIHandler, JupyterHandler
+from jupyter_server.utils import url_path_join
+from pydantic import Field, ValidationError
+from tornado import web
+
+from autograder.course import Model
+from autograder.desk import marks, pages, reading
+from autograder.desk.place import Desk, Place, Unknown, course_near, desk_of, place_of
+from autograder.desk.rubric import MAX_ITEMS, Item, new_id
+from autograder.errors import GradlabError
+from autograder.gradebook.writer import opened
+
+MAX_BODY = 500_000  # bytes
+TYPES = {"desk.js": "text/javascript", "desk.css": "text/css"}
+POLICY = (
+    "default-src 'none'; script-src 'self'; style-src 'self'; img-src data:; connect-src 'self'; base-uri 'none'; "
+    "form-action 'none'"
+)
+T = TypeVar("T")
+
+
+class Named(Model):
+    """A question, by its names in the gradebook."""
+
+    lab: str = Field(max_length=200)
+    notebook: str = Field(max_length=200)
+    cell: str = Field(max_length=200)
+
+
+class MarkAsked(Named):
+    """points: typed ones, in place of chosen items. version: of the mark that was seen."""
+
+    student: str = Field(max_length=200)
+    points: float | None = Field(default=None, ge=0, allow_inf_nan=False)
+    chosen: tuple[str, ...] = Field(default=(), max_length=MAX_ITEMS)
+    comment: str = Field(default="", max_length=marks.MAX_COMMENT)
+    version: str = Field(max_length=64)
+
+
+class RubricAsked(Named):
+    """items: a new one has an empty id. version: of the rubric that was seen. sure: whether marks may change."""
+
+    items: tuple[dict[str, Any], ...] = Field(max_length=MAX_ITEMS)
+    version: str = Field(max_length=64)
+    sure: bool = False
+
+
+def add_handlers(server: Any) -> None:
+    base = server.web_app.settings["base_url"]
+    root = Path(server.contents_manager.root_dir or ".")
+    named = server.config.get("GradlabDesk", {}).get("course")
+    given = {"folders": (Path(named),) if named else (root, Path.cwd())}
+    name = "([^/]+)"
+    routes: dict[str, type[Any]] = {
+        "": OverviewHandler,
+        "/": OverviewHandler,
+        f"/read/{name}/{name}/{name}": QuestionHandler,
+        "/mark": MarkHandler,
+        "/rubric": RubricHandler,
+        "/(desk[.](?:js|css))": AssetHandler,
+    }
+    at = url_path_join(base, "gradlab", "desk")
+    server.web_app.add_handlers(".*$", [(at + path, kind, given) for path, kind in routes.items()])
+
+
+class Base(JupyterHandler):
+    """What all handlers share. folders: where the course may be."""
+
+    auth_resource = "gradlab_desk"
+
+    def initialize(self, folders: tuple[Path, ...]) -> None:
+        self.folders = folders
+
+    @property
+    def at(self) -> str:
+        """Where the desk's pages are."""
+        return str(url_path_join(self.base_url, "gradlab", "desk"))
+
+    @property
+    def content_security_policy(self) -> str:
+        return f"{JupyterHandler.content_security_policy.fget(self)}; {POLICY}"  # type: ignore[attr-defined]
+
+    def set_default_headers(self) -> None:
+        super().set_default_headers()
+        self.set_header("Cache-Control", "no-store")  # students' answers, and marks that change
+
+    async def with_gradebook(self, do: Callable[[Desk, Any], T]) -> T:
+        """In a thread: the gradebook may be held by another program for a while. What went wrong, as HTTP says it."""
+
+        def done() -> T:
+            desk = desk_of(course_near(*self.folders))
+            with opened(desk.db_url, desk.course_id) as gradebook:
+                return do(desk, gradebook)
+
+        try:
+            return await asyncio.to_thread(done)
+        except Unknown as error:
+            raise web.HTTPError(404, str(error)) from None
+        except GradlabError as error:
+            raise web.HTTPError(400, str(error)) from None
+
+
+class OverviewHandler(Base):
+    """GET: the labs' questions, and how many answers wait."""
+
+    @web.authenticated
+    @authorized
+    async def get(self) -> None:
+        try:
+            page = pages.overview_page(self.at, await self.with_gradebook(reading.questions))
+        except web.HTTPError as error:
+            self.set_status(error.status_code)
+            page = pages.overview_page(self.at, {}, error.log_message or "")
+        self.finish(page)
+
+
+class QuestionHandler(Base):
+    """GET read/LAB/NOTEBOOK/CELL: a question with everybody's answers."""
+
+    @web.authenticated
+    @authorized
+    async def get(self, *names: str) -> None:
+        lab, notebook, cell = map(unquote, names)
+        xsrf = self.xsrf_token.decode()
+
+        def page(desk: Desk, gradebook: Any) -> str:
+            place = place_of(desk, gradebook, lab, notebook, cell)
+            return pages.question_page(self.at, reading.page_of(desk, gradebook, place), xsrf)
+
+        self.finish(await self.with_gradebook(page))
+
+
+class AssetHandler(Base):
+    """GET: the script or the style."""
+
+    @web.authenticated
+    @authorized
+    def get(self, name: str) -> None:
+        self.set_header("Content-Type", f"{TYPES[name]}; charset=utf-8")
+        self.set_header("Cache-Control", "no-cache")
+        self.finish(files("autograder.desk").joinpath("static", name).read_bytes())
+
+
+class Saving(Base, APIHandler):
+    """What the handlers that write share."""
+
+    def asked(self, kind: type[Any]) -> Any:
+        """The body, of bounded size and with known fields."""
+        if len(self.request.body) > MAX_BODY:
+            raise web.HTTPError(413, "this is too long to be saved")
+        try:
+            return kind.model_validate_json(self.request.body)
+        except ValidationError as error:
+            first = error.errors()[0]
+            where = ".".join(map(str, first["loc"]))
+            raise web.HTTPError(400, f"this cannot be saved: {where}: {first['msg']}") from None
+
+
+class MarkHandler(Saving):
+    """POST MarkAsked: {mark}, as it is now; with `changed`, in words, where nothing was saved since somebody else marked
+    it meanwhile.
+    """
+
+    @web.authenticated
+    @authorized
+    async def post(self) -> None:
+        asked: MarkAsked = self.asked(MarkAsked)
+
+        def save(desk: Desk, gradebook: Any) -> dict[str, Any]:
+            place = place_of(desk, gradebook, asked.lab, asked.notebook, asked.cell)
+            if asked.points is not None and asked.points > place.worth:
+                raise GradlabError(f"at most {place.worth:g} points; more is extra credit, which the formgrader gives")
+            wanted = marks.Mark(asked.points, None, asked.comment, False, asked.chosen)
+            try:
+                mark = marks.save(desk, gradebook, place, asked.student, wanted, asked.version)
+                return {"mark": _mark(place, asked.student, mark)}
+            except marks.Changed as changed:
+                gradebook.db.rollback()
+                now = marks.marks_of(gradebook, place, marks.rubric_of(desk, place))[asked.student]
+                return {"mark": _mark(place, asked.student, now), "changed": str(changed)}
+
+        self.finish(await self.with_gradebook(save))
+
+
+class RubricHandler(Saving):
+    """POST RubricAsked: {rubric, marks} as they are now; with `changes`, how many marks would change, where nothing was
+    saved.
+    """
+
+    @web.authenticated
+    @authorized
+    async def post(self) -> None:
+        asked: RubricAsked = self.asked(RubricAsked)
+        items = tuple(_item(data) for data in asked.items)
+
+        def save(desk: Desk, gradebook: Any) -> dict[str, Any]:
+            place = place_of(desk, gradebook, asked.lab, asked.notebook, asked.cell)
+            changes = []
+
+            def agreed(number: int) -> bool:
+                changes.append(number)
+                return asked.sure
+
+            try:
+                done = marks.change_items(desk, gradebook, place, items, asked.version, agreed)
+            except marks.Changed as changed:
+                raise GradlabError(str(changed)) from None
+            rubric = marks.rubric_of(desk, place)
+            now = pages.marks_for_script(marks.marks_of(gradebook, place, rubric), place)
+            told = {"rubric": pages.rubric_for_script(rubric), "marks": now}
+            return told if done else told | {"changes": changes[0]}
+
+        self.finish(await self.with_gradebook(save))
+
+
+def _item(data: dict[str, Any]) -> Item:
+    try:
+        return Item.model_validate({**data, "id": data.get("id") or new_id()})
+    except ValidationError as error:
+        first = error.errors()[0]
+        raise web.HTTPError(400, f"an item cannot be saved: {first['loc'][0]}: {first['msg']}") from None
+
+
+def _mark(place: Place, student: str, mark: marks.Mark) -> Any:
+    return pages.marks_for_script({student: mark}, place)[student]

@@ -1,0 +1,160 @@
+"""Marks and comments by hand in nbgrader's tables: read, written, and changed with a rubric's items.
+
+The last one who writes wins; who did not see what was written meanwhile is told first.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from typing import Any
+
+from nbgrader.api import Comment, Grade, SubmittedAssignment, SubmittedNotebook
+from sqlalchemy import select
+
+from autograder.desk.place import Desk, Place, Unknown
+from autograder.desk.rubric import Item, Rubric, alone_with, read_rubrics, with_choice, with_items, write_rubric
+from autograder.digest import digest
+from autograder.errors import GradlabError
+from autograder.gradebook.writer import retried, take_off
+
+AGAIN = "nothing was saved: save once more"
+MAX_COMMENT = 10_000  # characters
+
+
+class Changed(Exception):
+    """Somebody else wrote meanwhile."""
+
+
+@dataclass(frozen=True)
+class Mark:
+    """points: that a person gave, or None. auto: that checks gave. waits: for a person.
+
+    chosen: ids of the rubric's items that gave these points; none where they were typed, here or in the formgrader.
+    """
+
+    points: float | None
+    auto: float | None
+    comment: str
+    waits: bool
+    chosen: tuple[str, ...] = ()
+
+    @property
+    def version(self) -> str:
+        """Another one where something is another."""
+        return digest(repr((self.points, self.auto, self.comment, self.waits, self.chosen)))[:16]
+
+    @property
+    def blank(self) -> bool:
+        """Whether a question is as it was handed out; nbgrader gave it nothing."""
+        return self.points is None and self.auto == 0 and not self.waits
+
+
+def rubric_of(desk: Desk, place: Place) -> Rubric:
+    return read_rubrics(desk.course, place.lab).questions.get(place.key, Rubric())
+
+
+def marks_of(gradebook: Any, place: Place, rubric: Rubric) -> dict[str, Mark]:
+    """student -> mark, of everybody who handed this notebook in."""
+    submitted = select(SubmittedAssignment.student_id).join(SubmittedAssignment.notebooks)
+    comments: dict[str, str] = {}
+    if place.comment_id:
+        query = submitted.join(SubmittedNotebook.comments).where(Comment.cell_id == place.comment_id)
+        comments = dict(gradebook.db.execute(query.add_columns(Comment.manual_comment)).all())
+    columns = (Grade.manual_score, Grade.auto_score, Grade.needs_manual_grade)
+    query = submitted.join(SubmittedNotebook.grades).where(Grade.cell_id == place.cell_id).add_columns(*columns)
+    found = {}
+    for student, points, auto, waits in gradebook.db.execute(query):
+        known = points is not None and rubric.points(student, place.worth) == round(points, 4)
+        chosen = rubric.chosen[student] if known else ()
+        found[student] = Mark(points, auto, comments.get(student) or "", bool(waits), chosen)
+    return found
+
+
+def save(desk: Desk, gradebook: Any, place: Place, student: str, wanted: Mark, seen: str) -> Mark:
+    """Write this mark: the points of its chosen items, or its own; without either, what checks gave counts again.
+
+    seen: the version that the writer saw. Raises Changed where it is another now, GradlabError where it cannot be
+    written, and Unknown.
+    """
+    with alone_with(desk.course, place.lab):
+        before = rubric_of(desk, place)
+        if not set(wanted.chosen) <= {item.id for item in before.items}:
+            raise Changed("An item that you chose is gone. Load the page again.")
+        rubric = with_choice(before, student, wanted.chosen)
+        points = rubric.points(student, place.worth) if wanted.chosen else wanted.points
+
+        def write() -> None:
+            now = marks_of(gradebook, place, before).get(student)
+            if now is None:
+                raise Unknown("the gradebook knows no such student here")
+            if now.version != seen:
+                raise Changed("This answer was marked meanwhile.")
+            grade = _grade(gradebook, place, student)
+            grade.manual_score = points
+            grade.needs_manual_grade = points is None and grade.auto_score is None
+            _comment(gradebook, place, student, wanted.comment)
+            take_off(gradebook, grade.notebook.assignment, desk.penalty)
+
+        retried(gradebook, write, AGAIN)
+        if rubric != before:
+            write_rubric(desk.course, place.lab, place.key, rubric)
+    return marks_of(gradebook, place, rubric)[student]
+
+
+def change_items(
+    desk: Desk, gradebook: Any, place: Place, items: tuple[Item, ...], seen: str, agreed: Callable[[int], bool]
+) -> bool:
+    """Other items, and the marks that follow; whether it was agreed to.
+
+    agreed: is asked with the number of marks that change. Who is left without an item keeps the mark, as a typed one.
+    """
+    with alone_with(desk.course, place.lab):
+        before = rubric_of(desk, place)
+        if before.version != seen:
+            raise Changed("Somebody else changed the items meanwhile. Load the page again.")
+        after = with_items(before, items)
+        changed = _changed(gradebook, place, before, after)
+        if changed and not agreed(len(changed)):
+            return False
+
+        def write() -> None:
+            for student, points in _changed(gradebook, place, before, after).items():
+                grade = _grade(gradebook, place, student)
+                grade.manual_score = points
+                take_off(gradebook, grade.notebook.assignment, desk.penalty)
+
+        retried(gradebook, write, AGAIN)
+        write_rubric(desk.course, place.lab, place.key, after)
+    return True
+
+
+def _changed(gradebook: Any, place: Place, before: Rubric, after: Rubric) -> Mapping[str, float]:
+    """student -> points, of those whose mark follows the items and becomes another."""
+    found = {}
+    for student, mark in marks_of(gradebook, place, before).items():
+        points = after.points(student, place.worth) if mark.chosen else None
+        if points is not None and points != before.points(student, place.worth):
+            found[student] = points
+    return found
+
+
+def _row(gradebook: Any, kind: Any, cell_id: str, student: str) -> Any:
+    """This student's row of a cell."""
+    return gradebook.db.scalars(
+        select(kind)
+        .join(SubmittedNotebook, kind.notebook_id == SubmittedNotebook.id)
+        .join(SubmittedAssignment, SubmittedNotebook.assignment_id == SubmittedAssignment.id)
+        .where(kind.cell_id == cell_id, SubmittedAssignment.student_id == student)
+    ).one()
+
+
+def _grade(gradebook: Any, place: Place, student: str) -> Any:
+    return _row(gradebook, Grade, place.cell_id, student)
+
+
+def _comment(gradebook: Any, place: Place, student: str, text: str) -> None:
+    if place.comment_id:
+        _row(gradebook, Comment, place.comment_id, student).manual_comment = text.strip() or None
+    elif text.strip():
+        raise GradlabError("nbgrader keeps no comment for this cell: it has no answer of a student's")

@@ -1,0 +1,91 @@
+"""The pages as HTML: every value escaped, and what a script needs as JSON."""
+
+from __future__ import annotations
+
+import functools
+from collections.abc import Mapping, Sequence
+from typing import Any
+from urllib.parse import quote
+
+from jinja2 import Environment, PackageLoader, StrictUndefined
+
+from autograder.desk.marks import MAX_COMMENT, Mark
+from autograder.desk.place import Place
+from autograder.desk.reading import Page, Question
+from autograder.desk.rubric import MAX_ITEMS, MAX_TEXT, Rubric
+from autograder.reports.pages import code, points
+
+
+def overview_page(base: str, labs: Mapping[str, Sequence[Question]], trouble: str = "") -> str:
+    """base: where the desk's pages are. trouble: why there are no questions."""
+    return _render("overview.html.j2", base=base, labs=labs, trouble=trouble)
+
+
+def question_page(base: str, page: Page, xsrf: str) -> str:
+    place = page.place
+    state = {
+        "base": base,
+        "xsrf": xsrf,
+        "place": {"lab": place.lab, "notebook": place.notebook, "cell": place.cell},
+        "worth": place.worth,
+        "marks": marks_for_script({answer.student: answer.mark for answer in page.answers}, place),
+        "rubric": rubric_for_script(page.rubric),
+        "comments": page.comments,
+        "mostItems": MAX_ITEMS,
+        "longestItem": MAX_TEXT,
+    }
+    bounds = {"longest_comment": MAX_COMMENT}
+    return _render("question.html.j2", base=base, page=page, place=place, state=state, told=told, **bounds)
+
+
+def marks_for_script(marks: Mapping[str, Mark], place: Place) -> dict[str, Any]:
+    return {
+        student: {
+            "points": mark.points,
+            "comment": mark.comment,
+            "chosen": mark.chosen,
+            "waits": mark.waits,
+            "version": mark.version,
+            "told": told(mark, place),
+        }
+        for student, mark in marks.items()
+    }
+
+
+def rubric_for_script(rubric: Rubric) -> dict[str, Any]:
+    return {"items": [item.model_dump() for item in rubric.items], "version": rubric.version}
+
+
+def told(mark: Mark, place: Place) -> str:
+    """Where an answer stands, in words."""
+    worth = points(place.worth)
+    if mark.waits and mark.points is not None:
+        return f"waits again, the answer has changed: it had {points(mark.points)} of {worth}"
+    if mark.waits:
+        return "waits"
+    if mark.points is not None:
+        return f"{points(mark.points)} of {worth}"
+    if mark.blank and place.by_hand:
+        return f"not written, 0 of {worth}"
+    return (
+        f"{points(mark.auto or 0.0)} of {worth} from checks"
+        if not place.by_hand
+        else f"{points(mark.auto or 0.0)} of {worth}"
+    )
+
+
+def _render(template: str, **values: Any) -> str:
+    return _environment().get_template(template).render(**values)
+
+
+@functools.cache
+def _environment() -> Environment:
+    environment = Environment(
+        loader=PackageLoader("autograder.desk"),
+        autoescape=True,
+        undefined=StrictUndefined,
+        trim_blocks=True,
+        lstrip_blocks=True,
+    )
+    environment.filters |= {"points": points, "code": code, "url": lambda text: quote(text, safe="")}
+    return environment

@@ -1,0 +1,134 @@
+"""The course that is read, and where in its gradebook a question stands. Names from outside are looked up there."""
+
+from __future__ import annotations
+
+import functools
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from nbformat.v4 import nbjson
+from nbgrader.api import MissingEntry
+
+from autograder.errors import GradlabError
+from autograder.gradebook.autograded import autograded_path
+from autograder.gradebook.writer import Penalty
+from autograder.grading.nbgrader_api import open_course
+from autograder.grading.whole_lab import late_penalty
+from autograder.metadata import answer_to, name_of, plain_name
+from autograder.plain.assignment import is_plain
+
+
+class Unknown(LookupError):
+    """The gradebook does not know this name."""
+
+
+@dataclass(frozen=True)
+class Desk:
+    """A course: its folder, its gradebook, and what its nbgrader_config.py says."""
+
+    course: Path
+    db_url: str
+    course_id: str
+    config: Any
+    penalty: Penalty
+
+    def plain(self, lab: str) -> bool:
+        """Whether the lab was made for stock nbgrader."""
+        return is_plain(self.course, lab)
+
+    def source(self, lab: str, notebook: str) -> list[Any]:
+        """The cells of the source notebook, with solutions; none where it is gone."""
+        return cells_in(self.course / "source" / lab / f"{notebook}.ipynb")
+
+    def autograded(self, lab: str, student: str, notebook: str) -> list[Any]:
+        """The cells of a graded notebook."""
+        return cells_in(autograded_path(self.course, lab, student, notebook))
+
+
+def cells_in(path: Path) -> list[Any]:
+    """Without validation: a class is many notebooks."""
+    try:
+        return list(nbjson.reads(path.read_text(encoding="utf-8")).cells)
+    except (OSError, ValueError, AttributeError):
+        return []
+
+
+@functools.cache
+def desk_of(course: Path) -> Desk:
+    """Raises GradlabError where this folder is no course."""
+    api = open_course(course)
+    return Desk(course, api.coursedir.db_url, api.coursedir.course_id, api.config, late_penalty(api.config))
+
+
+def course_near(*folders: Path) -> Path:
+    """The first of these folders that is a course's. Raises GradlabError where none is."""
+    for folder in folders:
+        if (folder / "nbgrader_config.py").is_file():
+            return folder.resolve()
+    raise GradlabError(
+        "no course here: start the server in the course's folder, the one with nbgrader_config.py, or set "
+        "c.GradlabDesk.course in jupyter_server_config.py"
+    )
+
+
+@dataclass(frozen=True)
+class Place:
+    """A graded cell. lab, notebook, cell: its names in the gradebook.
+
+    cell_id: its row there. comment_id: the row of the cell that is commented on, where there is one.
+    worth: points. by_hand: whether a person always reads it. task: a task of nbgrader's, answered in cells after it.
+    """
+
+    lab: str
+    notebook: str
+    cell: str
+    cell_id: str
+    comment_id: str | None
+    worth: float
+    by_hand: bool
+    task: bool
+
+    @property
+    def key(self) -> str:
+        """Its name among the rubrics of its lab."""
+        return self.cell if self.notebook == self.lab else plain_name(self.notebook, self.cell)
+
+
+def places_of(desk: Desk, gradebook: Any, lab: str) -> list[Place]:
+    """The graded cells of a lab, in their order. Raises Unknown."""
+    try:
+        notebooks = sorted(gradebook.find_assignment(lab).notebooks, key=lambda row: row.name)
+    except MissingEntry:
+        raise Unknown("the gradebook knows no such lab") from None
+    return [place for row in notebooks for place in _places(desk, lab, row)]
+
+
+def place_of(desk: Desk, gradebook: Any, lab: str, notebook: str, cell: str) -> Place:
+    """Raises Unknown."""
+    for place in places_of(desk, gradebook, lab):
+        if (place.notebook, place.cell) == (notebook, cell):
+            return place
+    raise Unknown("the gradebook knows no such question")
+
+
+def _places(desk: Desk, lab: str, row: Any) -> list[Place]:
+    tasks = {cell.name: cell for cell in row.task_cells}
+    written = {cell.name: cell.id for cell in row.solution_cells} | {name: cell.id for name, cell in tasks.items()}
+    source = {name_of(cell): cell.metadata.get("nbgrader", {}) for cell in desk.source(lab, row.name)}
+    order = list(source)
+    found = [
+        Place(
+            lab,
+            row.name,
+            cell.name,
+            cell_id=cell.id,
+            comment_id=written.get(cell.name) or written.get(answer_to(cell.name)),
+            # a lab's extra credit is worth nothing in the gradebook
+            worth=float(cell.max_score or source.get(cell.name, {}).get("points") or 0.0),
+            by_hand=cell.name in written or cell.cell_type == "markdown",
+            task=cell.name in tasks,
+        )
+        for cell in (*row.grade_cells, *tasks.values())
+    ]
+    return sorted(found, key=lambda place: order.index(place.cell) if place.cell in order else len(order))

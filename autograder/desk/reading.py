@@ -1,0 +1,129 @@
+"""What a person reads: the questions with how many wait, and of one what it asks, the model answer, and what all wrote.
+
+Marks and comments are nbgrader's: the formgrader shows the same.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from markupsafe import Markup
+from nbgrader.api import Assignment, Grade, Student
+from sqlalchemy import case, func, select
+
+from autograder.desk.cells import asked_and_model, written
+from autograder.desk.marks import Mark, marks_of, rubric_of
+from autograder.desk.place import Desk, Place, places_of
+from autograder.desk.rubric import Rubric
+from autograder.digest import digest
+from autograder.gradebook.class_reader import natural
+from autograder.gradebook.store import load_result
+from autograder.metadata import plain_name
+from autograder.reports.feedback import Shown, shown_cell
+from labkit.outcome import Outcome
+
+MOST_COMMENTS = 30
+
+
+@dataclass(frozen=True)
+class Question:
+    """A graded cell with numbers of submissions. waiting: for a person. read: marked by one."""
+
+    place: Place
+    name: str
+    answers: int
+    waiting: int
+    read: int
+
+
+@dataclass(frozen=True)
+class Answer:
+    """What one student wrote. order: a key that tells nothing of the student. same: equal for equal texts."""
+
+    student: str
+    name: str
+    cells: Sequence[Shown]
+    checks: Sequence[Outcome]
+    mark: Mark
+    order: str
+    same: str
+
+
+@dataclass(frozen=True)
+class Page:
+    """All of a question. asked, model: as HTML. comments: those that were written here, the most frequent first."""
+
+    place: Place
+    name: str
+    asked: Markup
+    model: Markup
+    answers: Sequence[Answer]
+    rubric: Rubric
+    comments: Sequence[str]
+
+
+def questions(desk: Desk, gradebook: Any) -> dict[str, list[Question]]:
+    """lab -> its graded cells that somebody handed in."""
+    waits = func.sum(case((Grade.needs_manual_grade, 1), else_=0))
+    read = func.sum(case((Grade.manual_score.is_not(None) & ~Grade.needs_manual_grade, 1), else_=0))
+    rows = gradebook.db.execute(select(Grade.cell_id, func.count(), waits, read).group_by(Grade.cell_id))
+    numbers = {cell: rest for cell, *rest in rows}
+    found = {}
+    for lab in gradebook.db.scalars(select(Assignment.name).order_by(Assignment.name)).all():
+        plain = desk.plain(lab)
+        found[lab] = [
+            Question(place, shown_name(place, plain), *numbers[place.cell_id])
+            for place in places_of(desk, gradebook, lab)
+            if place.cell_id in numbers
+        ]
+    return {lab: asked for lab, asked in found.items() if asked}
+
+
+def shown_name(place: Place, plain: bool) -> str:
+    """As feedback pages name it."""
+    if not plain:
+        return place.cell.partition("-")[2] or place.cell
+    return place.cell if place.notebook == place.lab else plain_name(place.notebook, place.cell)
+
+
+def page_of(desk: Desk, gradebook: Any, place: Place) -> Page:
+    rubric = rubric_of(desk, place)
+    marks = marks_of(gradebook, place, rubric)
+    plain = desk.plain(place.lab)
+    names = {row.id: " ".join(filter(None, (row.first_name, row.last_name))) for row in _students(gradebook, place.lab)}
+    answers = [
+        _answer(desk, place, plain, student, names[student], marks[student]) for student in sorted(marks, key=natural)
+    ]
+    used = Counter(mark.comment for mark in marks.values() if mark.comment)
+    comments = [text for text, _ in used.most_common(MOST_COMMENTS)]
+    asked, model = asked_and_model(desk.source(place.lab, place.notebook), place, plain, desk.config)
+    return Page(place, shown_name(place, plain), asked, model, answers, rubric, comments)
+
+
+def _students(gradebook: Any, lab: str) -> Sequence[Any]:
+    submitted = Student.submissions.any(assignment_id=gradebook.find_assignment(lab).id)
+    found: Sequence[Any] = gradebook.db.scalars(select(Student).where(submitted)).all()
+    return found
+
+
+def _answer(desk: Desk, place: Place, plain: bool, student: str, name: str, mark: Mark) -> Answer:
+    cells = written(desk.autograded(place.lab, student, place.notebook), place, plain)
+    return Answer(
+        student,
+        name,
+        [shown_cell(cell) for cell in cells],
+        () if place.by_hand else _checks(desk, place, student, plain),
+        mark,
+        order=digest(place.key, student)[:16],
+        same=digest(*(cell.source.strip() for cell in cells))[:16],
+    )
+
+
+def _checks(desk: Desk, place: Place, student: str, plain: bool) -> Sequence[Outcome]:
+    """What the checks of an exercise saw, hidden ones too: this page is the instructor's."""
+    result = load_result(desk.course, place.lab, student)
+    name = plain_name(place.notebook, place.cell) if plain else place.cell
+    return next((cell.checks for cell in result.cells if cell.id == name), ()) if result else ()

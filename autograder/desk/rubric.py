@@ -1,0 +1,110 @@
+"""The rubric of a question: items that can be clicked, each worth points, kept in rubrics/LAB.json with who has which.
+
+A changed item changes the marks of everybody who has it. The marks themselves are in the gradebook.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import fcntl
+import os
+import secrets
+from collections.abc import Iterator
+from pathlib import Path
+
+from pydantic import Field, ValidationError
+
+from autograder.course import Model
+from autograder.digest import digest
+from autograder.errors import GradlabError
+
+MAX_ITEMS = 50
+MAX_TEXT = 2_000  # characters of an item
+
+
+class Item(Model):
+    """points: what it adds to the mark, or takes off where it is negative."""
+
+    id: str = Field(pattern="[0-9a-f]{8}", max_length=8)
+    text: str = Field(min_length=1, max_length=MAX_TEXT)
+    points: float = Field(ge=-1_000, le=1_000, allow_inf_nan=False)
+
+
+class Rubric(Model):
+    """Of one question. chosen: student -> ids of the items that were clicked."""
+
+    items: tuple[Item, ...] = ()
+    chosen: dict[str, tuple[str, ...]] = Field(default_factory=dict)
+
+    @property
+    def version(self) -> str:
+        """Another one where an item is another."""
+        return digest(*(item.model_dump_json() for item in self.items))[:16]
+
+    def points(self, student: str, worth: float) -> float | None:
+        """What the items give, between nothing and all; None where none is chosen."""
+        chosen = self.chosen.get(student, ())
+        if not chosen:
+            return None
+        return round(min(max(sum(item.points for item in self.items if item.id in chosen), 0.0), worth), 4)
+
+
+class Rubrics(Model):
+    """Of a lab: question -> rubric."""
+
+    questions: dict[str, Rubric] = Field(default_factory=dict)
+
+
+def rubrics_path(course: Path, lab: str) -> Path:
+    return course / "rubrics" / f"{lab}.json"
+
+
+def read_rubrics(course: Path, lab: str) -> Rubrics:
+    """Raises GradlabError where the file is damaged."""
+    path = rubrics_path(course, lab)
+    if not path.exists():
+        return Rubrics()
+    try:
+        return Rubrics.model_validate_json(path.read_bytes())
+    except ValidationError as error:
+        raise GradlabError(f"{path} cannot be read: {error}") from None
+
+
+@contextlib.contextmanager
+def alone_with(course: Path, lab: str) -> Iterator[None]:
+    """Nobody else changes this lab's rubrics meanwhile, on a file system that knows locks."""
+    path = rubrics_path(course, lab).with_name(f".{lab}.lock")
+    path.parent.mkdir(parents=True, exist_ok=True)
+    with path.open("w") as file:
+        fcntl.flock(file, fcntl.LOCK_EX)
+        yield
+
+
+def write_rubric(course: Path, lab: str, question: str, rubric: Rubric) -> None:
+    """Write it whole or not at all. Only inside of alone_with."""
+    questions = read_rubrics(course, lab).questions | {question: rubric}
+    path = rubrics_path(course, lab)
+    path.parent.mkdir(parents=True, exist_ok=True)
+    new = path.with_suffix(".new")
+    new.write_text(Rubrics(questions=questions).model_dump_json(indent=1), encoding="utf-8")
+    os.replace(new, path)
+
+
+def new_id() -> str:
+    return secrets.token_hex(4)
+
+
+def with_items(rubric: Rubric, items: tuple[Item, ...]) -> Rubric:
+    """Other items; who had one that is gone has it no more. Raises GradlabError where two have one id."""
+    ids = [item.id for item in items]
+    if len(set(ids)) != len(ids) or len(ids) > MAX_ITEMS:
+        raise GradlabError(f"a rubric has at most {MAX_ITEMS} items, each with an id of its own")
+    chosen = {student: tuple(i for i in had if i in ids) for student, had in rubric.chosen.items()}
+    return rubric.model_copy(update={"items": items, "chosen": {s: c for s, c in chosen.items() if c}})
+
+
+def with_choice(rubric: Rubric, student: str, chosen: tuple[str, ...]) -> Rubric:
+    """These items for this student, in the rubric's order."""
+    known = tuple(item.id for item in rubric.items if item.id in chosen)
+    rest = {name: ids for name, ids in rubric.chosen.items() if name != student}
+    return rubric.model_copy(update={"chosen": rest | ({student: known} if known else {})})

@@ -1,0 +1,72 @@
+"""A course with a question in words and a graded class, whose gradebook and notebooks are as grading leaves them."""
+
+import json
+from collections.abc import Mapping
+from datetime import datetime
+from pathlib import Path
+
+import nbformat
+
+from autograder.authoring.course_folder import build, read_course, read_labs
+from autograder.course import Kind
+from autograder.demo.students import filled
+from autograder.gradebook.autograded import autograded_path
+from autograder.gradebook.store import write_result
+from autograder.gradebook.writer import Marks, record
+from autograder.grading.nbgrader_api import open_course
+from autograder.grading.whole_lab import prepare
+from autograder.metadata import kind_of
+from autograder.result import GradedCell, Result, Versions
+from labkit.outcome import Outcome
+
+LAB = "01_squares"
+QUESTION, CHECK = "question-why", "check-sum_of_squares"
+SOURCE = """
+# %% [markdown]
+# ## Why is it never negative?
+# Say it for $x \\in \\mathbb{R}$.
+# %% question: why [markdown] points=3
+# ### BEGIN SOLUTION
+# **Because** a square is at least nought.
+# ### END SOLUTION
+"""
+WRONG = "def sum_of_squares(x):\n    return x.sum()\n"
+FAILED = Outcome("values", "3 and 4 give 25", seen="7, `not` 25", hidden=True)
+# nbgrader gives an answer that is as it was handed out nothing, and lets nobody wait for it.
+CLASS: Mapping[str, str | None] = {
+    "ada": "Because a square is never negative: $x^2 \\ge 0$.",
+    "ben": "It is | so.\n\n<script>alert(1)</script> <img src=x onerror=alert(2)>",
+    "cleo": "I do not know.",
+    "dan": "I do not know.",
+    "eve": None,
+}
+
+
+def add_question(course: Path) -> None:
+    lab = course / "labs" / LAB / "lab.py"
+    lab.write_text(lab.read_text() + SOURCE)
+    build(read_course(course))
+
+
+def hand_in(course: Path, class_: Mapping[str, str | None] = CLASS, late: str = "") -> None:
+    """student -> the answer to the question. late: a student who handed in a day after the others."""
+    api = open_course(course)
+    (lab,) = read_labs(read_course(course))
+    with api.gradebook as gradebook:
+        prepare(api, course, LAB, gradebook)
+        if late:
+            gradebook.update_or_create_assignment(LAB, duedate="2027-02-01 18:00 UTC")
+        marks = []
+        for student, answer in class_.items():
+            notebook = filled(lab, {"sum_of_squares": WRONG})
+            cell = next(cell for cell in notebook.cells if kind_of(cell) is Kind.QUESTION)
+            cell.source = cell.source if answer is None else answer
+            path = autograded_path(course, LAB, student)
+            path.parent.mkdir(parents=True)
+            nbformat.write(nbformat.from_dict(json.loads(json.dumps(notebook))), path)
+            cells = (GradedCell(id=CHECK, points=0.5, worth=2.0, checks=(FAILED,)),)
+            versions = Versions(gradlab="", python="", torch="")
+            write_result(course, Result(lab=LAB, student=student, versions=versions, isolation=(), cells=cells))
+            when = datetime(2027, 2, 2 if student == late else 1, 12)
+            marks.append(Marks(student, {QUESTION: 0.0 if answer is None else None, CHECK: 0.5}, submitted=when))
+        record(gradebook, LAB, marks, lambda *_: None, {})
