@@ -30,7 +30,7 @@ LIMITS: dict[str, dict[str, str]] = {
     "04_graph_control": {"window_gradients": AUTOCAST},
     "06b_layers_and_data": {"materialize": "begins with a model on meta, which is the simulated device's own name"},
     "07_memory": {"in_segments": AUTOCAST, "checkpoint_once": AUTOCAST},
-    "07c_allocator": {"packed_bf16": ADDRESS, "kept_elsewhere": ADDRESS, "chunked_loss": AUTOCAST},
+    "07c_allocator": {"packed_bf16": ADDRESS, "chunked_loss": AUTOCAST},
     "09_amp": {name: AUTOCAST for name in ("amp_dtypes", "train_amp", "underflow_fraction", "amp_step")},
     "10_compile": {name: COMPILE for name in ("n_graphs", "clip_norm", "Decay", "find_trace_bug", "export_gate")},
     "11_distributed": {name: RANKS for name in ("global_mean", "ddp_step", "accum_no_sync")},
