@@ -135,7 +135,10 @@ def test_stale_missing_and_stray_files_are_named(small_course: Path) -> None:
     missing.unlink()
     stray = small_course / "solutions" / "old_lab" / "old_lab.ipynb"
     stray.parent.mkdir()
-    stray.write_text("{}")
+    stray.write_text('{"metadata": {"gradlab": {}}}')
+    brought = small_course / "source" / "my_own" / "my_own.ipynb"  # made for stock nbgrader: nobody's to remove
+    brought.parent.mkdir()
+    brought.write_text('{"metadata": {}}')
     assert stale(course) == sorted([edited, missing, stray])
     assert sorted(build(course)) == sorted([edited, missing, stray])
     assert stale(course) == []
