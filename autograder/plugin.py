@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import atexit
+from datetime import datetime
 from pathlib import Path
 from typing import Any
 
@@ -16,9 +17,10 @@ from traitlets import Float, Unicode
 
 from autograder.examiner.clock import Timeouts
 from autograder.forkserver.client import ForkServer, Purpose
+from autograder.gradebook.history import remember_mark
 from autograder.gradebook.reader import read_notebook, read_result
 from autograder.gradebook.store import load_result, write_result
-from autograder.gradebook.writer import decided, marks_of, set_score
+from autograder.gradebook.writer import decided, extend, marks_of, set_score
 from autograder.grading.one_submission import Submission, grade_notebook
 from autograder.grading.plain_in_nbgrader import examined, joined, own_notebook, sanitized, settle_plain, without_others
 from autograder.grading.plain_submission import plain_marks
@@ -31,6 +33,7 @@ from autograder.metadata import WRITE_HERE, clear_hidden, is_built, name_among
 from autograder.plain.assignment import is_plain, upgraded
 from autograder.reports.feedback import feedback_page
 from autograder.reports.plain_cells import part_of
+from autograder.result import Result
 from autograder.sandbox import Limits
 from autograder.term import read_term
 
@@ -153,7 +156,20 @@ class SaveScores(SaveAutoGrades):  # type: ignore[misc]
             marks = marks_of(result, nb)
             write_result(course, result)
         self._marks = decided(marks, result, excused, before)
-        return super().preprocess(nb, resources)
+        nb, resources = super().preprocess(nb, resources)
+        points = sum(self._marks.scores[cell.id] or 0.0 for cell in result.cells if cell.id in self._marks.scores)
+        remember_mark(course, result, points, self._extended(course, result), "nbgrader autograde")
+        return nb, resources
+
+    def _extended(self, course: Path, result: Result) -> datetime | None:
+        """When it was handed in. The row gets its extension, which AssignLatePenalties looks at next."""
+        with self.gradebook:
+            submission = self.gradebook.find_submission(result.lab, result.student)
+            until = read_term(course).extended(result.lab).get(result.student)
+            extend(submission, submission.assignment.duedate, until)
+            self.gradebook.db.commit()
+            submitted: datetime | None = submission.timestamp
+        return submitted
 
     def _add_score(self, cell: NotebookNode, resources: Any) -> None:
         grade_id = cell.metadata.nbgrader.grade_id

@@ -226,3 +226,19 @@ def test_a_line_of_the_history_that_was_cut_off_costs_itself(course: Path) -> No
     with history_path(course, LAB, "ada").open("a") as file:
         file.write('{"when": "2027')
     assert [mark.points for mark in read_history(course, LAB, "ada")] == [2]
+
+
+@pytest.mark.slow
+@pytest.mark.nightly  # it asks of nbgrader's command what gradlab's is asked of above
+def test_nbgraders_own_command_keeps_to_what_was_decided(course: Path) -> None:
+    """Slow: nbgrader autogrades a submission."""
+    excuse(course, LAB, "empty", "", "")
+    add_extension(course, Extension(lab=LAB, student="ben", until="2027-02-03T18:00:00Z"))
+    (course / "submitted" / "ben" / LAB / "timestamp.txt").write_text("2027-02-02 10:00:00 UTC")
+    with gradebook(course) as found:
+        found.update_or_create_assignment(LAB, duedate="2027-02-01 18:00:00")
+    assert open_course(course).autograde(LAB, "ben", force=True, create=True)["success"]
+    with gradebook(course) as found:
+        submission = found.find_submission(LAB, "ben")
+        assert (submission.score, submission.total_seconds_late) == (2, 0)
+    assert read_history(course, LAB, "ben")[-1].cause == "nbgrader autograde"
