@@ -2,33 +2,48 @@
 
 from __future__ import annotations
 
+import contextlib
 import os
+import pwd
 import re
 import shutil
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
-from datetime import datetime
+from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from typing import Any
 
 from nbgrader.exchange import ExchangeFactory
 from nbgrader.exchange.default import Exchange, ExchangeCollect
-from nbgrader.utils import notebook_hash, parse_utc
+from nbgrader.utils import notebook_hash
 
 from autograder.errors import GradlabError
+from autograder.intake.copying import copy_plain, opened_folder
+from autograder.intake.files import TIMESTAMP, readable, small_text, time_in, time_of
 
 SECRET = "submission_secret.txt"  # what `nbgrader submit` writes last
+MAX_SECRET = 4096  # bytes
 TIME = r"\d{4}-\d\d-\d\d \d\d:\d\d:\d\d[^+]*"
+CLOCKS = timedelta(minutes=10)  # by which clocks may differ, and a copy may take
+HANDING_IN = timedelta(minutes=1)  # in which files that cannot be read may become so: `nbgrader submit` sets that last
+NEVER = datetime.min
 
 
 @dataclass(frozen=True)
 class Arrival:
-    """A submission in the inbox. when: its time, UTC without a zone, as nbgrader keeps times."""
+    """A submission in the inbox. when: the time that it says, UTC without a zone, as nbgrader keeps times.
+
+    written: when its secret was, by the file system. owner: the uid of its folder. wrong: why it counts for nobody.
+    """
 
     student: str
     lab: str
     when: datetime
     folder: Path
+    secret: str = ""
+    written: datetime = NEVER
+    owner: int = -1
+    wrong: str = ""
 
 
 @dataclass(frozen=True)
@@ -42,35 +57,54 @@ class Inbox:
 
     def arrivals(self, labs: Sequence[str], known: dict[str, Arrival]) -> Iterator[Arrival]:
         """Every submission of these labs that is whole. known: those of earlier looks by their folders' names."""
-        form = re.compile(rf"(.+?)\+({'|'.join(map(re.escape, labs))})\+({TIME})(?:\+.*)?")
+        form = re.compile(rf"(.+?)\+({'|'.join(map(re.escape, labs))})\+({TIME})(?:\+.*)?", re.ASCII | re.DOTALL)
         with os.scandir(self.inbound) as entries:
             for entry in entries:
                 if entry.name not in known:
                     found = form.fullmatch(entry.name)
-                    if not found or not os.path.exists(os.path.join(entry.path, SECRET)):
+                    arrival = self._first_look(Path(entry.path), *found.groups()) if found else None
+                    if arrival is None:
                         continue
-                    known[entry.name] = Arrival(found[1], found[2], parse_utc(found[3]), Path(entry.path))
+                    known[entry.name] = arrival
                 yield known[entry.name]
 
-    def foreign(self, arrival: Arrival) -> str:
-        """Whose folder it is, where it is another's than it says."""
-        if not self.owned:
-            return ""
-        owner = arrival.folder.owner()
-        return "" if owner == arrival.student else owner
+    def _first_look(self, folder: Path, student: str, lab: str, said: str) -> Arrival | None:
+        """None where it has not arrived yet. What is taken from it here is not read again: its writer may change it."""
+        if folder.is_symlink():
+            return Arrival(student, lab, NEVER, folder, wrong="its folder is a link")
+        try:
+            with opened_folder(folder) as descriptor:
+                secret = small_text(SECRET, MAX_SECRET, descriptor)
+                if not secret:
+                    return None
+                owner = os.fstat(descriptor).st_uid
+                changed = os.stat(SECRET, dir_fd=descriptor, follow_symlinks=False).st_ctime
+        except OSError:
+            return None
+        when, written = time_of(said), datetime.fromtimestamp(changed, UTC).replace(tzinfo=None)
+        name = _name_of(owner)
+        if not student.isprintable() or student.startswith(".") or "+" in student:
+            wrong = "its name names no student"
+        elif when is None:
+            wrong = "its name says no time"
+        elif self.owned and name != student:
+            wrong = f"its folder is {name}'s (c.ExchangeCollect.check_owner = False takes it)"
+        else:
+            wrong = ""
+        return Arrival(student, lab, when or NEVER, folder, secret, written, owner, wrong)
 
     def page_of(self, arrival: Arrival, notebook: str) -> Path:
         """Where `nbgrader fetch_feedback` looks for the page of this submission."""
-        secret = (arrival.folder / SECRET).read_text()
-        return self.feedback / f"{notebook_hash(secret=secret, notebook_id=notebook)}.html"
+        return self.feedback / f"{notebook_hash(secret=arrival.secret, notebook_id=notebook)}.html"
 
     def release(self, arrival: Arrival, pages: Sequence[Path]) -> None:
         """Give these pages to the student, each whole or not at all."""
-        self.feedback.mkdir(mode=0o755, parents=True, exist_ok=True)
+        self.feedback.mkdir(mode=0o711, parents=True, exist_ok=True)  # as nbgrader: who knows a page's name reads it
         for page in pages:
             target = self.page_of(arrival, page.stem)
             new = target.with_name(f"{target.stem}-tmp.html")
-            shutil.copy(page, new)
+            shutil.copyfile(page, new)
+            os.chmod(new, 0o644)
             os.replace(new, target)
 
 
@@ -91,42 +125,65 @@ def inbox_of(api: Any) -> Inbox:
     return Inbox(folder / "inbound", folder / "outbound", folder / "feedback", bool(collect.check_owner))
 
 
-def newest(arrivals: Iterator[Arrival]) -> list[Arrival]:
-    """Of each student and lab the newest, in the order in which they came."""
+def newest(arrivals: Iterable[Arrival], now: datetime) -> list[Arrival]:
+    """Of each student and lab the newest, in the order in which they came. One whose time lies ahead has not come."""
     last: dict[tuple[str, str], Arrival] = {}
     for arrival in arrivals:
         key = arrival.student, arrival.lab
-        if key not in last or arrival.when > last[key].when:
+        if not arrival.wrong and arrival.when <= now + CLOCKS and (key not in last or arrival.when > last[key].when):
             last[key] = arrival
     return sorted(last.values(), key=lambda arrival: arrival.when)
 
 
 def bring_in(arrival: Arrival, course: Path) -> None:
-    """Copy it to submitted/STUDENT/LAB, in place of an older one, as `nbgrader collect --update` does."""
-    target = course / "submitted" / arrival.student / arrival.lab
-    if _time_in(target) == arrival.when:
+    """Copy it to submitted/STUDENT/LAB, in place of an older one, as `nbgrader collect --update` does.
+
+    Its time is the one by which it was chosen, whatever its timestamp says. Raises OSError where it cannot be copied.
+    """
+    target = submitted_folder(arrival, course)
+    if time_in(target) == arrival.when:
         return
     new, old = (target.with_name(f".{arrival.lab}.{word}") for word in ("new", "old"))
     for left in (new, old):
         shutil.rmtree(left, ignore_errors=True)
-    target.parent.mkdir(parents=True, exist_ok=True)
-    shutil.copytree(arrival.folder, new, symlinks=True)
-    if target.exists():
+    wait = datetime.now(UTC).replace(tzinfo=None) - arrival.written < HANDING_IN
+    with opened_folder(arrival.folder) as descriptor:
+        owner = os.fstat(descriptor).st_uid
+        if owner != arrival.owner:
+            raise OSError(f"its folder was {_name_of(arrival.owner)}'s, and is {_name_of(owner)}'s")
+        # Where students share a user, a folder's owner says nothing of its files.
+        copy_plain(descriptor, new, owner if _name_of(owner) == arrival.student else None, wait)
+    for name, text in ((TIMESTAMP, f"{arrival.when:%Y-%m-%d %H:%M:%S.%f} UTC"), (SECRET, arrival.secret)):
+        _put(new / name, text)
+    if os.path.lexists(target):
         os.replace(target, old)
     os.replace(new, target)
     shutil.rmtree(old, ignore_errors=True)
 
 
+def submitted_folder(arrival: Arrival, course: Path) -> Path:
+    return course / "submitted" / arrival.student / arrival.lab
+
+
 def superseded(arrival: Arrival, course: Path) -> bool:
     """Whether a later submission lies in submitted/."""
-    there = _time_in(course / "submitted" / arrival.student / arrival.lab)
+    there = time_in(submitted_folder(arrival, course))
     return there is not None and there > arrival.when
 
 
-def _time_in(folder: Path) -> datetime | None:
-    """What the timestamp of the submission in this folder says."""
-    try:
-        time: datetime | None = parse_utc((folder / "timestamp.txt").read_text().strip() or None)
-        return time
-    except (OSError, ValueError, OverflowError, TypeError):
-        return None
+def shown_name(arrival: Arrival) -> str:
+    """The name of its folder, for a terminal."""
+    return readable(arrival.folder.name)
+
+
+def _put(path: Path, text: str) -> None:
+    """In place of whatever came under this name."""
+    if path.is_dir():
+        shutil.rmtree(path)
+    path.write_text(text, encoding="utf-8")
+
+
+def _name_of(uid: int) -> str:
+    with contextlib.suppress(KeyError):
+        return pwd.getpwuid(uid).pw_name
+    return f"user {uid}"

@@ -25,7 +25,7 @@ from autograder.grading.one_submission import Graded
 from autograder.grading.task import Settings, Task
 from autograder.grading.worker import STUCK_SECONDS, Failure, answer_tasks, next_try, purpose
 
-LOOK_SECONDS = 1.0
+LOOK_SECONDS = 0.2
 
 
 @dataclass
@@ -40,7 +40,7 @@ class Worker:
 
 
 def grade_all(
-    tasks: Iterable[Task],
+    tasks: Iterable[Task | None],
     settings: Settings,
     jobs: int,
     secret: Iterable[Path],
@@ -50,6 +50,7 @@ def grade_all(
 ) -> Iterator[tuple[Task, Graded | Failure]]:
     """Grade the tasks, of which only as many are taken at a time as there are jobs, and give each as it is done.
 
+    tasks: None where there is none now, and may be one when something has been graded, or a moment later.
     secret: folders that must not exist for student processes. stop: set it to let go what is being graded. ahead: a
     fork server that waits, for as many jobs at least. pool: one that stays, in place of a new one. Raises GradlabError
     as ForkServer does.
@@ -67,6 +68,8 @@ def grade_all(
                 for following in _some(waiting, 1):
                     pool.give(following)
                 yield task, outcome
+            for following in _some(waiting, pool.free()):
+                pool.give(following)
     finally:
         if kept is None:
             pool.close()
@@ -93,6 +96,9 @@ class Pool:
 
     def busy(self) -> bool:
         return any(worker.task for worker in self.workers)
+
+    def free(self) -> int:
+        return sum(worker.task is None for worker in self.workers)
 
     def give(self, task: Task, tries: int = 0) -> None:
         """To a worker that has nothing to do."""
@@ -163,6 +169,9 @@ def _work(
     answer_tasks(connection, secret, {} if fork_server is None else {purpose: fork_server})
 
 
-def _some(waiting: Iterator[Task], most: int) -> Iterator[Task]:
+def _some(waiting: Iterator[Task | None], most: int) -> Iterator[Task]:
+    """At most so many; fewer where there are no more now."""
     for _, task in zip(range(most), waiting, strict=False):
+        if task is None:
+            return
         yield task

@@ -5,9 +5,8 @@ from __future__ import annotations
 from datetime import UTC, datetime
 from pathlib import Path
 
-from nbgrader.utils import parse_utc
-
 from autograder.forkserver.starting import submitted_students
+from autograder.intake.files import time_in
 from autograder.term import Term
 
 
@@ -27,8 +26,4 @@ def handed_in_by(course: Path, lab: str, term: Term) -> dict[str, str]:
 def _when(course: Path, lab: str, student: str) -> datetime:
     """When it was handed in, UTC; where no time came with it, when its folder last changed."""
     folder = course / "submitted" / student / lab
-    try:
-        time = parse_utc((folder / "timestamp.txt").read_text().strip())
-    except (OSError, ValueError, OverflowError, TypeError):
-        time = None
-    return time or datetime.fromtimestamp(folder.lstat().st_mtime, UTC).replace(tzinfo=None)
+    return time_in(folder) or datetime.fromtimestamp(folder.lstat().st_mtime, UTC).replace(tzinfo=None)

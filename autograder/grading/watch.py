@@ -2,36 +2,43 @@
 
 What was done is read from what it leaves in submitted/, results/, the gradebook and the exchange's feedback folder, so
 a watch that was killed goes on where it was. The fork server and its workers stay: a mark takes no import.
+
+What one submission does costs that submission: it is told once, and tried again later and later. While one takes long,
+the others go past it; of a student, or a team, one is graded at a time.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass, field
-from datetime import UTC, datetime, timedelta
-from pathlib import Path
+from contextlib import ExitStack
+from dataclasses import dataclass
 from threading import Event
+from time import monotonic
 from typing import Any
 
 from autograder.errors import GradlabError
 from autograder.forkserver.client import Purpose
 from autograder.forkserver.starting import Started
-from autograder.gradebook.history import read_history
 from autograder.gradebook.reader import result_in
-from autograder.gradebook.writer import opened
-from autograder.grading.attempts import CAUSE, decide
-from autograder.grading.class_writer import course_of
-from autograder.grading.inbox import Arrival, Inbox, bring_in, inbox_of, newest, superseded
+from autograder.gradebook.writer import opened, recorded
+from autograder.grading.attempts import CAUSE
+from autograder.grading.class_writer import Done, GradebookWriter, course_of
+from autograder.grading.cluster import grade_on_cluster
+from autograder.grading.inbox import Arrival, bring_in, inbox_of
+from autograder.grading.looks import Watching, due_now, utc_now
+from autograder.grading.one_submission import Graded
 from autograder.grading.plain_class import refuse_nothing
-from autograder.grading.pool import Pool
-from autograder.grading.where import Where
+from autograder.grading.pool import Pool, grade_all
+from autograder.grading.task import Task
+from autograder.grading.teams import handed_in_by
+from autograder.grading.where import Cluster, Where
 from autograder.grading.whole_lab import class_of, on_this_machine, prepare, settings_from
+from autograder.grading.worker import Failure
 from autograder.reports.feedback import write_feedback
-from autograder.term import Term, read_term
+from autograder.term import read_term
 
 LOOK_SECONDS = 0.2  # between two looks at the inbox: a tenth of what a mark may take
-AGAIN_SECONDS = 5.0  # after which a lab that could not be graded is tried again
-ROUND = 32  # submissions of a lab that are graded between two looks
+BUSY_SECONDS = 1.0  # the same while some of what was seen still waits
 
 
 @dataclass(frozen=True)
@@ -48,15 +55,6 @@ class Marked:
     failure: str = ""
 
 
-@dataclass
-class _Seen:
-    """What is known of the inbox. done: folders that need no further look; later: those that do, and when."""
-
-    names: dict[str, Arrival] = field(default_factory=dict)
-    done: set[Path] = field(default_factory=set)
-    later: dict[Path, datetime] = field(default_factory=dict)
-
-
 def watch(
     api: Any, labs: Sequence[str], where: Where, say: Callable[[str], None], stop: Event, once: bool = False
 ) -> Iterator[Marked]:
@@ -65,21 +63,14 @@ def watch(
     api: nbgrader's, of the course. say: is told of what is not marked, and why. once: end when nothing is left.
     Raises GradlabError where the course has no exchange.
     """
-    inbox, course, seen = inbox_of(api), course_of(api), _Seen()
+    on = Watching(api, labs, inbox_of(api), say, stop, read_term(course_of(api)))
     while not stop.is_set():
-        term = read_term(course)
-        due = _due(inbox, course, labs, term, seen, say)
-        for lab in dict.fromkeys(arrival.lab for arrival in due):
-            mine = [arrival for arrival in due if arrival.lab == lab][:ROUND]
-            try:
-                yield from _round(api, inbox, lab, mine, where, term, stop)
-                seen.done |= {arrival.folder for arrival in mine}
-            except GradlabError as error:
-                say(f"{lab}: {error}")
-                seen.later |= dict.fromkeys((a.folder for a in mine), _now() + timedelta(seconds=AGAIN_SECONDS))
-        if once and not due:
+        due = due_now(on)
+        if due:
+            yield from _Stretch(on, where, due).marked()
+        elif once:
             return
-        if not due:
+        else:
             stop.wait(LOOK_SECONDS)
 
 
@@ -107,63 +98,144 @@ def started_pool(api: Any, device: str, jobs: int, ahead: Started | None) -> Poo
     return Pool(wanted, settings.timeouts.submission, (course,), jobs, ahead)
 
 
-def _due(
-    inbox: Inbox, course: Path, labs: Sequence[str], term: Term, seen: _Seen, say: Callable[[str], None]
-) -> list[Arrival]:
-    """The newest submission of each student that is to be marked now, the first come first."""
-    due, now = [], _now()
-    for arrival in newest(inbox.arrivals(labs, seen.names)):
-        if arrival.folder in seen.done or seen.later.get(arrival.folder, now) > now:
-            continue
-        history = read_history(course, arrival.lab, arrival.student)
-        decision = decide(arrival.when, history, term.lab(arrival.lab), now)
-        owner = inbox.foreign(arrival)
-        why = f"its folder is {owner}'s (c.ExchangeCollect.check_owner = False takes it)" if owner else decision.never
-        marked = any(mark.cause == CAUSE and mark.submitted == arrival.when for mark in history)
-        if why:
-            say(f"{arrival.student} {arrival.lab}: not marked, {why}")
-        if why or superseded(arrival, course) or (marked and _is_released(inbox, course, arrival)):
-            seen.done.add(arrival.folder)
-        elif decision.later:
-            seen.later[arrival.folder] = decision.later
-        else:
-            due.append(arrival)
-    return due
+class _Stretch:
+    """From the first submission that is there until none is being graded. Those that come meanwhile are taken, too."""
 
+    def __init__(self, on: Watching, where: Where, due: list[Arrival]) -> None:
+        self.on, self.where, self.due = on, where, due
+        self.looked = monotonic()
+        self.writers: dict[str, GradebookWriter] = {}
+        self.open: dict[str, ExitStack] = {}
+        self.running: dict[tuple[str, str], Arrival] = {}  # by lab and student
+        self.ready: list[Marked] = []
 
-def _is_released(inbox: Inbox, course: Path, arrival: Arrival) -> bool:
-    notebooks = (course / "source" / arrival.lab).glob("*.ipynb")
-    return all(inbox.page_of(arrival, notebook.stem).exists() for notebook in notebooks)
+    def marked(self) -> Iterator[Marked]:
+        try:
+            for task, outcome in self._outcomes():
+                self._came(task, outcome)
+                yield from self._take_ready()
+        except GradlabError as error:  # the pool or the cluster: nobody's submission
+            self.on.tell(str(error))
+            for arrival in self.running.values():
+                self.on.put_off(arrival)
+        finally:
+            for lab in list(self.open):
+                self._close(lab)
+        yield from self._take_ready()
 
+    def _outcomes(self) -> Iterator[tuple[Task, Graded | Failure]]:
+        settings = settings_from(self.on.api.config, self.where.device)
+        if isinstance(self.where, Cluster):
+            now = iter(self._tasks().__next__, None)  # those that are there; what comes later, when these are done
+            return grade_on_cluster(now, settings, self.where.address, [self.on.course], self.on.stop, self.where.wait)
+        jobs, ahead, pool = self.where.jobs, self.where.ahead, self.where.pool
+        return grade_all(self._tasks(), settings, jobs, [self.on.course], self.on.stop, ahead, pool)
 
-def _round(
-    api: Any, inbox: Inbox, lab: str, arrivals: Sequence[Arrival], where: Where, term: Term, stop: Event
-) -> Iterator[Marked]:
-    """Grade these submissions of a lab, and release their pages."""
-    course = course_of(api)
-    for arrival in arrivals:
-        bring_in(arrival, course)
-    students: dict[str, Arrival] = {}
-    for arrival in arrivals:
-        team = term.team_of(lab, arrival.student)
-        students |= dict.fromkeys(team.members if team else [arrival.student], arrival)
-    with class_of(api, lab, where) as (writer, _):
-        writer.cause = CAUSE
-        done = {each.student: each for each in writer.grade(list(students), where, False, stop)}
+    def _tasks(self) -> Iterator[Task | None]:
+        while not self.on.stop.is_set():
+            arrival = self._next()
+            if arrival is None:
+                yield None
+            else:
+                yield from self._tasks_of(arrival)
+
+    def _next(self) -> Arrival | None:
+        if monotonic() - self.looked > (BUSY_SECONDS if self.due else LOOK_SECONDS):
+            known = {arrival.folder for arrival in self.running.values()}
+            self.due, self.looked = [a for a in due_now(self.on) if a.folder not in known], monotonic()
+        busy = {student for _, student in self.running}
+        arrival = next((each for each in self.due if busy.isdisjoint(self.on.together(each))), None)
+        if arrival is not None:
+            self.due.remove(arrival)
+            self.on.turns[arrival.student] += 1
+        return arrival
+
+    def _tasks_of(self, arrival: Arrival) -> list[Task]:
+        """What is to be graded of it, for each of its team."""
+        lab, on = arrival.lab, self.on
+        try:
+            bring_in(arrival, on.course)
+        except OSError as error:
+            self._failed(arrival, f"cannot be copied: {error}")
+            return []
+        try:
+            writer = self._writer(lab)
+        except Exception as error:
+            on.tell(f"{lab}: {_words(error)}")
+            on.put_off(arrival)
+            return []
+        tasks = []
+        students = on.together(arrival)
+        try:
+            writer.by = handed_in_by(on.course, lab, on.term) if len(students) > 1 else {}
+            rows = recorded(writer.gradebook, lab, students)
+            for student in students:
+                found = writer.look_at(student, rows.get(student))
+                if isinstance(found, Done):
+                    self._done(arrival, found)
+                else:
+                    tasks.append(found)
+        except Exception as error:
+            self._failed(arrival, _words(error))
+            return []
+        self.running |= {(lab, task.student): arrival for task in tasks}
+        self._close_unused(lab)
+        return tasks
+
+    def _came(self, task: Task, outcome: Graded | Failure) -> None:
+        arrival = self.running.pop((task.lab, task.student))
+        try:
+            self._done(arrival, self.writers[task.lab].taken(task, outcome))
+        except Exception as error:
+            self._failed(arrival, _words(error))
+        self._close_unused(task.lab)
+
+    def _done(self, arrival: Arrival, done: Done) -> None:
+        """Write the mark, and give the page to who handed in."""
+        on, lab, writer = self.on, arrival.lab, self.writers[arrival.lab]
         writer.write()
-        for arrival in arrivals:
-            of_it = done.get(arrival.student)
-            if of_it is None:  # stopped before its turn
-                continue
-            if of_it.failure:
-                yield Marked(arrival, failure=of_it.failure)
-                continue
-            result = result_in(writer.gradebook, course, lab, arrival.student)
-            inbox.release(arrival, write_feedback([result], course, lab, term.lab(lab).tell))
-            seconds = (_now() - arrival.when).total_seconds()
-            yield Marked(arrival, result.points, result.worth, seconds)
+        if done.student != arrival.student:
+            if done.failure:
+                on.tell(f"{done.student} {lab}: {done.failure}")
+            return
+        on.done.add(arrival.folder)
+        if done.failure:
+            self.ready.append(Marked(arrival, failure=done.failure))
+            return
+        result = result_in(writer.gradebook, on.course, lab, arrival.student)
+        on.inbox.release(arrival, write_feedback([result], on.course, lab, on.term.lab(lab).tell))
+        seconds = (utc_now() - arrival.when).total_seconds()
+        self.ready.append(Marked(arrival, result.points, result.worth, seconds))
+
+    def _failed(self, arrival: Arrival, words: str) -> None:
+        self.on.done.discard(arrival.folder)
+        if self.on.put_off(arrival):
+            self.ready.append(Marked(arrival, failure=f"{words}\n    it is tried again later"))
+
+    def _writer(self, lab: str) -> GradebookWriter:
+        """Of the marks of this lab, which no other gradlab grades meanwhile."""
+        if lab not in self.writers:
+            with ExitStack() as opening:
+                writer, _ = opening.enter_context(class_of(self.on.api, lab, self.where))
+                writer.cause = CAUSE
+                self.writers[lab], self.open[lab] = writer, opening.pop_all()
+        return self.writers[lab]
+
+    def _close_unused(self, lab: str) -> None:
+        if lab in self.open and all(lab != other for other, _ in self.running):
+            self._close(lab)
+
+    def _close(self, lab: str) -> None:
+        self.writers.pop(lab, None)
+        try:
+            self.open.pop(lab).close()
+        except GradlabError as error:
+            self.on.tell(f"{lab}: {error}")
+
+    def _take_ready(self) -> Iterator[Marked]:
+        while self.ready:
+            yield self.ready.pop(0)
 
 
-def _now() -> datetime:
-    """UTC without a zone, as nbgrader keeps times."""
-    return datetime.now(UTC).replace(tzinfo=None)
+def _words(error: Exception) -> str:
+    return str(error) if isinstance(error, GradlabError) else f"{type(error).__name__}: {error}"

@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import os
+import re
 import stat
 from collections.abc import Sequence
+from datetime import datetime
 from pathlib import Path
 
 from nbgrader.utils import parse_utc
@@ -12,7 +14,12 @@ from nbgrader.utils import parse_utc
 NOT_FOLLOWED = ".not-followed"  # an empty file of this ending stands where a link or a pipe was
 NOT_A_FOLDER = ".not-a-folder"
 UNREADABLE = ".unreadable"
+LEFT_OUT = ".left-out"
+TIMESTAMP = "timestamp.txt"  # nbgrader's, beside the notebook
 MAX_NAMES = 10  # that a note tells
+MAX_NAME = 180  # bytes of a name that gets an ending
+MAX_TIME = 100  # bytes of a text that says a time
+A_PATH = re.compile(r"(^|[\s:])/|\.\.")  # as a time zone, which dateutil would open
 
 
 def settle(folder: Path, lab: str, notebooks: Sequence[str] = ()) -> None:
@@ -35,15 +42,15 @@ def settle(folder: Path, lab: str, notebooks: Sequence[str] = ()) -> None:
         os.replace(content, wanted)
     for place, folders, _ in os.walk(folder, topdown=False):
         for name in folders:
-            if name != _readable(name) and not os.path.islink(os.path.join(place, name)):
-                os.replace(os.path.join(place, name), _free(Path(place, _readable(name))))
+            if name != readable(name) and not os.path.islink(os.path.join(place, name)):
+                os.replace(os.path.join(place, name), _free(Path(place, readable(name))))
     for path in _everything(folder):
         if path not in every and not _is_plain(path):
             path.unlink()
-            _put_aside(path, NOT_FOLLOWED)
-        elif path.name != _readable(path.name):
-            os.replace(path, _free(path.with_name(_readable(path.name))))
-    _keep_a_sound_timestamp(folder / "timestamp.txt")
+            put_aside(path, NOT_FOLLOWED)
+        elif path.name != readable(path.name):
+            os.replace(path, _free(path.with_name(readable(path.name))))
+    _keep_a_sound_timestamp(folder / TIMESTAMP)
     if len(every) == 1 and not os.path.lexists(wanted):
         others = _notebooks(folder)
         wanted.write_bytes(others[0].read_bytes() if len(others) == 1 else b"")
@@ -52,8 +59,8 @@ def settle(folder: Path, lab: str, notebooks: Sequence[str] = ()) -> None:
 def settle_names(submitted: Path) -> None:
     """Give each student's folder whose name no database takes one that it does: a submission must have its score."""
     for folder in submitted.iterdir() if submitted.is_dir() else ():
-        if folder.name != _readable(folder.name):
-            os.replace(folder, _free(folder.with_name(_readable(folder.name))))
+        if folder.name != readable(folder.name):
+            os.replace(folder, _free(folder.with_name(readable(folder.name))))
 
 
 def notes_on(path: Path, content: bytes, asked: Sequence[Path] = ()) -> list[str]:
@@ -65,6 +72,8 @@ def notes_on(path: Path, content: bytes, asked: Sequence[Path] = ()) -> list[str
     same = [p for p in others if content and p.stat().st_size == len(content) and p.read_bytes() == content]
     rest = [p for p in others if p not in same]
     aside = [p.with_suffix("") for p in _everything(path.parent) if p.suffix == NOT_FOLLOWED]
+    out = [p.with_suffix("") for p in _everything(path.parent) if p.suffix in (LEFT_OUT, UNREADABLE)]
+    out = [p for p in out if p != path.with_name(TIMESTAMP)]
     notes = []
     if same:
         notes.append(f"Your notebook was found as {_names(same, path)}, and graded as {path.name}.")
@@ -72,13 +81,15 @@ def notes_on(path: Path, content: bytes, asked: Sequence[Path] = ()) -> list[str
         notes.append(f"Other notebooks in your folder were not graded: {_names(rest, path)}.")
     if aside:
         notes.append(f"Links and pipes in your folder were taken out: {_names(aside, path)}.")
-    if path.with_name(f"timestamp.txt{UNREADABLE}").exists():
+    if out:
+        notes.append(f"Files that are too many, too large or cannot be read were left out: {_names(out, path)}.")
+    if path.with_name(f"{TIMESTAMP}{UNREADABLE}").exists():
         notes.append("The time of your submission cannot be read, so nothing was taken off for lateness.")
     return notes
 
 
 def _names(paths: list[Path], notebook: Path) -> str:
-    names = [_readable(str(p.relative_to(notebook.parent)))[:100] for p in paths[:MAX_NAMES]]
+    names = [readable(str(p.relative_to(notebook.parent)))[:100] for p in paths[:MAX_NAMES]]
     return ", ".join(names) + (" and more" if len(paths) > MAX_NAMES else "")
 
 
@@ -100,7 +111,7 @@ def _is_plain(path: Path) -> bool:
     return stat.S_ISREG(path.lstat().st_mode)
 
 
-def _readable(name: str) -> str:
+def readable(name: str) -> str:
     """The name without bytes that are no UTF-8, which no database takes, and without line breaks."""
     return "".join(c if c.isprintable() else "?" for c in name.encode("utf-8", "replace").decode())
 
@@ -112,15 +123,49 @@ def _free(path: Path) -> Path:
     return path
 
 
-def _put_aside(path: Path, ending: str) -> None:
-    path.with_name(_readable(path.name) + ending).touch()
+def put_aside(path: Path, ending: str) -> None:
+    """An empty file in place of what is not there, with an ending that says why."""
+    aside = path.with_name(readable(path.name).encode()[:MAX_NAME].decode("utf-8", "ignore") + ending)
+    if aside.is_symlink():
+        aside.unlink()  # else what it points to would be made
+    aside.touch()
 
 
 def _keep_a_sound_timestamp(path: Path) -> None:
     """nbgrader stops at a time that it cannot read."""
     if not path.exists():
         return
-    try:
-        parse_utc(path.read_text().strip() or None)
-    except (ValueError, OverflowError, TypeError, OSError):
+    text = small_text(path)
+    if text is None or (text.strip() and time_of(text) is None):
         os.replace(path, path.with_name(path.name + UNREADABLE))
+
+
+def time_in(folder: Path) -> datetime | None:
+    """What the timestamp of the submission in this folder says, UTC without a zone."""
+    return time_of(small_text(folder / TIMESTAMP, MAX_TIME) or "")
+
+
+def time_of(text: str) -> datetime | None:
+    """The time that a stranger's text says, UTC without a zone."""
+    if len(text) > MAX_TIME or A_PATH.search(text):
+        return None
+    try:
+        time: datetime | None = parse_utc(text.strip() or None)
+    except Exception:  # a parser of a stranger's text: whatever it raises, there is no time
+        return None
+    return time
+
+
+def small_text(path: str | Path, most: int = MAX_TIME, within: int | None = None) -> str | None:
+    """The text of a small plain file that a stranger wrote; None where it is none, or cannot be read now.
+
+    within: a descriptor of the folder that it lies in.
+    """
+    try:
+        descriptor = os.open(path, os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC, dir_fd=within)
+        with os.fdopen(descriptor, "rb") as file:
+            plain = stat.S_ISREG(os.fstat(descriptor).st_mode)
+            content = file.read(most + 1) if plain else None
+        return None if content is None or len(content) > most else content.decode()
+    except (OSError, ValueError):
+        return None

@@ -21,7 +21,7 @@ from autograder.term import FILE
 from tests.grading.graded_class import LAB, WRONG
 from tests.grading.processes import children
 
-ONE, TWO, THREE = (f"2027-02-01 10:0{minute}:00.000000 UTC" for minute in (1, 2, 3))
+ONE, TWO, THREE = (f"2026-02-01 10:0{minute}:00.000000 UTC" for minute in (1, 2, 3))
 
 
 @pytest.fixture
@@ -90,7 +90,7 @@ def test_what_arrives_is_marked_and_the_page_given_back_also_after_a_kill(course
     os.kill(running.pid, signal.SIGKILL)  # it is being graded
     running.communicate()
 
-    fourth = submit(course, "ada", "2027-02-01 10:04:00.000000 UTC")
+    fourth = submit(course, "ada", "2026-02-01 10:04:00.000000 UTC")
     dees = submit(course, "dee", ONE)
     running = start(course, LAB, "--jobs", "1")
     wait_for(running, dees, fourth)
@@ -121,8 +121,9 @@ def test_a_folder_of_another_person_is_not_who_it_says(course: Path) -> None:
     submit(course, "ada", ONE)
     inbox = inbox_of(open_course(course))
     (arrival,) = inbox.arrivals([LAB], {})
-    assert (arrival.student, arrival.lab, inbox.foreign(arrival)) == ("ada", LAB, "")
-    assert replace(inbox, owned=True).foreign(arrival) == arrival.folder.owner()
+    assert (arrival.student, arrival.lab, arrival.wrong) == ("ada", LAB, "")
+    (arrival,) = replace(inbox, owned=True).arrivals([LAB], {})
+    assert arrival.wrong.startswith(f"its folder is {arrival.folder.owner()}'s")
 
 
 def test_what_is_still_being_copied_has_not_arrived(course: Path) -> None:

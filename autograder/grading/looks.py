@@ -1,0 +1,117 @@
+"""What a watch does with the inbox: which submissions are due now, what is told of others, and what is tried again."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field
+from datetime import UTC, datetime, timedelta
+from pathlib import Path
+from threading import Event
+from typing import Any
+
+from autograder.errors import GradlabError
+from autograder.gradebook.history import read_history
+from autograder.grading.attempts import CAUSE, decide
+from autograder.grading.class_writer import course_of
+from autograder.grading.inbox import CLOCKS, Arrival, Inbox, newest, shown_name, submitted_folder, superseded
+from autograder.intake.files import time_in
+from autograder.term import Term, read_term
+
+AGAIN_SECONDS = 5.0  # after which what could not be graded is tried again, and then twice that, and so on
+MOST_DOUBLED = 7  # times: then each ten minutes
+MOST_TOLD = 200  # folders that count for nobody, of which each is told
+
+
+@dataclass
+class Watching:
+    """A watch of this course. term: as it could last be read. say: is told of what is not marked, and why.
+
+    known: folders of the inbox by name. done: those that need no further look; later: those that do, and when. tries:
+    of what failed, how often. told: what needs no telling again. turns: submissions of each student so far.
+    """
+
+    api: Any
+    labs: Sequence[str]
+    inbox: Inbox
+    say: Callable[[str], None]
+    stop: Event
+    term: Term
+    known: dict[str, Arrival] = field(default_factory=dict)
+    done: set[Path] = field(default_factory=set)
+    later: dict[Path, datetime] = field(default_factory=dict)
+    tries: Counter[Path] = field(default_factory=Counter)
+    told: set[str] = field(default_factory=set)
+    turns: Counter[str] = field(default_factory=Counter)
+
+    @property
+    def course(self) -> Path:
+        return course_of(self.api)
+
+    def tell(self, words: str) -> None:
+        if words not in self.told:
+            self.told.add(words)
+            self.say(words)
+
+    def together(self, arrival: Arrival) -> tuple[str, ...]:
+        """Whose mark this submission is."""
+        team = self.term.team_of(arrival.lab, arrival.student)
+        return team.members if team else (arrival.student,)
+
+    def put_off(self, arrival: Arrival) -> bool:
+        """Try it again later. Whether this is the first time."""
+        self.tries[arrival.folder] += 1
+        tries = self.tries[arrival.folder]
+        self.later[arrival.folder] = utc_now() + timedelta(seconds=AGAIN_SECONDS * 2 ** min(tries - 1, MOST_DOUBLED))
+        return tries == 1
+
+
+def due_now(on: Watching) -> list[Arrival]:
+    """The newest submission of each student that is to be marked now, the first come first.
+
+    Before that, who had the fewest turns, so that handing in often holds nobody else up.
+    """
+    now = utc_now()
+    try:
+        on.term = read_term(on.course)
+        found = list(on.inbox.arrivals(on.labs, on.known))
+    except (GradlabError, OSError) as error:
+        on.tell(f"{error}\n    until then nothing new is marked")
+        return []
+    _tell_of_wrong(on, found, now)
+    due = []
+    for arrival in newest(found, now):
+        if arrival.folder in on.done or on.later.get(arrival.folder, now) > now:
+            continue
+        history = read_history(on.course, arrival.lab, arrival.student)
+        there = time_in(submitted_folder(arrival, on.course)) == arrival.when
+        decision = decide(arrival.when, history, on.term.lab(arrival.lab), now, arrival.written - CLOCKS, there)
+        marked = any(mark.cause == CAUSE and mark.submitted == arrival.when for mark in history)
+        if decision.never:
+            on.tell(f"{arrival.student} {arrival.lab}: not marked, {decision.never}")
+        if decision.never or superseded(arrival, on.course) or (marked and _is_released(on, arrival)):
+            on.done.add(arrival.folder)
+        elif decision.later:
+            on.later[arrival.folder] = decision.later
+        else:
+            due.append(arrival)
+    return sorted(due, key=lambda arrival: on.turns[arrival.student])
+
+
+def _tell_of_wrong(on: Watching, found: Sequence[Arrival], now: datetime) -> None:
+    """Once of each: folders that count for nobody, and those whose time lies ahead."""
+    for arrival in found:
+        why = arrival.wrong or ("its time lies ahead: it counts from then on" if arrival.when > now + CLOCKS else "")
+        words = f"{shown_name(arrival)}: not marked, {why}"
+        if why and words not in on.told:
+            on.tell(words if len(on.told) < MOST_TOLD else "more folders that count for nobody are not told")
+
+
+def _is_released(on: Watching, arrival: Arrival) -> bool:
+    notebooks = (on.course / "source" / arrival.lab).glob("*.ipynb")
+    return all(on.inbox.page_of(arrival, notebook.stem).exists() for notebook in notebooks)
+
+
+def utc_now() -> datetime:
+    """UTC without a zone, as nbgrader keeps times."""
+    return datetime.now(UTC).replace(tzinfo=None)

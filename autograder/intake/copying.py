@@ -1,0 +1,98 @@
+"""Copies a folder that a stranger can change meanwhile: plain files only, nothing followed, and not too much of it.
+
+All goes through descriptors: what was looked at is what is read, whatever stands under its name by then.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import errno
+import itertools
+import os
+import stat
+from collections.abc import Iterator
+from dataclasses import dataclass
+from pathlib import Path
+
+from autograder.intake.files import LEFT_OUT, NOT_FOLLOWED, UNREADABLE, put_aside
+
+MAX_FILE = 100_000_001  # bytes; one more than a notebook may have, so that its size is what it is refused for
+MAX_ALL = 500_000_000
+MAX_FILES = 10_000
+MAX_DEPTH = 20  # of folders in one another
+PIECE = 2**20
+FLAGS = os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC  # no link is followed, no pipe waited for
+
+
+@dataclass
+class _Left:
+    """What may still be copied."""
+
+    size: int = MAX_ALL
+    files: int = MAX_FILES
+
+
+@contextlib.contextmanager
+def opened_folder(path: str | Path, within: int | None = None) -> Iterator[int]:
+    """Its descriptor. within: of the folder that it lies in. Raises OSError for a link, too."""
+    descriptor = os.open(path, FLAGS | os.O_DIRECTORY, dir_fd=within)
+    try:
+        yield descriptor
+    finally:
+        os.close(descriptor)
+
+
+def copy_plain(folder: int, target: Path, owner: int | None = None, wait: bool = False) -> None:
+    """Copy this folder into a new one. An empty file with an ending that says why stands for what is left out.
+
+    owner: whose files count, where others' do not: a hard link can lead to any. wait: raise PermissionError for a file
+    that cannot be read, since it may be so only until whoever hands it in is done.
+    """
+    _copy(folder, target, owner, wait, _Left(), MAX_DEPTH)
+
+
+def _copy(folder: int, target: Path, owner: int | None, wait: bool, left: _Left, depth: int) -> None:
+    target.mkdir(parents=True)
+    with os.scandir(folder) as entries:
+        names = [entry.name for entry in itertools.islice(entries, max(left.files, 1))]
+    for name in sorted(names, key=lambda name: (not name.endswith(".ipynb"), name)):  # notebooks before it is too much
+        left.files -= 1
+        try:
+            ending = _copy_one(folder, name, target, owner, wait, left, depth)
+        except PermissionError:
+            if wait:
+                raise
+            ending = UNREADABLE
+        except OSError as error:
+            if error.errno not in (errno.ENAMETOOLONG, errno.ELOOP, errno.ENXIO, errno.ENOENT, errno.ENOTDIR):
+                raise
+            ending = LEFT_OUT
+        if ending:
+            with contextlib.suppress(OSError):  # of a path that is too long already
+                put_aside(target / name, ending)
+
+
+def _copy_one(folder: int, name: str, target: Path, owner: int | None, wait: bool, left: _Left, depth: int) -> str:
+    """Copy what has this name, or say with what ending it is left out."""
+    status = os.stat(name, dir_fd=folder, follow_symlinks=False)
+    if stat.S_ISDIR(status.st_mode):
+        if depth == 1 or left.files <= 0:
+            return LEFT_OUT
+        with opened_folder(name, folder) as inner:
+            _copy(inner, target / name, owner, wait, left, depth - 1)
+        return ""
+    if not stat.S_ISREG(status.st_mode):
+        return NOT_FOLLOWED
+    descriptor = os.open(name, FLAGS, dir_fd=folder)
+    with os.fdopen(descriptor, "rb") as file:
+        status = os.fstat(descriptor)
+        if not stat.S_ISREG(status.st_mode) or owner not in (None, status.st_uid):
+            return NOT_FOLLOWED
+        most = min(MAX_FILE, left.size)
+        if left.files < 0 or (status.st_size > most and not name.endswith(".ipynb")):
+            return LEFT_OUT
+        with (target / name).open("wb") as copied:
+            while most > 0 and (piece := file.read(min(PIECE, most))):
+                copied.write(piece)
+                most, left.size = most - len(piece), left.size - len(piece)
+    return ""
