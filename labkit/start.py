@@ -1,7 +1,7 @@
 """`python -m labkit.start [FOLDER]`: open JupyterLab on a folder of labs, with the course beside them.
 
---release DIR: first copy labs from there that FOLDER does not have. --instructor: keep nbgrader's panels for teachers.
-Everything else goes to JupyterLab.
+--release DIR: first copy labs from there that FOLDER does not have. --instructor: keep nbgrader's panels for teachers,
+and the pages for reading answers, at /gradlab/desk. Everything else goes to JupyterLab.
 """
 
 from __future__ import annotations
@@ -60,8 +60,7 @@ def environment(folder: Path, instructor: bool = False) -> dict[str, str]:
         here = Path(next(iter(found.submodule_search_locations)))
         _add(own, "JUPYTER_PATH", here / "share" / "jupyter")
         _add(own, "JUPYTER_CONFIG_PATH", here / "etc" / "jupyter")
-        if not instructor:
-            _add(own, "JUPYTER_CONFIG_PATH", here / "etc" / "student")
+        _add(own, "JUPYTER_CONFIG_PATH", here / "etc" / ("instructor" if instructor else "student"))
         if not instructor and not has_exchange(folder):
             _add(own, "JUPYTER_CONFIG_PATH", here / "etc" / "alone")
     return own

@@ -172,8 +172,8 @@ class Saving(Base, APIHandler):
 
 
 class MarkHandler(Saving):
-    """POST MarkAsked: {mark}, as it is now; with `changed`, in words, where nothing was saved since somebody else marked
-    it meanwhile.
+    """POST MarkAsked: {mark}, as it is now; with `changed`, in words, where nothing was saved, since somebody else
+    marked it meanwhile.
     """
 
     @web.authenticated
@@ -191,7 +191,9 @@ class MarkHandler(Saving):
                 return {"mark": _mark(place, asked.student, mark)}
             except marks.Changed as changed:
                 gradebook.db.rollback()
-                now = marks.marks_of(gradebook, place, marks.rubric_of(desk, place))[asked.student]
+                now = marks.marks_of(gradebook, place, marks.rubric_of(desk, place)).get(asked.student)
+                if now is None:
+                    raise Unknown("the gradebook knows no such student here") from None
                 return {"mark": _mark(place, asked.student, now), "changed": str(changed)}
 
         self.finish(await self.with_gradebook(save))

@@ -8,7 +8,7 @@ import subprocess
 import sys
 import time
 import urllib.request
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -40,19 +40,27 @@ class LabServer:
 
 
 @contextlib.contextmanager
-def lab_server(folder: Path, home: Path, theme: str = "JupyterLab Light", course: bool = False) -> Iterator[LabServer]:
+def lab_server(
+    folder: Path,
+    home: Path,
+    theme: str = "JupyterLab Light",
+    course: bool = False,
+    start: Sequence[str] = ("jupyterlab",),
+    options: Sequence[str] = (),
+) -> Iterator[LabServer]:
     """JupyterLab on `folder`. Everything that it keeps for its user goes under `home`.
 
-    course: with the course's own extension, as labkit.start opens it.
+    course: with the course's own extension, as labkit.start opens it. start: another module, with arguments, that starts
+    a Jupyter server. options: for it, in place of its folder and address.
     """
     token, log = secrets.token_hex(16), home / "server.log"
     settings = home / "config" / "labconfig"
     settings.mkdir(parents=True)
     overrides = {**SETTINGS, "@jupyterlab/apputils-extension:themes": {"theme": theme}}
     (settings / "default_setting_overrides.json").write_text(json.dumps(overrides))
-    command = [sys.executable, "-m", "jupyterlab", "--no-browser", "--allow-root"]
+    command = [sys.executable, "-m", *start, "--no-browser", "--allow-root"]
     # Where that port is taken, the server takes another: its address is read from what it tells.
-    options = [f"--ServerApp.root_dir={folder}", "--ServerApp.ip=127.0.0.1", f"--ServerApp.port={_port()}"]
+    options = options or [f"--ServerApp.root_dir={folder}", "--ServerApp.ip=127.0.0.1", f"--ServerApp.port={_port()}"]
     with log.open("wb") as printed:
         process = subprocess.Popen(
             [*command, *options, f"--IdentityProvider.token={token}"],

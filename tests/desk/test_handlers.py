@@ -1,0 +1,141 @@
+"""The desk inside a real Jupyter server with a base URL of its own: who may ask, what is refused, and what is written."""
+
+import json
+import re
+import shutil
+import urllib.error
+import urllib.request
+from collections.abc import Iterator
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import pytest
+from nbgrader.api import Gradebook
+
+from tests.browser.lab_server import DIRECT, LabServer, lab_server
+from tests.desk.answered_class import LAB, QUESTION
+
+PLACE = {"lab": LAB, "notebook": LAB, "cell": QUESTION}
+BASE = "/user/grace/"
+
+
+@dataclass
+class Client:
+    server: LabServer
+
+    def ask(self, path: str, body: Any = None, token: bool = True, **headers: str) -> tuple[int, str, dict[str, str]]:
+        """(status, text, headers)."""
+        address = f"{self.server.url}gradlab/desk{path}"
+        data = body if body is None or isinstance(body, bytes) else json.dumps(body).encode()
+        given = {"Authorization": f"token {self.server.token}"} if token else {}
+        try:
+            with DIRECT.open(urllib.request.Request(address, data, {**given, **headers}), timeout=30) as reply:
+                return reply.status, reply.read().decode(), dict(reply.headers)
+        except urllib.error.HTTPError as error:
+            return error.code, error.read().decode(), dict(error.headers)
+
+    def state(self) -> Any:
+        """What the page gives its script."""
+        _, page, _ = self.ask(f"/read/{LAB}/{LAB}/{QUESTION}")
+        found = re.search(r'<script type="application/json" id="state">(.*)</script>', page)
+        assert found
+        return json.loads(found[1])
+
+
+@pytest.fixture(scope="module")
+def client(waiting_course: Path, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Client]:
+    """A server as a JupyterHub starts one, 4 s."""
+    course = shutil.copytree(waiting_course, tmp_path_factory.mktemp("served") / "course")
+    options = ["--ServerApp.ip=127.0.0.1", f"--ServerApp.root_dir={course}", f"--ServerApp.base_url={BASE}"]
+    extension = "--ServerApp.jpserver_extensions=autograder.desk=True"
+    home = tmp_path_factory.mktemp("home")
+    with lab_server(
+        course, home, start=("jupyter_server",), options=(*options, "--ServerApp.port=0", extension)
+    ) as server:
+        yield Client(server)
+
+
+def test_pages_are_below_the_servers_own_address_and_load_nothing_from_elsewhere(client: Client) -> None:
+    for path in ("", "/", f"/read/{LAB}/{LAB}/{QUESTION}"):
+        status, page, headers = client.ask(path)
+        assert status == 200 and headers["Content-Type"].startswith("text/html")
+        policy = headers["Content-Security-Policy"]
+        assert (
+            "frame-ancestors 'self'" in policy and "default-src 'none'; script-src 'self'; style-src 'self'" in policy
+        )
+        assert headers["Cache-Control"] == "no-store"
+        assert all(
+            link.startswith((f"{BASE}gradlab/desk/", "data:,")) for link in re.findall(r'(?:href|src)="([^"]+)"', page)
+        )
+    assert client.ask("/desk.js")[2]["Content-Type"] == "text/javascript; charset=utf-8"
+
+
+def test_who_is_not_logged_in_sees_and_writes_nothing(client: Client) -> None:
+    for path in ("/", f"/read/{LAB}/{LAB}/{QUESTION}", "/desk.js"):
+        _, text, _ = client.ask(path, token=False)
+        assert "sum_of_squares" not in text and "const state" not in text and "never negative" not in text
+    for path in ("/mark", "/rubric"):
+        assert client.ask(path, {**PLACE, "student": "ada", "version": ""}, token=False)[0] == 403
+
+
+def test_a_browser_that_is_logged_in_must_bring_the_pages_own_token(client: Client) -> None:
+    status, _, headers = client.ask(f"/read/{LAB}/{LAB}/{QUESTION}?token={client.server.token}", token=False)
+    assert status == 200
+    cookies = "; ".join(
+        each.split(";")[0] for each in headers.get("Set-Cookie", "").split(", ") if "=" in each.split(";")[0]
+    )
+    body = {**PLACE, "student": "ada", "version": "", "points": 1}
+    assert client.ask("/mark", body, token=False, Cookie=cookies)[0] == 403
+
+
+@pytest.mark.parametrize(
+    "path",
+    [f"/read/{LAB}/{LAB}/nothing", f"/read/..%2F..%2Fetc/{LAB}/passwd", f"/read/{LAB}/..%2Fx/{QUESTION}", "/x.js"],
+)
+def test_names_that_the_gradebook_does_not_know_are_not_found(client: Client, path: str) -> None:
+    assert client.ask(path)[0] == 404
+
+
+@pytest.mark.parametrize(
+    ("change", "status", "words"),
+    [
+        ({"student": "../ada"}, 404, "no such student"),
+        ({"points": 3.5}, 400, "at most 3 points"),
+        ({"points": -1}, 400, "points"),
+        ({"comment": "x" * 10_001}, 400, "comment"),
+        ({"comment": "x" * 600_000}, 413, "too long"),
+        ({"chosen": ["00000001"] * 51}, 400, "chosen"),
+        ({"unknown": 1}, 400, "unknown"),
+    ],
+)
+def test_a_mark_that_cannot_be_is_refused_in_words(
+    client: Client, change: dict[str, Any], status: int, words: str
+) -> None:
+    seen = client.state()["marks"]["dan"]["version"]
+    asked = {**PLACE, "student": "dan", "version": seen, "points": 1, **change}
+    found, text, headers = client.ask("/mark", asked)
+    assert found == status and words in json.loads(text)["message"] and headers["Content-Type"] == "application/json"
+    assert client.state()["marks"]["dan"]["points"] is None
+
+
+def test_items_and_marks_are_saved_and_a_second_instructor_is_told(client: Client) -> None:
+    items = [{"id": "", "text": "right", "points": 3}, {"id": "", "text": "half", "points": 1.5}]
+    first = client.state()
+    _, text, _ = client.ask("/rubric", {**PLACE, "items": items, "version": first["rubric"]["version"]})
+    rubric = json.loads(text)["rubric"]
+    assert client.ask("/rubric", {**PLACE, "items": [], "version": first["rubric"]["version"]})[0] == 400
+
+    half = [rubric["items"][1]["id"]]
+    asked = {**PLACE, "student": "ada", "version": first["marks"]["ada"]["version"], "comment": "Say why."}
+    _, text, _ = client.ask("/mark", {**asked, "chosen": half})
+    assert json.loads(text)["mark"]["told"] == "1.5 of 3"
+    _, text, _ = client.ask("/mark", {**asked, "points": 3})
+    told = json.loads(text)
+    assert "meanwhile" in told["changed"] and told["mark"]["points"] == 1.5
+    _, text, _ = client.ask("/mark", {**asked, "points": 3, "version": told["mark"]["version"]})
+    assert json.loads(text)["mark"]["points"] == 3
+    with Gradebook(f"sqlite:///{client.server.folder}/gradebook.db") as gradebook:
+        grade = gradebook.find_grade(QUESTION, LAB, LAB, "ada")
+        assert (grade.manual_score, grade.needs_manual_grade) == (3, False)
+        assert gradebook.find_comment(QUESTION, LAB, LAB, "ada").manual_comment == "Say why."

@@ -1,0 +1,147 @@
+"""Marks by hand are nbgrader's rows; items change them together; who did not see another's mark is told."""
+
+from collections.abc import Iterator
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import Any
+
+import pytest
+from nbgrader.api import Gradebook
+
+from autograder.desk.marks import Changed, Mark, change_items, marks_of, rubric_of, save
+from autograder.desk.place import Desk, Place, Unknown, desk_of, place_of
+from autograder.desk.rubric import Item
+from autograder.gradebook.writer import Marks, record
+from tests.desk.answered_class import CHECK, LAB, QUESTION
+
+FULL = Item(id="00000001", text="right", points=3)
+VAGUE = Item(id="00000002", text="vague", points=-1)
+WAITS = Mark(None, None, "", True)
+
+
+@dataclass
+class Reading:
+    """What a person does, with one course and its gradebook."""
+
+    desk: Desk
+    gradebook: Any
+    place: Place
+
+    def mark(self, student: str) -> Mark:
+        return marks_of(self.gradebook, self.place, rubric_of(self.desk, self.place))[student]
+
+    def save(self, student: str, seen: Mark | None = None, **wanted: Any) -> Mark:
+        seen = seen or self.mark(student)
+        return save(self.desk, self.gradebook, self.place, student, replace(WAITS, **wanted), seen.version)
+
+    def items(self, *items: Item, sure: bool = True) -> list[int]:
+        """With how many marks it asked."""
+        asked: list[int] = []
+        seen = rubric_of(self.desk, self.place).version
+        change_items(self.desk, self.gradebook, self.place, items, seen, lambda n: bool(asked.append(n)) or sure)
+        return asked
+
+    def row(self, student: str) -> tuple[Any, ...]:
+        """As another program finds it."""
+        with Gradebook(self.desk.db_url) as gradebook:
+            grade = gradebook.find_grade(self.place.cell, LAB, LAB, student)
+            name = QUESTION if self.place.cell == QUESTION else "exercise-sum_of_squares"
+            comment = gradebook.find_comment(name, LAB, LAB, student)
+            return grade.manual_score, grade.needs_manual_grade, comment.manual_comment, grade.notebook.score
+
+
+@pytest.fixture
+def reading(course: Path) -> Iterator[Reading]:
+    desk = desk_of(course)
+    with Gradebook(desk.db_url) as gradebook:
+        yield Reading(desk, gradebook, place_of(desk, gradebook, LAB, LAB, QUESTION))
+
+
+def test_a_mark_and_a_comment_are_what_the_formgrader_writes(reading: Reading) -> None:
+    assert reading.row("ada") == (None, True, None, 0.5)
+    assert reading.save("ada", points=2.5, comment="  Good.  ") == Mark(2.5, None, "Good.", False)
+    assert reading.row("ada") == (2.5, False, "Good.", 3.0)
+    assert reading.save("ada") == WAITS, "without points it waits again, and the comment is gone"
+    assert reading.row("ada") == (None, True, None, 0.5)
+
+
+def test_an_answer_that_is_not_written_has_its_zero_and_does_not_wait(reading: Reading) -> None:
+    assert reading.mark("eve").blank and not reading.mark("ada").blank
+    assert reading.save("eve", points=1.0).points == 1
+    assert reading.save("eve").blank
+
+
+def test_items_give_points_and_a_typed_number_stands_without_items(reading: Reading) -> None:
+    assert reading.items(FULL, VAGUE) == []
+    assert reading.save("ada", chosen=(VAGUE.id, FULL.id)) == Mark(2, None, "", False, (FULL.id, VAGUE.id))
+    assert reading.row("ada")[:2] == (2, False)
+    assert reading.save("ada", points=0.25) == Mark(0.25, None, "", False)
+    assert rubric_of(reading.desk, reading.place).chosen == {}
+
+
+def test_an_item_that_becomes_another_changes_the_marks_of_who_has_it_after_it_was_agreed_to(reading: Reading) -> None:
+    reading.items(FULL, VAGUE)
+    for student in ("ada", "ben"):
+        reading.save(student, chosen=(FULL.id, VAGUE.id))
+    reading.save("cleo", points=2.0)
+    reading.save("dan", chosen=(FULL.id,))
+    with Gradebook(reading.desk.db_url) as formgrader:  # where somebody gives ben another mark
+        formgrader.find_grade(QUESTION, LAB, LAB, "ben").manual_score = 1.75
+        formgrader.db.commit()
+    reading.gradebook.db.expire_all()
+
+    milder = VAGUE.model_copy(update={"points": -0.5})
+    assert reading.items(FULL, milder, sure=False) == [1]
+    assert reading.row("ada")[0] == 2, "nothing is written before it was agreed to"
+    assert reading.items(FULL, milder) == [1]
+    assert [reading.row(student)[0] for student in ("ada", "ben", "cleo", "dan")] == [2.5, 1.75, 2, 3]
+    assert reading.mark("ben").chosen == ()
+    assert reading.items(FULL) == [1], "who had the item that is gone has the others' points"
+    assert [reading.row(student)[0] for student in ("ada", "ben", "cleo", "dan")] == [3, 1.75, 2, 3]
+    assert reading.items() == [], "who is left without an item keeps the mark"
+    assert [reading.row(student)[0] for student in ("ada", "dan")] == [3, 3]
+
+
+def test_who_did_not_see_what_was_written_meanwhile_is_told_and_may_then_write_over_it(reading: Reading) -> None:
+    seen = reading.mark("ada")
+    reading.save("ada", points=1.0)
+    with pytest.raises(Changed, match="meanwhile"):
+        reading.save("ada", seen, points=3.0)
+    reading.gradebook.db.rollback()
+    assert reading.row("ada")[0] == 1
+    assert reading.save("ada", points=3.0).points == 3
+    with pytest.raises(Changed, match="gone"):
+        reading.save("ada", chosen=("deadbeef",))
+
+
+def test_an_answer_that_is_another_waits_again_with_its_old_mark(reading: Reading) -> None:
+    reading.save("ada", points=1.0, comment="Why?")
+    other = Marks("ada", {QUESTION: None, CHECK: 0.5})
+    record(reading.gradebook, LAB, [other], lambda *_: None, {})
+    assert reading.mark("ada") == Mark(1, None, "Why?", True)
+    assert reading.save("ada", points=1.0, comment="Why?").waits is False
+
+
+def test_an_exercise_takes_a_mark_by_hand_and_gives_it_back_to_its_checks(reading: Reading) -> None:
+    reading.place = place_of(reading.desk, reading.gradebook, LAB, LAB, CHECK)
+    assert reading.mark("ada") == Mark(None, 0.5, "", False)
+    reading.save("ada", points=2.0, comment="A slip.")
+    assert reading.row("ada") == (2, False, "A slip.", 2)
+    assert reading.save("ada") == Mark(None, 0.5, "", False)
+
+
+def test_what_lateness_costs_follows_the_mark(reading: Reading) -> None:
+    half = replace(reading.desk, penalty=lambda student, score, seconds: score / 2)
+    reading.gradebook.update_or_create_assignment(LAB, duedate="2027-02-01 10:00 UTC")
+    reading.desk = half
+    reading.save("ada", points=2.5)
+    with Gradebook(half.db_url) as gradebook:
+        assert gradebook.find_submission(LAB, "ada").late_submission_penalty == 1.5
+
+
+def test_names_that_the_gradebook_does_not_know_are_refused(reading: Reading) -> None:
+    for names in (("x", LAB, QUESTION), (LAB, "../x", QUESTION), (LAB, LAB, "../../etc/passwd")):
+        with pytest.raises(Unknown):
+            place_of(reading.desk, reading.gradebook, *names)
+    with pytest.raises(Unknown):
+        save(reading.desk, reading.gradebook, reading.place, "../ada", WAITS, "")

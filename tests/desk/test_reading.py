@@ -1,0 +1,137 @@
+"""What a person reads: questions with numbers, the text that asks, the model answer, and everybody's cells, made safe."""
+
+from pathlib import Path
+
+import pytest
+from nbgrader.api import Gradebook
+
+from autograder.desk.pages import overview_page, question_page
+from autograder.desk.place import Desk, desk_of, place_of
+from autograder.desk.reading import Page, page_of, questions
+from autograder.gradebook.autograded import autograded_path
+from autograder.gradebook.writer import Marks, record
+from autograder.grading.nbgrader_api import open_course
+from autograder.grading.whole_lab import prepare
+from tests.desk.answered_class import CHECK, LAB, QUESTION
+from tests.plain.plain_course import OURS, answered, write
+from tests.plain.small_course import RIGHT, SOURCE
+
+PICTURE = "iVBORw0KGgoAAAANSUhEUgAAAAEAAAABCAYAAAAfFcSJAAAADUlEQVR42mNk+M9QDwADhgGAWjR9awAAAABJRU5ErkJggg=="
+
+
+def read(course: Path, lab: str, notebook: str, cell: str) -> Page:
+    desk = desk_of(course)
+    with Gradebook(desk.db_url) as gradebook:
+        return page_of(desk, gradebook, place_of(desk, gradebook, lab, notebook, cell))
+
+
+def numbers(desk: Desk) -> dict[str, tuple[int, int, int]]:
+    with Gradebook(desk.db_url) as gradebook:
+        found = questions(desk, gradebook)
+        overview_page("/gradlab/desk", found)
+    return {q.name: (q.answers, q.waiting, q.read) for asked in found.values() for q in asked}
+
+
+def test_the_overview_counts_who_waits_and_who_was_read(course: Path) -> None:
+    desk = desk_of(course)
+    assert numbers(desk) == {"sum_of_squares": (5, 0, 0), "why": (5, 4, 0)}
+    with Gradebook(desk.db_url) as gradebook:
+        for student, waits in (("ada", False), ("ben", True)):
+            grade = gradebook.find_grade(QUESTION, LAB, LAB, student)
+            grade.manual_score, grade.needs_manual_grade = 1.0, waits
+        gradebook.db.commit()
+    assert numbers(desk)["why"] == (5, 3, 1), "a mark whose answer has changed waits, and is not read"
+
+
+def test_a_question_shows_what_was_asked_the_model_answer_and_each_answer(course: Path) -> None:
+    page = read(course, LAB, LAB, QUESTION)
+    assert "Why is it never negative?" in page.asked and "<math" in page.asked
+    assert page.model == "<p><strong>Because</strong> a square is at least nought.</p>\n"
+    assert [answer.student for answer in page.answers] == ["ada", "ben", "cleo", "dan", "eve"]
+    same = {answer.student: answer.same for answer in page.answers}
+    assert same["cleo"] == same["dan"] and len(set(same.values())) == 4
+    html = question_page("/user/x/gradlab/desk", page, "token")
+    assert "<script>alert" not in html and "&lt;script&gt;alert(1)&lt;/script&gt;" in html and "<img src=x" not in html
+    assert html.count("not written, 0 of 3") == 2, "once in the page, once for the script"
+    assert 'src="/user/x/gradlab/desk/desk.js"' in html
+
+
+def test_a_comment_that_was_given_comes_back_for_the_others(course: Path) -> None:
+    with Gradebook(desk_of(course).db_url) as gradebook:
+        for student, text in (("ada", "Why?"), ("ben", "</script>Say why."), ("cleo", "Why?")):
+            gradebook.find_comment(QUESTION, LAB, LAB, student).manual_comment = text
+        gradebook.db.commit()
+    page = read(course, LAB, LAB, QUESTION)
+    assert page.comments == ["Why?", "</script>Say why."]
+    assert "</script>Say" not in question_page("/d", page, "x")
+
+
+def test_pictures_of_an_answer_are_its_attachments(course: Path) -> None:
+    path = autograded_path(course, LAB, "ada")
+    text = path.read_text().replace("Because a square", "![drawn](attachment:a.png) Because a square")
+    path.write_text(
+        text.replace(
+            '"id": "question-why"', f'"attachments": {{"a.png": {{"image/png": "{PICTURE}"}}}}, "id": "question-why"'
+        )
+    )
+    assert f"data:image/png;base64,{PICTURE}" in question_page("/d", read(course, LAB, LAB, QUESTION), "x")
+
+
+def test_an_exercise_shows_its_code_and_the_checks_that_failed(course: Path) -> None:
+    page = read(course, LAB, LAB, CHECK)
+    assert "return x.sum()" in page.answers[0].cells[0].source
+    assert "(x * x)" in page.model and "SOLUTION" not in page.model
+    html = question_page("/d", page, "x")
+    assert "3 and 4 give 25" in html and "<code>not</code> 25" in html and "0.5 of 2 from checks" in html
+
+
+def test_where_a_notebook_or_a_source_is_gone_the_marks_can_still_be_given(course: Path) -> None:
+    autograded_path(course, LAB, "ada").unlink()
+    (course / "source" / LAB / f"{LAB}.ipynb").unlink()
+    page = read(course, LAB, LAB, QUESTION)
+    assert (page.asked, page.model, page.answers[0].cells) == ("", "", [])
+    assert page.place.worth == 3 and page.place.by_hand
+    question_page("/d", page, "x")
+
+
+@pytest.fixture(scope="module")
+def plain_course(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """An assignment made for stock nbgrader, which one student did right."""
+    root = tmp_path_factory.mktemp("plain")
+    write(root / "nbgrader_config.py", OURS)
+    source = SOURCE.replace("YOUR ANSWER HERE", "### BEGIN SOLUTION\\nThe **sign**.\\n### END SOLUTION").replace(
+        "Look at the data.", "Look at the data.\\n=== BEGIN MARK SCHEME ===\\nOne for *each*.\\n=== END MARK SCHEME ==="
+    )
+    write(root / "source/ps1/p1.ipynb", source)
+    api = open_course(root)
+    with api.gradebook as gradebook:
+        prepare(api, root, "ps1", gradebook)
+        scores = {"p1/why": None, "p1/free": None, "p1/explore": None, "p1/scale_values": 2.0}
+        record(gradebook, "ps1", [Marks("ada", scores)], lambda *_: None, {})
+    done = answered(SOURCE, RIGHT)
+    task = '"Look at the data. Say what you see."'
+    extra = '{"cell_type": "markdown", "metadata": {}, "source": "It *rises*."}'
+    start = done.index("}", done.index(task))
+    write(root / "autograded/ada/ps1/p1.ipynb", f"{done[: start + 1]}, {extra}{done[start + 1 :]}")
+    return root
+
+
+@pytest.mark.parametrize(
+    ("cell", "model", "answer", "worth"),
+    [
+        ("why", "<strong>sign</strong>", "Because of the sign.", 2),
+        ("free", "raise NotImplementedError()", "print('free')", 2),
+        ("explore", "<em>each</em>", "It *rises*.", 2),
+        ("scale_values", "return [v * k for v in x]", "return [k * each for each in x]", 2),
+    ],
+)
+def test_a_plain_assignment_is_read_by_its_own_names(
+    plain_course: Path, cell: str, model: str, answer: str, worth: float
+) -> None:
+    page = read(plain_course, "ps1", "p1", cell)
+    assert model in page.model and page.name == f"p1/{cell}" and page.place.worth == worth
+    (ada,) = page.answers
+    assert answer in "\n".join(shown.source for shown in ada.cells)
+    assert "MARK SCHEME" not in page.asked + page.model
+    assert (page.place.comment_id is None) == (cell == "scale_values"), "nbgrader keeps no comment beside tests"
+    question_page("/d", page, "x")
