@@ -50,7 +50,7 @@ def cells_in(path: Path) -> list[Any]:
     """Without validation: a class is many notebooks."""
     try:
         return list(nbjson.reads(path.read_text(encoding="utf-8")).cells)
-    except (OSError, ValueError, AttributeError):
+    except (OSError, ValueError, AttributeError, KeyError, TypeError):
         return []
 
 

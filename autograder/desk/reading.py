@@ -26,6 +26,8 @@ from autograder.reports.feedback import Shown, shown_cell
 from labkit.outcome import Outcome
 
 MOST_COMMENTS = 30
+MOST_CELLS = 30  # of one answer
+MAX_SOURCE = 50_000  # characters of one cell
 
 
 @dataclass(frozen=True)
@@ -114,12 +116,18 @@ def _answer(desk: Desk, place: Place, plain: bool, student: str, name: str, mark
     return Answer(
         student,
         name,
-        [shown_cell(cell) for cell in cells],
+        [_bounded(shown_cell(cell)) for cell in cells[:MOST_CELLS]],
         () if place.by_hand else _checks(desk, place, student, plain),
         mark,
         order=digest(place.key, student)[:16],
         same=digest(*(cell.source.strip() for cell in cells))[:16],
     )
+
+
+def _bounded(shown: Shown) -> Shown:
+    if len(shown.source) > MAX_SOURCE:
+        shown.source = shown.source[:MAX_SOURCE] + "\n(cut off here)"
+    return shown
 
 
 def _checks(desk: Desk, place: Place, student: str, plain: bool) -> Sequence[Outcome]:

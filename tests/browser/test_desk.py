@@ -178,3 +178,18 @@ def test_what_is_not_saved_is_kept_and_said_and_another_instructors_mark_is_show
     page.reload()
     assert asked == ["beforeunload"], "who leaves the page is asked first"
     assert page.get_by_label("Hide names").is_checked(), "remembered"
+
+
+def test_one_mark_goes_to_all_who_wrote_the_same(page: Page, desk: LabServer) -> None:
+    """Slow: the same server."""
+    with Gradebook(f"sqlite:///{desk.folder}/gradebook.db") as gradebook:
+        for student in ("cleo", "dan"):
+            grade = gradebook.find_grade(QUESTION, LAB, LAB, student)
+            grade.manual_score, grade.needs_manual_grade = None, True
+        gradebook.db.commit()
+    opened(page, desk)
+    page.locator("li[data-student=cleo] article").click()
+    page.get_by_label("Points").fill("0.25")
+    page.get_by_role("button", name="Save for 2 with this text").click()
+    expect(page.locator("li[data-student=dan] .told")).to_have_text("0.25 of 3")
+    assert [rows(desk)[student][:2] for student in ("cleo", "dan")] == [(0.25, False)] * 2

@@ -1,4 +1,7 @@
-"""The desk inside a real Jupyter server with a base URL of its own: who may ask, what is refused, and what is written."""
+"""The desk inside a real Jupyter server with a base URL of its own: who may ask, what is refused, and what is written.
+
+Slow: starts a Jupyter server.
+"""
 
 import json
 import re
@@ -16,6 +19,7 @@ from nbgrader.api import Gradebook
 from tests.browser.lab_server import DIRECT, LabServer, lab_server
 from tests.desk.answered_class import LAB, QUESTION
 
+pytestmark = pytest.mark.slow
 PLACE = {"lab": LAB, "notebook": LAB, "cell": QUESTION}
 BASE = "/user/grace/"
 

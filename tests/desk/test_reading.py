@@ -85,6 +85,15 @@ def test_an_exercise_shows_its_code_and_the_checks_that_failed(course: Path) -> 
     assert "3 and 4 give 25" in html and "<code>not</code> 25" in html and "0.5 of 2 from checks" in html
 
 
+def test_an_answer_of_any_length_is_cut_off(course: Path) -> None:
+    path = autograded_path(course, LAB, "ada")
+    path.write_text(path.read_text().replace("return x.sum()", "return x.sum()" + "#" * 1_000_000))
+    path = autograded_path(course, LAB, "ben")
+    path.write_text(path.read_text().replace("It is | so.", "It is so. " * 100_000))
+    for cell in (CHECK, QUESTION):
+        assert len(question_page("/d", read(course, LAB, LAB, cell), "x")) < 100_000
+
+
 def test_where_a_notebook_or_a_source_is_gone_the_marks_can_still_be_given(course: Path) -> None:
     autograded_path(course, LAB, "ada").unlink()
     (course / "source" / LAB / f"{LAB}.ipynb").unlink()
