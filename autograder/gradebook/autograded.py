@@ -16,9 +16,19 @@ def autograded_path(course: Path, lab: str, student: str, notebook: str = "") ->
 
 
 def files_beside(course: Path, lab: str, student: str, ignore: Sequence[str]) -> list[Path]:
-    """What lies beside the notebook: the submission's files, and then the course's, which replace them."""
-    folders = (course / "submitted" / student / lab, course / "source" / lab)
-    return [Path(path) for folder in folders for path in sorted(find_all_files(str(folder), [*ignore, "*.ipynb"]))]
+    """What lies beside the notebook: the submission's files, and then the course's, which replace them.
+
+    A file of the submission's where the course has a folder is left out, and so is a folder where it has a file.
+    """
+    submitted, source = course / "submitted" / student / lab, course / "source" / lab
+    theirs, given = (
+        [Path(path).relative_to(folder) for path in sorted(find_all_files(str(folder), [*ignore, "*.ipynb"]))]
+        for folder in (submitted, source)
+    )
+    folders = {folder for path in given for folder in path.parents}
+    files = {*given, *(Path(path.name) for path in source.glob("*.ipynb"))}
+    kept = [path for path in theirs if path not in folders and files.isdisjoint(path.parents)]
+    return [*(submitted / path for path in kept), *(source / path for path in given)]
 
 
 def write_autograded(

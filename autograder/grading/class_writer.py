@@ -122,7 +122,7 @@ class GradebookWriter:
         """What there is to grade, or what came of it before, which is recorded where the gradebook says otherwise."""
         try:
             task = self._task(student)
-        except OSError as error:
+        except (OSError, RecursionError) as error:  # folders in one another, without end
             return Done(student, f"its folder cannot be read or put in order: {error}")
         result = None if again else self.result(student)
         if result is None:

@@ -19,6 +19,7 @@ from autograder.intake.files import LEFT_OUT, NOT_FOLLOWED, UNREADABLE, put_asid
 MAX_FILE = 100_000_001  # bytes; one more than a notebook may have, so that its size is what it is refused for
 MAX_ALL = 500_000_000
 MAX_FILES = 10_000
+MAX_LISTED = 100_000  # names that are looked at
 MAX_DEPTH = 20  # of folders in one another
 PIECE = 2**20
 FLAGS = os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC  # no link is followed, no pipe waited for
@@ -28,8 +29,9 @@ FLAGS = os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC  # no link is
 class _Left:
     """What may still be copied."""
 
-    size: int = MAX_ALL
-    files: int = MAX_FILES
+    size: int
+    files: int
+    listed: int
 
 
 @contextlib.contextmanager
@@ -48,14 +50,16 @@ def copy_plain(folder: int, target: Path, owner: int | None = None, wait: bool =
     owner: whose files count, where others' do not: a hard link can lead to any. wait: raise PermissionError for a file
     that cannot be read, since it may be so only until whoever hands it in is done.
     """
-    _copy(folder, target, owner, wait, _Left(), MAX_DEPTH)
+    _copy(folder, target, owner, wait, _Left(MAX_ALL, MAX_FILES, MAX_LISTED), MAX_DEPTH)
 
 
 def _copy(folder: int, target: Path, owner: int | None, wait: bool, left: _Left, depth: int) -> None:
     target.mkdir(parents=True)
     with os.scandir(folder) as entries:
-        names = [entry.name for entry in itertools.islice(entries, max(left.files, 1))]
-    for name in sorted(names, key=lambda name: (not name.endswith(".ipynb"), name)):  # notebooks before it is too much
+        names = [entry.name for entry in itertools.islice(entries, left.listed)]
+    left.listed -= len(names)
+    names.sort(key=lambda name: (not name.endswith(".ipynb"), name))  # notebooks before it is too much
+    for name in names[: max(left.files, 0)]:
         left.files -= 1
         try:
             ending = _copy_one(folder, name, target, owner, wait, left, depth)
@@ -76,7 +80,7 @@ def _copy_one(folder: int, name: str, target: Path, owner: int | None, wait: boo
     """Copy what has this name, or say with what ending it is left out."""
     status = os.stat(name, dir_fd=folder, follow_symlinks=False)
     if stat.S_ISDIR(status.st_mode):
-        if depth == 1 or left.files <= 0:
+        if depth == 1:
             return LEFT_OUT
         with opened_folder(name, folder) as inner:
             _copy(inner, target / name, owner, wait, left, depth - 1)

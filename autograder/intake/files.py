@@ -147,7 +147,7 @@ def time_in(folder: Path) -> datetime | None:
 
 def time_of(text: str) -> datetime | None:
     """The time that a stranger's text says, UTC without a zone."""
-    if len(text) > MAX_TIME or A_PATH.search(text):
+    if len(text) > MAX_TIME or A_PATH.search(text) or not text.strip().isprintable():
         return None
     try:
         time: datetime | None = parse_utc(text.strip() or None)

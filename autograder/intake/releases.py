@@ -27,7 +27,7 @@ class Releases:
 
 
 def releases_path(course: Path, lab: str) -> Path:
-    return course / "results" / lab / "releases.json"
+    return course / "results" / lab / ".releases.json"  # no student's: no id begins with a dot
 
 
 def remember_release(course: Path, lab: str, released: NotebookNode) -> None:

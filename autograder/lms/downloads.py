@@ -8,8 +8,9 @@ from __future__ import annotations
 import json
 import os
 import re
+import shutil
 import zipfile
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from pathlib import Path, PurePosixPath
@@ -21,11 +22,15 @@ from autograder.intake.read import MAX_BYTES
 from autograder.lms.people import Person, find
 
 CANVAS = re.compile(r"(?P<name>[^_/]+)_(?P<late>LATE_)?(?P<user>\d+)_(?P<file>\d+)_(?P<rest>[^/]+)")
-MOODLE = re.compile(r"(?P<name>[^_/]+)_(?P<participant>\d+)_assignsubmission_file(?:_/|_)(?P<rest>.+)")
+MOODLE = re.compile(r"(?P<name>[^/]+?)_(?P<participant>\d+)_assignsubmission_file(?:_/|_)(?P<rest>.+)")
 GRADESCOPE = "submission_metadata.yml"
 COPY = re.compile(r"[-_ ]?\(?\d*\)?(?=\.ipynb$)")  # lab-1.ipynb, lab (2).ipynb: browsers and Canvas number copies
+MARK = "_assignsubmission_file"  # stands once in Moodle's names: a student's own could look like a classmate's
 MAX_FILES = 100_000
-ORIGINS = "lms.json"  # in results/LAB/: student -> the name that the LMS wants back
+MAX_OF_STUDENT = 500_000_000  # bytes
+MAX_NAME = 200  # bytes
+NOT_THEIRS = ("timestamp.txt", "submission_secret.txt")  # nbgrader's: the time that counts is not in a student's file
+ORIGINS = ".lms.json"  # in results/LAB/, no student's: student -> the name that the LMS wants back
 
 
 @dataclass(frozen=True)
@@ -53,8 +58,12 @@ def collect_zip(path: Path, course: Path, lab: str, people: Sequence[Person]) ->
             raise GradlabError(f"{path} holds more than {MAX_FILES:,} files")
         trouble: list[str] = []
         taken, origins = 0, _origins(course, lab)
-        for download in _downloads(archive, names, people, trouble):
-            _write(archive, download, course, lab)
+        for download in _alone(_downloads(archive, names, people, trouble), trouble):
+            try:
+                _write(archive, download, course, lab)
+            except (GradlabError, OSError) as error:
+                trouble.append(f"{download.person.id}: {error}")
+                continue
             origins[download.person.id] = download.origin
             taken += 1
         if not taken and not trouble:
@@ -76,44 +85,78 @@ def origins_of(course: Path, lab: str) -> dict[str, str]:
     return found
 
 
+def _alone(downloads: Iterable[Download], trouble: list[str]) -> list[Download]:
+    """Those whose student nobody else was taken for: a display name can be set to a classmate's."""
+    found: dict[str, list[Download]] = {}
+    for download in downloads:
+        found.setdefault(download.person.id, []).append(download)
+    for student, several in found.items():
+        if len(several) > 1:
+            names = ", ".join(repr(each.origin) for each in several[:10])
+            trouble.append(
+                f"{student} may be any of {names}: none was taken\n    fix: gradlab roster, with lms_user_id"
+            )
+    return [several[0] for several in found.values() if len(several) == 1]
+
+
 def _downloads(
     archive: zipfile.ZipFile, names: Sequence[zipfile.ZipInfo], people: Sequence[Person], trouble: list[str]
 ) -> Iterator[Download]:
-    metadata = next((info for info in names if PurePosixPath(info.filename).name == GRADESCOPE), None)
     groups: dict[str, tuple[dict[str, str], dict[str, zipfile.ZipInfo]]] = {}
-    if metadata:
+    if metadata := _metadata(names):
         yield from _gradescope(archive, metadata, names, people, trouble)
         return
+    is_canvas = any(CANVAS.fullmatch(PurePosixPath(info.filename).name) and not _moodle(info) for info in names)
     for info in names:
-        place = PurePosixPath(info.filename)
-        moodle = MOODLE.fullmatch("/".join(place.parts[-2:])) or MOODLE.fullmatch(place.name)
-        canvas = CANVAS.fullmatch(place.name)
-        if moodle:
-            who = {"name": moodle["name"], "lms_id": moodle["participant"]}
-            origin = f"{moodle['name']}_{moodle['participant']}_assignsubmission_file_"
-            rest = moodle["rest"]
-        elif canvas:
-            who = {"name": canvas["name"], "lms_id": canvas["user"]}
-            origin, rest = place.name, canvas["rest"]
-        else:
+        found = CANVAS.fullmatch(PurePosixPath(info.filename).name) if is_canvas else _moodle(info)
+        if found is None:
             continue
+        if is_canvas:
+            who, origin = {"name": found["name"], "lms_id": found["user"]}, PurePosixPath(info.filename).name
+        else:
+            who = {"name": found["name"], "lms_id": found["participant"]}
+            origin = f"{found['name']}_{found['participant']}{MARK}_"
+            if info.filename.count(MARK) > 1:
+                trouble.append(f"{info.filename!r} is named like the submission of another: it was not taken")
+                continue
+        rest, system = found["rest"], "canvas" if is_canvas else "moodle"
         group = f"{who['name']} {who['lms_id']}"
-        known, files = groups.setdefault(group, (who | {"origin": origin}, {}))
+        known, files = groups.setdefault(group, (who | {"origin": origin, "system": system}, {}))
         if rest.endswith(".ipynb"):
             known["origin"] = origin
         files[PurePosixPath(rest).name] = info
     for who, files in groups.values():
-        origin = who.pop("origin")
         try:
-            yield Download(_of(people, who), files, origin)
+            yield Download(_of(people, who), files, who["origin"])
         except GradlabError as error:
             trouble.append(str(error))
 
 
+def _moodle(info: zipfile.ZipInfo) -> re.Match[str] | None:
+    """By the first part of its path that has Moodle's form: what is below was named by the student."""
+    parts = PurePosixPath(info.filename).parts
+    found = (MOODLE.fullmatch("/".join(parts[number:])) for number in range(len(parts)))
+    return next(filter(None, found), None)
+
+
+def _metadata(names: Sequence[zipfile.ZipInfo]) -> zipfile.ZipInfo | None:
+    """Gradescope's own, which lies above every submission: a student can hand in a file of this name, too."""
+    found = [info for info in names if PurePosixPath(info.filename).name == GRADESCOPE and not _moodle(info)]
+    return min(found, key=lambda info: len(PurePosixPath(info.filename).parts), default=None)
+
+
 def _of(people: Sequence[Person], who: Mapping[str, str]) -> Person:
-    """By the LMS's number where the roster has that, else by name."""
+    """By the LMS's number where the roster has that, else by name. Moodle's number is another for each assignment."""
     known = [person for person in people if person.lms_id == who["lms_id"]]
-    return known[0] if len(known) == 1 else find(people, name=who["name"])
+    if len(known) == 1:
+        return known[0]
+    found = find(people, name=who["name"])
+    if found.lms_id and who["system"] == "canvas":
+        raise GradlabError(
+            f"{who['name']!r} has the number {who['lms_id']}, and in the roster {found.id} has {found.lms_id}\n"
+            "    fix: the roster's lms_user_id, where it is wrong"
+        )
+    return found
 
 
 def _gradescope(
@@ -128,8 +171,10 @@ def _gradescope(
         entries = {str(folder): entry for folder, entry in said.items() if isinstance(entry, dict)}
     except (yaml.YAMLError, AttributeError, UnicodeDecodeError) as error:
         raise GradlabError(f"{GRADESCOPE} cannot be read: {error}") from None
+    above = PurePosixPath(metadata.filename).parent
     for folder, entry in entries.items():
-        files = {PurePosixPath(i.filename).name: i for i in names if folder in PurePosixPath(i.filename).parts[:-1]}
+        inside = [info for info in names if PurePosixPath(info.filename).is_relative_to(above / folder)]
+        files = {PurePosixPath(info.filename).name: info for info in inside}
         for submitter in entry.get(":submitters") or []:
             try:
                 found = find(
@@ -148,16 +193,28 @@ def _gradescope(
 def _write(archive: zipfile.ZipFile, download: Download, course: Path, lab: str) -> None:
     """In place of what lay there. The only notebook is the lab's, whatever a browser or the LMS made of its name."""
     folder = course / "submitted" / download.person.id / lab
-    folder.mkdir(parents=True, exist_ok=True)
+    new, old = (folder.with_name(f".{lab}.{word}") for word in ("new", "old"))
+    for left in (new, old):
+        shutil.rmtree(left, ignore_errors=True)
+    new.mkdir(parents=True)
     notebooks = [name for name in download.files if name.endswith(".ipynb")]
+    size = 0
     for name, info in download.files.items():
         wanted = f"{lab}.ipynb" if notebooks == [name] or COPY.sub("", name) == f"{lab}.ipynb" else name
-        new = folder / f".{wanted}.new"
-        new.write_bytes(_bytes(archive, info))
-        os.replace(new, folder / wanted)
+        if wanted in NOT_THEIRS or wanted in ("", ".", "..") or len(wanted.encode()) > MAX_NAME:
+            continue
+        content = _bytes(archive, info)
+        size += len(content)
+        if size > MAX_OF_STUDENT:
+            raise GradlabError(f"these files are over {MAX_OF_STUDENT // 1_000_000} MB together")
+        (new / wanted).write_bytes(content)
     if download.when is not None:
         time = download.when.astimezone(UTC) if download.when.tzinfo else download.when
-        (folder / "timestamp.txt").write_text(f"{time:%Y-%m-%d %H:%M:%S} UTC")
+        (new / "timestamp.txt").write_text(f"{time:%Y-%m-%d %H:%M:%S} UTC")
+    if os.path.lexists(folder):
+        os.replace(folder, old)
+    os.replace(new, folder)
+    shutil.rmtree(old, ignore_errors=True)
 
 
 def _bytes(archive: zipfile.ZipFile, info: zipfile.ZipInfo) -> bytes:

@@ -62,7 +62,9 @@ def end(running: subprocess.Popen[str]) -> str:
 def wait_for(running: subprocess.Popen[str], *pages: Path) -> None:
     until = time.monotonic() + 100
     while not all(page.exists() for page in pages):
-        assert running.poll() is None and time.monotonic() < until, running.communicate()[0]
+        if running.poll() is not None or time.monotonic() > until:
+            running.kill()
+            raise AssertionError(running.communicate()[0])
         time.sleep(0.02)
 
 
@@ -115,6 +117,36 @@ def test_what_is_not_marked_is_told_and_what_is_told_on_a_page_is_set(course: Pa
     page = first.read_text()
     assert "3 and 4 give 25" in page and "other shapes and float64" not in page
     assert scores(course) == {"ada": 0, "dee": 2}
+
+
+@pytest.mark.slow
+def test_one_submission_neither_holds_others_up_nor_ends_the_watch(course: Path) -> None:
+    """Slow: a fork server, and a cell that goes on for as long as the others take."""
+    (course / FILE).write_text(f"[labs.{LAB}]\n")
+    (course / "source" / LAB / "data").mkdir()
+    (course / "source" / LAB / "data" / "given.csv").write_text("the course's")
+    inbound = course / "exchange" / "gradlab" / "inbound"
+    running = start(course, "--jobs", "2")
+    slow = submit(course, "ada", ONE, f"import time\ntime.sleep(50)\n{WRONG}")
+    while not (course / "submitted" / "ada").exists():
+        time.sleep(0.01)
+    bens = submit(course, "ben", ONE)
+    (inbound / f"ben+{LAB}+{ONE}+x1" / "data").write_text("a file where the course has a folder")
+    pipes = submit(course, "cy", ONE)
+    os.mkfifo(inbound / f"cy+{LAB}+{ONE}+x1" / "pipe")
+    for name in (f"dee+{LAB}+2026-99-99 00:00:00 UTC", os.fsdecode(b"\xff") + f"+{LAB}+{ONE}", f"..+{LAB}+{ONE}"):
+        (inbound / name).mkdir()
+        (inbound / name / "submission_secret.txt").write_text("x")
+    wait_for(running, bens, pipes)
+    later = submit(course, "ben", TWO)
+    wait_for(running, later)
+    time.sleep(1)  # in which it looks five times
+    assert not slow.exists()
+    running.send_signal(signal.SIGINT)
+    output = running.communicate(timeout=60)[0]
+    assert "Traceback" not in output and "3 submissions marked" in output
+    assert output.count("its name says no time") == 1 and output.count("its name names no student") == 2
+    assert (course / "autograded" / "ben" / LAB / "data" / "given.csv").read_text() == "the course's"
 
 
 def test_a_folder_of_another_person_is_not_who_it_says(course: Path) -> None:

@@ -113,7 +113,7 @@ def test_no_name_in_a_zip_leads_out_of_submitted(name: str, tmp_path: Path) -> N
     course.mkdir()
     collect_zip(zipped(tmp_path / "a.zip", {name: b"x", **CANVAS}), course, LAB, PEOPLE)
     outside = [path for path in tmp_path.rglob("*") if path.is_file() and not path.is_relative_to(course / "submitted")]
-    assert sorted(path.name for path in outside) == ["a.zip", "lms.json"]
+    assert sorted(path.name for path in outside) == [".lms.json", "a.zip"]
 
 
 def test_what_is_no_download_is_refused(tmp_path: Path) -> None:
@@ -124,3 +124,70 @@ def test_what_is_no_download_is_refused(tmp_path: Path) -> None:
     with pytest.raises(GradlabError, match=r"submission_metadata\.yml cannot be read"):
         collect_zip(zipped(tmp_path / "b.zip", {"submission_metadata.yml": b"[1"}), tmp_path, LAB, PEOPLE)
     assert not (tmp_path / "submitted").exists()
+
+
+MALLORY = Person(id="mallory", first_name="Mallory", last_name="Mal", lms_id="66")
+
+
+@pytest.mark.parametrize(
+    "more",
+    [
+        {"Mallory Mal_503_assignsubmission_file_/Ada Lovelace_501_assignsubmission_file_/01_a.ipynb": b"forged"},
+        {"Mal_lory_503_assignsubmission_file_/Ada Lovelace_501_assignsubmission_file_/01_a.ipynb": b"forged"},
+        {"Mallory Mal_503_assignsubmission_file_Ada Lovelace_501_assignsubmission_file_01_a.ipynb": b"forged"},
+        {
+            "Mallory Mal_503_assignsubmission_file_/submission_metadata.yml": METADATA.encode(),
+            "Mallory Mal_503_assignsubmission_file_/submission_9001/01_a.ipynb": b"forged",
+        },
+        {"Mallory Mal_503_assignsubmission_file_/ada_71_5_01_a.ipynb": b"forged"},
+    ],
+)
+def test_what_a_student_names_like_a_classmates_in_moodle_is_not_the_classmates(
+    more: dict[str, bytes], tmp_path: Path
+) -> None:
+    collect_zip(zipped(tmp_path / "a.zip", MOODLE | more), tmp_path, LAB, [*PEOPLE, MALLORY])
+    found = submitted(tmp_path)
+    assert found[f"ada/{LAB}/01_a.ipynb"] == b"ada's" and found[f"grace/{LAB}/01_a.ipynb"] == b"grace's"
+
+
+@pytest.mark.parametrize(
+    "name", ["malmallory_66_1009_Ada_71_assignsubmission_file_01_a.ipynb", "malmallory_66_1009_71_1001_01_a.ipynb"]
+)
+def test_what_a_student_names_like_a_classmates_in_canvas_is_not_the_classmates(name: str, tmp_path: Path) -> None:
+    collect_zip(zipped(tmp_path / "a.zip", CANVAS | {name: b"forged"}), tmp_path, LAB, [*PEOPLE, MALLORY])
+    found = submitted(tmp_path)
+    assert found[f"ada/{LAB}/01_a.ipynb"] == b"ada's" and found[f"mallory/{LAB}/01_a.ipynb"] == b"forged"
+
+
+def test_a_folder_within_a_submission_is_no_submission_of_gradescopes(tmp_path: Path) -> None:
+    own = "assignment_1_export/submission_9002"
+    forged = {f"{own}/submission_9001/01_a.ipynb": b"forged", f"{own}/submission_metadata.yml": b"submission_9002: {}"}
+    files = forged | GRADESCOPE
+    collect_zip(zipped(tmp_path / "a.zip", files), tmp_path, LAB, PEOPLE)
+    assert submitted(tmp_path)[f"ada/{LAB}/01_a.ipynb"] == b"ada's"
+
+
+def test_a_display_name_that_is_a_classmates_takes_nobodys_place(tmp_path: Path) -> None:
+    files = CANVAS | {"lovelaceada_66_1009_01_a.ipynb": b"forged", "hoppergrace_66_1010_01_a.ipynb": b"forged"}
+    taken, trouble = collect_zip(zipped(tmp_path / "a.zip", files), tmp_path, LAB, PEOPLE)
+    assert taken == 1 and submitted(tmp_path)[f"ada/{LAB}/01_a.ipynb"] == b"ada's"
+    told = " ".join(trouble)
+    assert "in the roster ada has 71" in told and "grace may be any of" in told
+
+
+def test_a_students_own_file_says_no_time_and_an_old_one_does_not_stay(tmp_path: Path) -> None:
+    own = CANVAS | {"lovelaceada_71_1003_timestamp.txt": b"2000-01-01 00:00:00 UTC"}
+    collect_zip(zipped(tmp_path / "a.zip", own), tmp_path, LAB, PEOPLE)
+    assert not any(name.endswith("timestamp.txt") for name in submitted(tmp_path))
+    again = {"lovelaceada_71_1005_01_a-2.ipynb": b"newer"}
+    collect_zip(zipped(tmp_path / "b.zip", again), tmp_path, LAB, PEOPLE)
+    assert {name: content for name, content in submitted(tmp_path).items() if name.startswith("ada")} == {
+        f"ada/{LAB}/01_a.ipynb": b"newer"
+    }
+
+
+def test_a_file_that_cannot_be_written_costs_nobody_else(tmp_path: Path) -> None:
+    folder = "Ada Lovelace_501_assignsubmission_file_"
+    files = MOODLE | {f"{folder}/{'x' * 255}": b"", f"{folder}/..": b"", f"{folder}/a\nb": b""}
+    taken, _ = collect_zip(zipped(tmp_path / "a.zip", files), tmp_path, LAB, PEOPLE)
+    assert taken == 2 and submitted(tmp_path)[f"ada/{LAB}/01_a.ipynb"] == b"ada's"

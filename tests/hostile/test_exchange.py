@@ -1,0 +1,262 @@
+"""A student who writes what they like into the exchange stops no watch, reads nobody's files and shadows nobody."""
+
+import io
+import os
+import stat
+from collections.abc import Callable
+from datetime import datetime, timedelta
+from pathlib import Path
+from threading import Event, Thread
+
+import pytest
+
+from autograder.grading.attempts import decide
+from autograder.grading.inbox import CLOCKS, NEVER, SECRET, Arrival, Inbox, bring_in, newest, shown_name
+from autograder.intake import copying
+from autograder.intake.files import NOT_FOLLOWED, time_in, time_of
+from autograder.term import LabTerm
+
+LAB = "01_squares"
+ONE, TWO = (f"2026-02-01 10:0{minute}:00.000000 UTC" for minute in (1, 2))
+AHEAD = "9999-01-01 00:00:00.000000 UTC"
+NOW = datetime(2026, 3, 1)
+
+
+@pytest.fixture
+def inbox(tmp_path: Path) -> Inbox:
+    (tmp_path / "inbound").mkdir()
+    return Inbox(tmp_path / "inbound", tmp_path / "outbound", tmp_path / "feedback", owned=False)
+
+
+def submit(inbox: Inbox, student: str, when: str = ONE, secret: str = "a secret", name: str = "x") -> Path:
+    folder = inbox.inbound / f"{student}+{LAB}+{when}+{name}"
+    folder.mkdir()
+    (folder / f"{LAB}.ipynb").write_text("the notebook")
+    (folder / "timestamp.txt").write_text(when)
+    if secret:
+        (folder / SECRET).write_text(secret)
+    return folder
+
+
+def arrivals(inbox: Inbox) -> list[Arrival]:
+    return list(inbox.arrivals([LAB], {}))
+
+
+def brought_in(inbox: Inbox, course: Path) -> dict[str, bytes]:
+    """What lies in submitted/ of the only submission, by path; links and pipes would fail here."""
+    (arrival,) = arrivals(inbox)
+    bring_in(arrival, course)
+    folder = course / "submitted" / arrival.student / LAB
+    every = [path for path in sorted(folder.rglob("*")) if not path.is_dir() or path.is_symlink()]
+    assert all(stat.S_ISREG(path.lstat().st_mode) for path in every)
+    return {str(path.relative_to(folder)): path.read_bytes() for path in every}
+
+
+@pytest.mark.parametrize(
+    ("student", "when", "why"),
+    [
+        ("ada", "2026-99-99 99:99:99 UTC", "no time"),
+        ("ada", "9999-12-31 23:59:59 -2359", "no time"),
+        ("ada", "2026-02-01 10:00:00 ..", "no time"),
+        ("ada", "2026-02-01 10:00:00 \x1b[2J", "no time"),
+        ("..", ONE, "no student"),
+        (".ada", ONE, "no student"),
+        ("a\nb", ONE, "no student"),
+        (os.fsdecode(b"\xff"), ONE, "no student"),
+        (f"ada+{LAB}", ONE, "no student"),
+    ],
+)
+def test_a_name_that_says_nothing_counts_for_nobody_and_can_be_shown(
+    inbox: Inbox, student: str, when: str, why: str
+) -> None:
+    submit(inbox, student, when)
+    submit(inbox, "ben")
+    wrong, sound = sorted(arrivals(inbox), key=lambda arrival: not arrival.wrong)
+    assert why in wrong.wrong and newest([wrong, sound], NOW) == [sound]
+    io.TextIOWrapper(io.BytesIO(), encoding="utf-8").write(shown_name(wrong))
+    assert shown_name(wrong).isprintable()
+
+
+def _pipe(path: Path) -> None:
+    path.unlink()
+    os.mkfifo(path)
+
+
+def _endless(path: Path) -> None:
+    path.unlink()
+    path.symlink_to("/dev/zero")
+
+
+def _huge(path: Path) -> None:
+    os.truncate(path, 2**40)
+
+
+def _no_text(path: Path) -> None:
+    path.write_bytes(b"\xff\xfe")
+
+
+@pytest.mark.parametrize("change", [_pipe, _endless, _huge, _no_text, lambda path: path.write_text("")])
+def test_a_secret_that_is_none_has_not_arrived(inbox: Inbox, change: Callable[[Path], None]) -> None:
+    change(submit(inbox, "ada") / SECRET)
+    assert arrivals(inbox) == []
+
+
+@pytest.mark.parametrize("change", [_pipe, _endless, _huge, _no_text, lambda path: path.write_text("2000-01-01")])
+def test_the_time_of_a_submission_is_the_one_in_its_name(
+    inbox: Inbox, tmp_path: Path, change: Callable[[Path], None]
+) -> None:
+    """Else each of many submissions could say the time of the first, and cost no attempt."""
+    change(submit(inbox, "ada") / "timestamp.txt")
+    assert brought_in(inbox, tmp_path)["timestamp.txt"].decode() == ONE
+    assert time_in(tmp_path / "submitted" / "ada" / LAB) == datetime(2026, 2, 1, 10, 1)
+
+
+def test_a_secret_is_believed_once(inbox: Inbox) -> None:
+    folder = submit(inbox, "ada")
+    (arrival,) = arrivals(inbox)
+    before = inbox.page_of(arrival, LAB)
+    _pipe(folder / SECRET)
+    assert inbox.page_of(arrival, LAB) == before
+
+
+def test_a_folder_of_somebody_else_does_not_stand_before_the_students_own(inbox: Inbox, tmp_path: Path) -> None:
+    if os.getuid() != 0:
+        pytest.skip("only root can give a folder to another user")
+    owned = Inbox(inbox.inbound, inbox.outbound, inbox.feedback, owned=True)
+    submit(owned, "root", ONE)
+    os.chown(submit(owned, "root", TWO), 54321, 54321)  # who has no name
+    (found,) = newest(arrivals(owned), NOW)
+    assert found.when == datetime(2026, 2, 1, 10, 1)
+    assert [a.wrong.split(" (")[0] for a in arrivals(owned) if a.wrong] == ["its folder is user 54321's"]
+    os.chown(found.folder, 54321, 54321)  # another has put a folder in its place
+    with pytest.raises(OSError, match="was root's, and is user 54321's"):
+        bring_in(found, tmp_path)
+
+
+def test_a_hard_link_to_a_file_of_somebody_else_is_left_out(inbox: Inbox, tmp_path: Path) -> None:
+    if os.getuid() != 0:
+        pytest.skip("only root can give a file to another user")
+    folder = submit(inbox, "root")
+    solution = tmp_path / "solution.py"
+    solution.write_text("the instructor's")
+    os.chown(solution, 54321, 54321)
+    os.link(solution, folder / "mine.py")
+    assert brought_in(inbox, tmp_path)[f"mine.py{NOT_FOLLOWED}"] == b""
+
+
+def test_a_time_ahead_neither_hides_what_came_nor_freezes_a_team(inbox: Inbox) -> None:
+    submit(inbox, "ada", ONE)
+    submit(inbox, "ada", AHEAD)
+    (found,) = newest(arrivals(inbox), NOW)
+    assert found.when == datetime(2026, 2, 1, 10, 1)
+
+
+def test_a_name_cannot_set_the_clock_back_over_the_end_of_marking(inbox: Inbox) -> None:
+    submit(inbox, "ada", "2026-02-01 10:00:00 UTC")
+    (arrival,) = arrivals(inbox)
+    until = arrival.written - timedelta(hours=1)
+    assert arrival.when < until
+    found = decide(arrival.when, [], LabTerm(until=until), arrival.written, arrival.written - CLOCKS)
+    assert found.never.startswith("it came after")
+
+
+def test_links_and_pipes_are_neither_followed_nor_waited_for(inbox: Inbox, tmp_path: Path) -> None:
+    secret = tmp_path / "solutions"
+    secret.mkdir()
+    (secret / "solution.ipynb").write_text("the instructor's")
+    folder = submit(inbox, "ada")
+    (folder / f"{LAB}.ipynb").unlink()
+    (folder / f"{LAB}.ipynb").symlink_to(secret / "solution.ipynb")
+    (folder / "all").symlink_to(secret)
+    os.mkfifo(folder / "pipe")
+    found = brought_in(inbox, tmp_path)
+    assert b"the instructor's" not in found.values()
+    assert set(found) == {
+        *(f"{name}{NOT_FOLLOWED}" for name in (f"{LAB}.ipynb", "all", "pipe")),
+        "timestamp.txt",
+        SECRET,
+    }
+
+
+def test_a_folder_that_is_a_link_is_nobodys(inbox: Inbox, tmp_path: Path) -> None:
+    another = submit(inbox, "ben")
+    (inbox.inbound / f"mallory+{LAB}+{TWO}").symlink_to(another)
+    (wrong,) = [arrival for arrival in arrivals(inbox) if arrival.student == "mallory"]
+    assert wrong.wrong == "its folder is a link"
+    (inbox.inbound / wrong.folder.name).unlink()
+    own = submit(inbox, "mallory")
+    (arrival,) = [arrival for arrival in arrivals(inbox) if arrival.student == "mallory"]
+    own.rename(tmp_path / "aside")
+    own.symlink_to(another)  # swapped between the look and the copy
+    with pytest.raises(OSError):
+        bring_in(arrival, tmp_path)
+    assert not (tmp_path / "submitted" / "mallory" / LAB).exists()
+
+
+def test_a_file_that_becomes_a_link_while_it_is_copied_is_not_followed(inbox: Inbox, tmp_path: Path) -> None:
+    folder = submit(inbox, "ada")
+    (tmp_path / "solution").write_text("the instructor's")
+    (arrival,) = arrivals(inbox)
+    done = Event()
+
+    def swap() -> None:
+        while not done.is_set():
+            (folder / "link").symlink_to(tmp_path / "solution")
+            os.replace(folder / "link", folder / f"{LAB}.ipynb")
+            (folder / "file").write_text("the notebook")
+            os.replace(folder / "file", folder / f"{LAB}.ipynb")
+
+    swapping = Thread(target=swap)
+    swapping.start()
+    try:
+        for number in range(200):
+            bring_in(arrival, tmp_path / str(number))
+    finally:
+        done.set()
+        swapping.join()
+    copied = [path.read_text() for path in tmp_path.glob(f"*/submitted/ada/{LAB}/{LAB}.ipynb")]
+    assert copied and set(copied) <= {"the notebook", ""}
+
+
+def test_what_is_too_deep_too_large_or_too_much_is_left_out(
+    inbox: Inbox, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    folder = submit(inbox, "ada")
+    folder.joinpath(*["d" * 200] * 17).mkdir(parents=True)
+    deep = Path(*["e"] * 60)
+    (folder / deep).mkdir(parents=True)
+    (folder / "data").touch()
+    os.truncate(folder / "data", 2**40)
+    for number in range(300):
+        (folder / f"z{number:03}").touch()
+    monkeypatch.setattr(copying, "MAX_FILES", 150)
+    found = brought_in(inbox, tmp_path)
+    assert found[f"{LAB}.ipynb"] == b"the notebook" and len(found) <= 152
+    assert max(path.count("/") for path in found) <= copying.MAX_DEPTH
+
+
+def test_a_notebook_without_end_is_cut_where_the_intake_refuses_it(
+    inbox: Inbox, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(copying, "MAX_FILE", 1000)
+    os.truncate(submit(inbox, "ada") / f"{LAB}.ipynb", 2**40)
+    assert len(brought_in(inbox, tmp_path)[f"{LAB}.ipynb"]) == 1000
+
+
+def test_only_who_knows_a_pages_name_can_read_it(inbox: Inbox, tmp_path: Path) -> None:
+    submit(inbox, "ada")
+    (arrival,) = arrivals(inbox)
+    page = tmp_path / f"{LAB}.html"
+    page.write_text("ada's page")
+    page.chmod(0o600)
+    inbox.release(arrival, [page])
+    assert stat.S_IMODE(inbox.feedback.stat().st_mode) == 0o711
+    assert stat.S_IMODE(inbox.page_of(arrival, LAB).stat().st_mode) == 0o644
+
+
+def test_a_time_that_names_a_file_is_none() -> None:
+    """dateutil opens what stands where a time zone's name is expected."""
+    for zone in ("/proc/kmsg", ":/proc/kmsg", "../../proc/kmsg", "x/../../proc/kmsg"):
+        assert time_of(f"2026-02-01 10:00:00 {zone}") is None
+    assert time_of("2026-02-01 10:00:00 Europe/Berlin") == datetime(2026, 2, 1, 9)
+    assert time_of("") is None and NEVER < NOW
