@@ -10,6 +10,7 @@ from autograder.reports.prose import prose
 
 PIXEL = "iVBORw0KGgo="
 HOSTILE = ["<script>alert(1)</script>", "<img src=x onerror=alert(1)>", r"\href{javascript:alert(1)}{x}", "<!ENTITY a>"]
+HOSTILE += ["<?x\ty><svg/onload=alert(1)>?>", "<?x\ny><b>?>"]  # to XML an instruction, to HTML an element
 
 
 def test_formulas_tables_and_code_are_shown_as_such() -> None:
@@ -24,7 +25,7 @@ def test_what_would_run_is_shown_as_text(hostile: str, around: str) -> None:
     assert_plain(page)
 
 
-@given(st.text(alphabet="<>\"'&$\\{}[]()!`abhref= \n", max_size=60))
+@given(st.text(alphabet="<>\"'&$?!\t\\{}[]()!`abhref= \n", max_size=60))
 def test_no_text_becomes_an_element_that_runs_or_an_address(text: str) -> None:
     assert_plain(str(prose(text)))
     assert_plain(str(prose(f"$\\text{{{text}}}$")))
@@ -43,6 +44,7 @@ def test_long_texts_and_formulas_are_bounded() -> None:
 
 
 def assert_plain(page: str) -> None:
+    assert "<?" not in page and "<!" not in page
     root = ElementTree.fromstring(f"<page>{page.replace('<br />', '')}</page>")
     for element in root.iter():
         name = element.tag.rpartition("}")[2]
