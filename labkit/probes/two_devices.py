@@ -99,7 +99,8 @@ class _Making(TorchFunctionMode):
         elif device is None and not isinstance(args[0], Tensor):
             device = torch.get_default_device()
         if device is None or torch.device(device).type != SECOND.type:
-            return func(*args, **kwargs, **({} if device is None else {"device": device}))
+            where: dict[str, Any] = {} if device is None else {"device": device}
+            return func(*args, **kwargs, **where)
         requires_grad = kwargs.pop("requires_grad", False)
         return func(*args, **kwargs, device="cpu").to(SECOND).requires_grad_(requires_grad)
 
