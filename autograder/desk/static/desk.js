@@ -7,7 +7,7 @@ let now = null; // the row that is read
 let editing = false;
 let saving = false;
 
-// ---- what is remembered in this browser
+// What is remembered in this browser.
 
 const remember = (name, value) => { try { localStorage.setItem(`gradlab-desk-${name}`, value); } catch { /* not allowed here */ } };
 const remembered = (name) => { try { return localStorage.getItem(`gradlab-desk-${name}`); } catch { return null; } };
@@ -22,7 +22,7 @@ const single = get("single");
 single.checked = remembered("single") !== "no";
 single.addEventListener("change", () => remember("single", single.checked ? "yes" : "no"));
 
-// ---- rows
+// Rows.
 
 const mark = (row) => state.marks[row.dataset.student];
 const say = (text) => { get("said").textContent = text; };
@@ -59,7 +59,7 @@ function order() {
   if (now) get("whose").textContent = who(now);
 }
 
-// ---- the draft of the answer that is read
+// The draft of the answer that is read.
 
 function saved(row) {
   const { points, chosen, comment } = mark(row);
@@ -169,7 +169,7 @@ function previous() {
   read(all[Math.max(all.indexOf(now) - 1, 0)]);
 }
 
-// ---- saving
+// Saving.
 
 async function post(path, body) {
   let reply;
@@ -224,7 +224,7 @@ async function save(others = []) {
   else next();
 }
 
-// ---- the items, edited in place
+// The items, edited in place.
 
 function itemFields(item, index) {
   const fields = make("fieldset", "", { "data-id": item.id });
@@ -312,7 +312,7 @@ async function saveItems() {
   }
 }
 
-// ---- events
+// Events.
 
 get("points").addEventListener("input", () => change({ points: get("points").value, chosen: [] }));
 get("comment")?.addEventListener("input", () => change({ comment: get("comment").value }));
