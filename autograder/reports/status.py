@@ -31,7 +31,7 @@ class LabStatus:
         if self.counts[Standing.TO_GRADE]:
             steps.append(f"gradlab grade {self.lab}: {self.counts[Standing.TO_GRADE]} wait for it")
         if self.counts[Standing.WAITS]:
-            steps.append(f"jupyter lab, Nbgrader, Formgrader: {self.counts[Standing.WAITS]} of {self.lab} to be read")
+            steps.append(f"gradlab desk: {self.counts[Standing.WAITS]} of {self.lab} to be read")
         if self.without_page:
             steps.append(f"gradlab feedback {self.lab}: {self.without_page} have no page yet")
         if self.counts[Standing.DAMAGED] or self.counts[Standing.LIMIT]:

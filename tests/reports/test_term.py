@@ -91,7 +91,7 @@ def test_a_status_ends_with_what_to_do_in_the_order_of_use() -> None:
     assert commands == [
         "nbgrader collect --update 01",
         "gradlab grade 01",
-        "jupyter lab, Nbgrader, Formgrader",
+        "gradlab desk",
         "gradlab feedback 01",
         "gradlab report 01",
     ]
