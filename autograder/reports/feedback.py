@@ -21,6 +21,7 @@ from autograder.gradebook.reader import read_notebook
 from autograder.gradebook.schema import ExerciseResult, SubmissionResult
 from autograder.metadata import Facts, cell_name, facts_of, kind_of, name_of
 from autograder.reports.pages import render
+from autograder.reports.picture_size import MAX_PIXELS, may_be_shown, pixels
 from autograder.reports.plain_cells import part_of, plain_cells
 from autograder.reports.prose import prose
 from autograder.reports.safe_svg import is_safe
@@ -34,7 +35,6 @@ LETTERS = re.compile(r"""\b(q\d+)["']?\s*[:=]\s*["']([A-Ea-e, ]*)["']""")  # "q1
 NO_SOLUTIONS: Mapping[str, str] = {}
 ANSWERED = (Kind.EXERCISE, Kind.QUESTION)
 MAX_TEXT = 20_000  # characters of one output
-MAX_PIXELS = 20_000_000  # of one picture: a few kilobytes of PNG can fill a browser's memory
 
 
 @dataclass
@@ -198,21 +198,13 @@ def shown_cell(cell: Any) -> Shown:
             if isinstance(drawing, str) and is_safe(drawing, MAX_PIXELS):
                 encoded = base64.b64encode(drawing.encode()).decode()
                 shown.pictures.append((f"data:image/svg+xml;base64,{encoded}", str(output.data.get("text/plain", ""))))
-            elif isinstance(picture, str) and _pixels(picture) <= MAX_PIXELS:
+            elif isinstance(picture, str) and may_be_shown(picture):
                 shown.pictures.append((f"data:image/png;base64,{''.join(picture.split())}", ""))
             elif isinstance(picture, str):
-                shown.text += f"(a picture of {_pixels(picture):,} pixels is left out)\n"
+                size = pixels(picture)
+                shown.text += f"(a picture {'' if size is None else f'of {size:,} pixels '}is left out)\n"
             else:
                 shown.text += str(output.data.get("text/plain", "")) + "\n"
     if len(shown.text) > MAX_TEXT:
         shown.text = shown.text[:MAX_TEXT] + "\n(cut off here)"
     return shown
-
-
-def _pixels(png: str) -> int:
-    """Width times height, as the head of the PNG in this base64 text says; 0 where it is none."""
-    try:
-        head = base64.b64decode("".join(png[:200].split())[:32], validate=True)
-    except ValueError:
-        return 0
-    return int.from_bytes(head[16:20], "big") * int.from_bytes(head[20:24], "big")

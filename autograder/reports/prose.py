@@ -13,6 +13,8 @@ from markdown_it.token import Token
 from markupsafe import Markup, escape
 from mdit_py_plugins.dollarmath import dollarmath_plugin
 
+from autograder.reports.picture_size import may_be_shown
+
 MAX_TEXT = 50_000  # characters; the rest is cut off
 MAX_FORMULA = 2_000
 MATHML = "{http://www.w3.org/1998/Math/MathML}"
@@ -73,6 +75,6 @@ def _picture(_: Any, tokens: list[Token], number: int, __: Any, env: Mapping[str
     token = tokens[number]
     words, source = escape(token.content), str(token.attrGet("src") or "")
     for kind, data in env["attachments"].get(source.removeprefix("attachment:"), {}).items():
-        if source.startswith("attachment:") and kind in PICTURES:
+        if source.startswith("attachment:") and kind in PICTURES and may_be_shown(data):
             return f'<img alt="{words}" src="data:{kind};base64,{escape("".join(data.split()))}">'
     return f"<em>(a picture: {words or escape(source)})</em>"
