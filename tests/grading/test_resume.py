@@ -40,7 +40,8 @@ def start(course: Path) -> subprocess.Popen[str]:
 
 
 def documents(course: Path) -> list[str]:
-    return sorted(path.stem for path in (course / "results" / LAB).glob("*.json"))
+    found = (course / "results" / LAB).glob("[!.]*.json")
+    return sorted(path.stem for path in found)
 
 
 def victims(running: subprocess.Popen[str], kind: str) -> list[int]:
