@@ -7,8 +7,10 @@ import os
 import pwd
 import re
 import shutil
-from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import dataclass
+import stat
+from collections import Counter
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from typing import Any
@@ -23,6 +25,7 @@ from autograder.intake.files import TIMESTAMP, readable, small_text, time_in, ti
 
 SECRET = "submission_secret.txt"  # what `nbgrader submit` writes last
 MAX_SECRET = 4096  # bytes
+MAX_EACH = 1000  # submissions of one student for a lab
 TIME = r"\d{4}-\d\d-\d\d \d\d:\d\d:\d\d[^+]*"
 CLOCKS = timedelta(minutes=10)  # by which clocks may differ, and a copy may take
 HANDING_IN = timedelta(minutes=1)  # in which files that cannot be read may become so: `nbgrader submit` sets that last
@@ -58,21 +61,35 @@ class Inbox:
     def arrivals(self, labs: Sequence[str], known: dict[str, Arrival]) -> Iterator[Arrival]:
         """Every submission of these labs that is whole. known: those of earlier looks by their folders' names."""
         form = re.compile(rf"(.+?)\+({'|'.join(map(re.escape, labs))})\+({TIME})(?:\+.*)?", re.ASCII | re.DOTALL)
+        handed_in = Counter(self._whose(arrival) for arrival in known.values())
         with os.scandir(self.inbound) as entries:
             for entry in entries:
                 if entry.name not in known:
                     found = form.fullmatch(entry.name)
-                    arrival = self._first_look(Path(entry.path), *found.groups()) if found else None
+                    arrival = self._first_look(Path(entry.path), handed_in, *found.groups()) if found else None
                     if arrival is None:
                         continue
                     known[entry.name] = arrival
+                    handed_in[self._whose(arrival)] += 1
                 yield known[entry.name]
 
-    def _first_look(self, folder: Path, student: str, lab: str, said: str) -> Arrival | None:
-        """None where it has not arrived yet. What is taken from it here is not read again: its writer may change it."""
-        if folder.is_symlink():
-            return Arrival(student, lab, NEVER, folder, wrong="its folder is a link")
+    def _whose(self, arrival: Arrival) -> tuple[str, int | str]:
+        return arrival.lab, arrival.owner if self.owned else arrival.student
+
+    def _first_look(
+        self, folder: Path, handed_in: Mapping[tuple[str, int | str], int], student: str, lab: str, said: str
+    ) -> Arrival | None:
+        """None where it has not arrived yet. What is taken from it here is not read again: its writer may change it.
+
+        handed_in: how many each has, by _whose().
+        """
         try:
+            status = folder.lstat()
+            unseen = Arrival(student, lab, NEVER, folder, owner=status.st_uid)
+            if stat.S_ISLNK(status.st_mode):
+                return replace(unseen, wrong="its folder is a link")
+            if handed_in.get(self._whose(unseen), 0) >= MAX_EACH:
+                return replace(unseen, wrong=f"there are {MAX_EACH} submissions of this student already")
             with opened_folder(folder) as descriptor:
                 secret = small_text(SECRET, MAX_SECRET, descriptor)
                 if not secret:

@@ -47,3 +47,11 @@ def test_what_came_after_the_end_is_left_for_grade() -> None:
 def test_what_has_its_mark_may_still_get_its_page() -> None:
     before = mark(5)
     assert before.submitted and decide(before.submitted, [before], LabTerm(attempts=1), NOW).now
+
+
+def test_who_says_the_time_of_another_submission_of_the_team_gets_no_further_attempt() -> None:
+    marks = [mark(30)]
+    (when,) = (each.submitted for each in marks)
+    assert when is not None
+    assert decide(when, marks, LabTerm(attempts=3), NOW, brought_in=True).now, "perhaps its page is missing"
+    assert "the very same time" in decide(when, marks, LabTerm(attempts=3), NOW, brought_in=False).never

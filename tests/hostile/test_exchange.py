@@ -10,6 +10,7 @@ from threading import Event, Thread
 
 import pytest
 
+from autograder.grading import inbox as grading_inbox
 from autograder.grading.attempts import decide
 from autograder.grading.inbox import CLOCKS, NEVER, SECRET, Arrival, Inbox, bring_in, newest, shown_name
 from autograder.intake import copying
@@ -142,6 +143,17 @@ def test_a_hard_link_to_a_file_of_somebody_else_is_left_out(inbox: Inbox, tmp_pa
     os.chown(solution, 54321, 54321)
     os.link(solution, folder / "mine.py")
     assert brought_in(inbox, tmp_path)[f"mine.py{NOT_FOLLOWED}"] == b""
+
+
+def test_who_hands_in_without_end_is_looked_at_so_often_only(inbox: Inbox, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(grading_inbox, "MAX_EACH", 3)
+    for number in range(9):
+        submit(inbox, "mallory", ONE, name=str(number))
+    submit(inbox, "ada")
+    known: dict[str, Arrival] = {}
+    for _ in range(2):
+        found = list(inbox.arrivals([LAB], known))
+        assert [a.student for a in found if not a.wrong].count("mallory") == 3 and len(newest(found, NOW)) == 2
 
 
 def test_a_time_ahead_neither_hides_what_came_nor_freezes_a_team(inbox: Inbox) -> None:
