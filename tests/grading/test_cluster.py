@@ -102,7 +102,7 @@ def graded(course: Path, cluster: str = "", wait: float = 30) -> Iterator[Done]:
 
 
 def documents(course: Path) -> dict[str, bytes]:
-    return {path.name: path.read_bytes() for path in (course / "results" / LAB).glob("*.json")}
+    return {path.name: path.read_bytes() for path in (course / "results" / LAB).glob("[!.]*.json")}
 
 
 def points(course: Path) -> dict[str, float]:
