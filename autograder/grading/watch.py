@@ -12,6 +12,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import ExitStack
 from dataclasses import dataclass
+from pathlib import Path
 from threading import Event
 from time import monotonic
 from typing import Any
@@ -107,6 +108,8 @@ class _Stretch:
         self.writers: dict[str, GradebookWriter] = {}
         self.open: dict[str, ExitStack] = {}
         self.running: dict[tuple[str, str], Arrival] = {}  # by lab and student
+        self.own: dict[Path, Done] = {}  # what came of a submission for who handed it in, while its team is graded
+        self.failed: set[Path] = set()
         self.ready: list[Marked] = []
 
     def marked(self) -> Iterator[Marked]:
@@ -164,21 +167,22 @@ class _Stretch:
             on.tell(f"{lab}: {_words(error)}")
             on.put_off(arrival)
             return []
-        tasks = []
-        students = on.together(arrival)
+        self.failed.discard(arrival.folder)
         try:
-            writer.by = handed_in_by(on.course, lab, on.term) if len(students) > 1 else {}
+            students = on.together(arrival)
+            writer.by |= handed_in_by(on.course, lab, on.term) if len(students) > 1 else {}
             rows = recorded(writer.gradebook, lab, students)
-            for student in students:
-                found = writer.look_at(student, rows.get(student))
-                if isinstance(found, Done):
-                    self._done(arrival, found)
-                else:
-                    tasks.append(found)
+            found = [writer.look_at(student, rows.get(student)) for student in students]
+            tasks = [each for each in found if isinstance(each, Task)]
+            self.running |= {(lab, task.student): arrival for task in tasks}
+            for each in found:
+                if isinstance(each, Done):
+                    self._done(arrival, each)
+            self._release(arrival)
         except Exception as error:
+            self.running = {key: other for key, other in self.running.items() if other is not arrival}
             self._failed(arrival, _words(error))
-            return []
-        self.running |= {(lab, task.student): arrival for task in tasks}
+            tasks = []
         self._close_unused(lab)
         return tasks
 
@@ -186,29 +190,38 @@ class _Stretch:
         arrival = self.running.pop((task.lab, task.student))
         try:
             self._done(arrival, self.writers[task.lab].taken(task, outcome))
+            self._release(arrival)
         except Exception as error:
             self._failed(arrival, _words(error))
         self._close_unused(task.lab)
 
     def _done(self, arrival: Arrival, done: Done) -> None:
-        """Write the mark, and give the page to who handed in."""
-        on, lab, writer = self.on, arrival.lab, self.writers[arrival.lab]
-        writer.write()
-        if done.student != arrival.student:
-            if done.failure:
-                on.tell(f"{done.student} {lab}: {done.failure}")
+        """Write the mark."""
+        self.writers[arrival.lab].write()
+        if done.student == arrival.student:
+            self.own[arrival.folder] = done
+        elif done.failure:
+            self.on.tell(f"{done.student} {arrival.lab}: {done.failure}")
+
+    def _release(self, arrival: Arrival) -> None:
+        """Give the page to who handed in, when all of the team have their marks: it says that nothing is left to do."""
+        on, lab, folder = self.on, arrival.lab, arrival.folder
+        if folder not in self.own or folder in self.failed or arrival in self.running.values():
             return
-        on.done.add(arrival.folder)
+        done = self.own.pop(folder)
+        on.done.add(folder)
         if done.failure:
             self.ready.append(Marked(arrival, failure=done.failure))
             return
-        result = result_in(writer.gradebook, on.course, lab, arrival.student)
+        result = result_in(self.writers[lab].gradebook, on.course, lab, arrival.student)
         on.inbox.release(arrival, write_feedback([result], on.course, lab, on.term.lab(lab).tell))
         seconds = (utc_now() - arrival.when).total_seconds()
         self.ready.append(Marked(arrival, result.points, result.worth, seconds))
 
     def _failed(self, arrival: Arrival, words: str) -> None:
         self.on.done.discard(arrival.folder)
+        self.own.pop(arrival.folder, None)
+        self.failed.add(arrival.folder)
         if self.on.put_off(arrival):
             self.ready.append(Marked(arrival, failure=f"{words}\n    it is tried again later"))
 
