@@ -75,6 +75,7 @@ def _result(submission: Any, course: Path, lab: str) -> SubmissionResult:
         exercises=tuple(exercises),
         notes=document.notes if document else (),
         changed=document.changed if document else (),
+        submitted=submission.timestamp,
     )
 
 

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from datetime import datetime
+
 from autograder.course import Model
 from labkit.outcome import Outcome
 
@@ -31,7 +33,8 @@ class ExerciseResult(Model):
 class SubmissionResult(Model):
     """One submission. `penalty` is nbgrader's for lateness, already taken from `points`.
 
-    changed: the course's names that it had bound anew, for the instructor.
+    changed: the course's names that it had bound anew, for the instructor. submitted: UTC without a zone, where that
+    is known.
     """
 
     student: str
@@ -43,6 +46,7 @@ class SubmissionResult(Model):
     exercises: tuple[ExerciseResult, ...] = ()
     notes: tuple[str, ...] = ()
     changed: tuple[str, ...] = ()
+    submitted: datetime | None = None
 
     @property
     def notebooks(self) -> tuple[str, ...]:

@@ -16,6 +16,7 @@ from typing import Any
 
 from markupsafe import Markup
 
+from autograder.authoring.regions import without_markers
 from autograder.course import AnotherWay, Kind, QuizStatement
 from autograder.gradebook.reader import read_notebook
 from autograder.gradebook.schema import ExerciseResult, SubmissionResult
@@ -25,7 +26,7 @@ from autograder.reports.picture_size import MAX_PIXELS, may_be_shown, pixels
 from autograder.reports.plain_cells import part_of, plain_cells
 from autograder.reports.prose import prose
 from autograder.reports.safe_svg import is_safe
-from autograder.reports.student_view import student_view, told
+from autograder.reports.student_view import EXCUSED, student_view, told
 from autograder.term import Tell, read_term, utc
 from labkit.difference import Difference
 from labkit.hint import folded
@@ -53,10 +54,13 @@ class Shown:
 def write_feedback(results: Sequence[SubmissionResult], course: Path, lab: str, tell: Tell = "all") -> list[Path]:
     """Write feedback/STUDENT/LAB/LAB.html for each graded submission, where nbgrader's release_feedback looks.
 
-    tell: what a page shows, see term.LabTerm. From the time on that term.toml sets it shows the worked solution, too.
+    tell: what a page shows, see term.LabTerm. From the time on that term.toml sets it shows the worked solution, too,
+    but to nobody whose extension goes on.
     """
     pages = []
     solutions = released_solutions(course, lab)
+    now = datetime.now(UTC).replace(tzinfo=None)
+    working = {student for student, until in read_term(course).extended(lab).items() if until > now}
     for result in results:
         autograded = course / "autograded" / result.student / lab
         notebooks = [name for name in result.notebooks or (lab,) if (autograded / f"{name}.ipynb").exists()]
@@ -70,7 +74,8 @@ def write_feedback(results: Sequence[SubmissionResult], course: Path, lab: str, 
         for name in notebooks:
             page = folder / f"{name}.html"
             notebook = read_notebook(autograded / f"{name}.ipynb")
-            page.write_text(feedback_page(part_of(result, name), notebook, tell, solutions), encoding="utf-8")
+            worked = NO_SOLUTIONS if result.student in working else solutions
+            page.write_text(feedback_page(part_of(result, name), notebook, tell, worked), encoding="utf-8")
             pages.append(page)
     return pages
 
@@ -103,18 +108,22 @@ def feedback_page(
         "blank": blank,
         "tell": tell,
         "solutions": solutions,
+        "excused": EXCUSED,
     }
-    return render("feedback.html.j2", result=result, matrices=_matrices, hints=_hints, **shown)
+    return render("feedback.html.j2", result=result, matrices=_matrices, hints=_hints, prose=prose, **shown)
 
 
 def released_solutions(course: Path, lab: str) -> dict[str, str]:
-    """exercise -> worked solution, where the time has come that term.toml sets for them."""
+    """exercise -> worked solution, where the time has come that term.toml sets for them.
+
+    They are those of source/: the notebooks in solutions/ do not say which cell answers what.
+    """
     since = read_term(course).lab(lab).solutions
-    path = course / "solutions" / lab / f"{lab}.ipynb"
+    path = course / "source" / lab / f"{lab}.ipynb"
     if since is None or utc(since) > datetime.now(UTC) or not path.exists():
         return {}
-    cells = read_notebook(path).cells
-    return {facts.exercise: c.source for c in cells if (facts := facts_of(c)) and facts.kind in ANSWERED and c.source}
+    found = ((facts_of(cell), without_markers(cell.source)) for cell in read_notebook(path).cells)
+    return {facts.exercise: text for facts, text in found if facts and facts.kind in ANSWERED and text.strip()}
 
 
 def _matrices(difference: Difference) -> Markup:

@@ -2,7 +2,9 @@
 
 import base64
 import html
+import shutil
 from dataclasses import replace
+from datetime import datetime
 from pathlib import Path
 from typing import Any
 
@@ -10,7 +12,7 @@ import nbformat
 import pytest
 import torch
 
-from autograder.authoring.course_folder import read_labs
+from autograder.authoring.course_folder import read_course, read_labs
 from autograder.authoring.notebooks import source_notebook
 from autograder.authoring.regions import HIDDEN
 from autograder.course import Course
@@ -19,7 +21,7 @@ from autograder.intake.repair import as_released
 from autograder.proving.bench import benches
 from autograder.reports.feedback import MAX_PIXELS, feedback_page, own_cells, ticked, write_feedback
 from autograder.reports.safe_svg import is_safe
-from autograder.reports.student_view import BESIDE, shown, student_view
+from autograder.reports.student_view import BESIDE, EXCUSED, shown, student_view
 from labkit import assert_close, check, show_strides
 from labkit.check import recording
 from labkit.outcome import Outcome
@@ -186,6 +188,48 @@ def test_own_code_output_comments_and_notes_are_shown_and_escaped(tmp_path: Path
     assert "<script" not in text
     assert '"onerror' not in text
     assert (page.parent / "timestamp.txt").read_text() == "now"
+
+
+def test_an_excused_exercise_names_no_check_above_and_holds_nothing_back() -> None:
+    form, kept = Outcome("form", "a tensor", required=True), Outcome("kept", "x stays", passed=True)
+    exercise = ExerciseResult(name="f", points=2, worth=2, checks=(form, kept), excused=frozenset())
+    failed, passed = student_view([exercise])["f"]
+    assert (failed.unpaid, passed.unpaid) == (EXCUSED, "")
+    result = SubmissionResult(student="ada", lab="x", points=2, worth=2, exercises=(exercise,))
+    page = feedback_page(result, nbformat.v4.new_notebook())
+    assert '<div class="why">a tensor</div>' not in page and EXCUSED in page
+
+
+def test_worked_solutions_are_shown_from_their_time_on_but_to_nobody_with_more_time(
+    built_course: Path, tmp_path: Path
+) -> None:
+    course = Path(shutil.copytree(built_course, tmp_path / "course"))
+    (lab,) = read_labs(read_course(course))
+    results = []
+    for student in ("ada", "ben"):
+        folder = course / "autograded" / student / lab.name
+        folder.mkdir(parents=True)
+        shutil.copy(course / "source" / lab.name / f"{lab.name}.ipynb", folder)
+        named = [ExerciseResult(name=e.name, points=0, worth=e.points) for e in lab.exercises]
+        when = datetime(2026, 2, 1, 9, 5)
+        results.append(
+            SubmissionResult(student=student, lab=lab.name, points=0, worth=1, exercises=tuple(named), submitted=when)
+        )
+
+    def pages(term: str) -> list[bool]:
+        (course / "term.toml").write_text(term)
+        texts = [page.read_text() for page in write_feedback(results, course, lab.name)]
+        assert all("Handed in 2026-02-01 09:05 UTC." in text for text in texts)
+        return ["The worked solution" in text for text in texts]
+
+    told = f"[labs.{lab.name}]\nsolutions = {{}}\n"
+    more = f'[[extension]]\nlab = "{lab.name}"\nstudent = "ben"\nuntil = 2999-01-01T00:00:00Z\n'
+    assert pages("") == pages(told.format("2999-01-01T00:00:00Z")) == [False, False]
+    assert pages(told.format("2026-01-01T00:00:00Z")) == [True, True]
+    assert pages(told.format("2026-01-01T00:00:00Z") + more) == [True, False]
+    page = (course / "feedback" / "ada" / lab.name / f"{lab.name}.html").read_text()
+    solution = page.partition("The worked solution")[2].partition("</details>")[0]
+    assert "return (x * x).sum()" in solution and "SOLUTION" not in solution
 
 
 def test_a_submission_without_an_autograded_notebook_has_no_page(tmp_path: Path) -> None:
