@@ -19,8 +19,9 @@ from nbformat import NotebookNode
 import labext
 import labkit
 from autograder.authoring import glossary
+from autograder.authoring.course_folder import read_labs
 from autograder.authoring.notebooks import to_text
-from autograder.authoring.start_page import NAME
+from autograder.authoring.start_page import NAME, start_page
 from autograder.course import Course
 from autograder.errors import GradlabError
 
@@ -38,16 +39,18 @@ NEEDED = (
 EARLIEST = (1980, 1, 1, 0, 0, 0)  # the date of every file in the zip, so that the same course gives the same bytes
 
 
-def write_student_release(course: Course, folder: Path) -> Path:
-    """Write the folder, and FOLDER.zip beside it, which is returned.
+def write_student_release(course: Course, folder: Path, labs: tuple[str, ...] = ()) -> Path:
+    """Write the folder, and FOLDER.zip beside it, which is returned. labs: only these, where any are named.
 
     Raises GradlabError where the folder holds something already, or where a lab has not been built.
     """
     if folder.exists() and any(folder.iterdir()):
         raise GradlabError(f"{folder} is not empty: name a folder that is new")
-    for page in (NAME, glossary.NAME):
-        _write(folder / "labs" / page, _released(course, page))
+    for page, text in _pages(course, labs).items():
+        _write(folder / "labs" / page, text)
     for entry in course.labs:
+        if labs and entry.name not in labs:
+            continue
         name = f"{entry.name}/{entry.name}.ipynb"
         notebook = nbformat.reads(_released(course, name), as_version=4)
         _find_labkit(notebook, f"{folder.name}.zip")
@@ -63,6 +66,15 @@ def write_student_release(course: Course, folder: Path) -> Path:
     readme = (template / "README.md.txt").read_text(encoding="utf-8").replace("TITLE", course.title)
     (folder / "README.md").write_text(readme, encoding="utf-8")
     return _zipped(folder)
+
+
+def _pages(course: Course, labs: tuple[str, ...]) -> dict[str, str]:
+    """The start page and the glossary, which lead to these labs alone."""
+    if not labs:
+        return {name: _released(course, name) for name in (NAME, glossary.NAME)}
+    read = list(read_labs(course, labs))
+    given = course.model_copy(update={"labs": tuple(entry for entry in course.labs if entry.name in labs)})
+    return {NAME: to_text(start_page(given)), glossary.NAME: to_text(glossary.glossary(read))}
 
 
 def _released(course: Course, name: str) -> str:

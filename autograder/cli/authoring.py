@@ -40,13 +40,14 @@ def build(
 @app.command()
 def release(
     student: Annotated[Path, typer.Option("--student", help="The new folder; FOLDER.zip is written beside it.")],
+    labs: LabNames = None,
     course: CoursePath = Path("."),
 ) -> None:
     """Write what a student needs to work at home: labs and labkit, without solutions and without the grader."""
     from autograder.authoring.course_folder import read_course
     from autograder.authoring.student_release import write_student_release
 
-    path = write_student_release(read_course(course), student.resolve())
+    path = write_student_release(read_course(course), student.resolve(), tuple(labs or ()))
     out.print(f"wrote {student} and {path.name}. Next: hand out the zip; its README says how to begin")
 
 

@@ -9,7 +9,8 @@ from pathlib import Path
 
 import pytest
 
-from autograder.authoring.course_folder import read_course
+from autograder.authoring.course_folder import build, read_course
+from autograder.authoring.new import new_lab
 from autograder.authoring.student_release import write_student_release
 from autograder.errors import GradlabError
 
@@ -22,6 +23,19 @@ def test_it_holds_labs_and_labkit_and_no_solution_or_grader(small_course: Path, 
     assert not [name for name in names if "autograder" in name or "__pycache__" in name or "source/" in name]
     texts = b"".join((tmp_path / name).read_bytes() for name in names)
     assert b"BEGIN SOLUTION" not in texts and b"BEGIN HIDDEN" not in texts.replace(b'"BEGIN HIDDEN', b"")
+
+
+def test_it_may_hold_some_labs_alone_and_then_its_start_page_leads_to_them(small_course: Path, tmp_path: Path) -> None:
+    new_lab(small_course, "02_cubes")
+    course = read_course(small_course)
+    build(course)
+    write_student_release(course, tmp_path / "home", ("02_cubes",))
+    labs = tmp_path / "home" / "labs"
+    assert sorted(path.name for path in labs.glob("*/*.ipynb")) == ["02_cubes.ipynb"]
+    start = (labs / "00_start_here.ipynb").read_text()
+    assert "02_cubes/02_cubes.ipynb" in start and "01_squares" not in start
+    with pytest.raises(GradlabError, match="no lab '03_none'"):
+        write_student_release(course, tmp_path / "other", ("03_none",))
 
 
 def test_the_same_course_gives_the_same_zip(small_course: Path, tmp_path: Path) -> None:
