@@ -78,6 +78,8 @@ def test_a_mistake_in_a_lab_is_printed_with_file_and_line(small_course: Path) ->
         ("grade 02_circles", "no lab '02_circles'"),
         ("grade 01_squares", "collect them with"),
         ("report 01_squares", "gradlab grade"),
+        ("collect 02_circles all.zip", "no lab '02_circles'"),
+        ("excuse 01_squares empty --student eve", "no student 'eve'"),
         ("export", "gradlab grade"),
         ("new 01_squares", "exists already"),
         ("new ../x", "cannot be a lab's name"),

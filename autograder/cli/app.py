@@ -12,7 +12,7 @@ from rich.console import Console
 
 from autograder.errors import GradlabError
 
-DOC = "The command line: thin, one function a command. Errors that a person can act on are printed without a traceback."
+DOC = "A course whose labs grade themselves. A term with every command: docs/teaching.md."
 FULL = (errno.ENOSPC, errno.EDQUOT)
 app = typer.Typer(add_completion=False, no_args_is_help=True, pretty_exceptions_enable=False, help=DOC)
 CoursePath = Annotated[Path, typer.Option("--course", help="The course's folder: the one that holds labs/.")]

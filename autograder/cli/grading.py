@@ -68,7 +68,7 @@ def grade(
     failed = sum(bool(done.failure) for done in results)
     if stop.is_set() and steps.done < total:
         raise GradlabError(
-            f"stopped: {steps.done - failed} of {total} submissions are graded and in the gradebook.\n"
+            f"stopped after {steps.done} of {total} submissions. What was graded, now or before, stays graded.\n"
             "    Run the same command to go on"
         )
     with opened(api.coursedir.db_url, api.coursedir.course_id) as gradebook:

@@ -29,7 +29,7 @@ def roster(
         new, known = write_roster(gradebook, people)
         for group in same_names(people_in(gradebook)):
             err.print(f"{', '.join(p.id for p in group)} have one name, {group[0].full_name}", markup=False)
-    out.print(f"{count(new, 'student')} added, {known} known before. Next: gradlab collect, or nbgrader collect LAB")
+    out.print(f"{count(new, 'student')} added, {known} known before. Next: gradlab status")
 
 
 @app.command()
@@ -41,15 +41,23 @@ def collect(
     """Put the submissions of an LMS's zip into submitted/. Those of the exchange: nbgrader collect LAB --update."""
     from autograder.gradebook.writer import opened
     from autograder.grading.nbgrader_api import open_course
-    from autograder.lms.downloads import collect_zip
+    from autograder.lms.downloads import collect_zip, marked_late
     from autograder.lms.people import people_in
 
     api = open_course(course)
+    if not (course / "source" / lab).is_dir():
+        raise GradlabError(f"no lab {lab!r} in {course.resolve()}/source: run gradlab build, or check the name")
     with opened(api.coursedir.db_url, api.coursedir.course_id) as gradebook:
         people = people_in(gradebook)
     taken, trouble = collect_zip(file, course.resolve(), lab, people)
     for line in trouble:
         err.print(line, markup=False)
+    if late := marked_late(course.resolve(), lab):
+        err.print(
+            f"Canvas calls late, and its zip does not say when they came: {', '.join(late)}\n"
+            f"    to take something off, write submitted/STUDENT/{lab}/timestamp.txt, as 2027-02-01 18:30:00 UTC",
+            markup=False,
+        )
     out.print(f"{count(taken, 'submission')} of {lab} collected. Next: gradlab grade {lab}")
     if trouble:
         raise GradlabError(f"{count(len(trouble), 'submission')} could not be collected; the reasons stand above")

@@ -96,6 +96,8 @@ def similar(lab: LabName, course: CoursePath = Path(".")) -> None:
         return team is None or second not in team.members
 
     found = search(written_by(group), known_of(group), apart)
+    if not found.compared:
+        raise GradlabError(f"no graded submission of {lab}: run gradlab grade {lab} first")
     path = course / "results" / f"{lab}.similar.html"
     write_similar(group, found, path)
     pairs = count(len(found.pairs) + found.more, "pair")
@@ -108,9 +110,10 @@ def status(course: CoursePath = Path(".")) -> None:
     from rich.table import Table
 
     from autograder.reports.standing import Standing
-    from autograder.reports.status import next_steps, status_of
+    from autograder.reports.status import next_steps, next_to_begin, status_of
 
-    found = [status_of(group) for group in _classes(course)]
+    classes = _classes(course)
+    found = [status_of(group) for group in classes]
     begun = [each for each in found if each.handed_in or each.uncollected]
     table = Table(box=None, pad_edge=False)
     table.add_column("lab", no_wrap=True)
@@ -121,10 +124,11 @@ def status(course: CoursePath = Path(".")) -> None:
         table.add_row(each.lab, *map(str, counts), "" if each.mean is None else f"{each.mean:.0%}")
     if begun:
         out.print(table)
-    untouched = len(found) - len(begun)
-    if untouched:
-        out.print(f"{count(untouched, 'lab')} that nobody handed in yet.")
-    steps = next_steps(begun) or ["gradlab report: all is graded and read"] if begun else ["nbgrader collect LAB"]
+    for group, each in zip(classes, found, strict=True):
+        if each not in begun:
+            due = f", due {group.due:%Y-%m-%d %H:%M} UTC" if group.due else ""
+            out.print(f"{group.lab}: none of {count(len(group.members), 'student')} handed in yet{due}", markup=False)
+    steps = next_steps(begun) or (["gradlab report: all is graded and read"] if begun else next_to_begin(found))
     out.print("Next: " + "\n      ".join(steps), markup=False)
 
 

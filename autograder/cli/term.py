@@ -48,8 +48,14 @@ def excuse(
     course: CoursePath = Path("."),
 ) -> None:
     """Give full points for a check or an exercise, to everybody or to one student. It is written to term.toml."""
+    from autograder.gradebook.writer import opened
     from autograder.grading import decisions
+    from autograder.grading.nbgrader_api import open_course
 
+    if student:
+        api = open_course(course)
+        with opened(api.coursedir.db_url, api.coursedir.course_id) as gradebook:
+            decisions.refuse_unknown(course.resolve(), gradebook, student)
     decided = decisions.excuse(course.resolve(), lab, check, student, reason)
     what = f"{decided.exercise}/{decided.check}" if decided.check else decided.exercise
     out.print(

@@ -100,6 +100,8 @@ def opened(db_url: str, course_id: str = "default_course") -> Iterator[Gradebook
     except (ImportError, NoSuchModuleError, OperationalError) as error:
         where = make_url(db_url).render_as_string(hide_password=True)
         cause = getattr(error, "orig", None) or error
+        if isinstance(error, OperationalError) and "locked" in str(cause):
+            raise GradlabError(_trouble(error, "the same command goes on then")) from None
         raise GradlabError(
             f"the gradebook {where} cannot be opened: {cause}\n    fix: set c.CourseDirectory.db_url in "
             "nbgrader_config.py right; PostgreSQL needs pip install 'psycopg[binary]'"

@@ -40,9 +40,7 @@ def extend_until(course: Path, gradebook: Any, lab: str, student: str, until: st
     except (ValueError, OverflowError):
         raise GradlabError(f"{until!r} is no time\n    fix: for instance --until '2027-02-03 18:00 UTC'") from None
     due = next((a.duedate for a in gradebook.assignments if a.name == lab), None)
-    known = {s.id for s in gradebook.students} | {p.name for p in (course / "submitted").glob("*") if p.is_dir()}
-    if student not in known:
-        raise GradlabError(f"no student {student!r} in the gradebook or in submitted/: check the name")
+    refuse_unknown(course, gradebook, student)
     add_extension(course, Extension(lab=lab, student=student, until=time, reason=reason))
     try:
         extend(gradebook.find_submission(lab, student), due, time)
@@ -52,6 +50,13 @@ def extend_until(course: Path, gradebook: Any, lab: str, student: str, until: st
     if due is None:
         return time, f"{lab} has no due date, so nobody is late: nbgrader db assignment add {lab} --duedate TIME"
     return time, "" if time > due else f"that is not after the due date, {due} UTC"
+
+
+def refuse_unknown(course: Path, gradebook: Any, student: str) -> None:
+    """Raises GradlabError where nobody of this name is in the course."""
+    known = {s.id for s in gradebook.students} | {p.name for p in (course / "submitted").glob("*") if p.is_dir()}
+    if student not in known:
+        raise GradlabError(f"no student {student!r} in the gradebook or in submitted/: check the name")
 
 
 def _meant(course: Path, lab: str, what: str) -> list[tuple[str, str]]:

@@ -85,6 +85,12 @@ def origins_of(course: Path, lab: str) -> dict[str, str]:
     return found
 
 
+def marked_late(course: Path, lab: str) -> list[str]:
+    """Whom Canvas calls late. Its zip does not say when a file came."""
+    names = {student: CANVAS.fullmatch(origin) for student, origin in _origins(course, lab).items()}
+    return sorted(student for student, found in names.items() if found and found["late"])
+
+
 def _alone(downloads: Iterable[Download], trouble: list[str]) -> list[Download]:
     """Those whose student nobody else was taken for: a display name can be set to a classmate's."""
     found: dict[str, list[Download]] = {}

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import csv
 import io
+from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
@@ -20,10 +21,11 @@ COLUMNS = {
     "name": ("student", "name", "full name", "student name"),
 }
 CANVAS = {"student", "sis login id"}  # its export, where ID is its own number
+NOBODY = ("Points Possible", "Student, Test")  # rows of it: each column's points, and the student that teachers play
 
 
 def read_roster(path: Path) -> list[Person]:
-    """Raises GradlabError with file, line and fix where a row cannot be taken."""
+    """Raises GradlabError with file, line and fix of every row that cannot be taken."""
     text = _text(path)
     reader = csv.reader(io.StringIO(text), delimiter=_delimiter(text))
     rows = [(reader.line_num, row) for row in reader]
@@ -31,17 +33,34 @@ def read_roster(path: Path) -> list[Person]:
         raise GradlabError(f"{path} is empty")
     places = _places(path, [name.strip().casefold().lstrip("\ufeff") for name in rows[0][1]])
     people: dict[str, Person] = {}
+    trouble: list[str] = []
     for line, row in rows[1:]:
-        if not any(cell.strip() for cell in row) or (row[0].strip() == "Points Possible"):
+        if not any(cell.strip() for cell in row) or row[0].strip() in NOBODY:
             continue
         said = {name: row[place].strip() for name, place in places.items() if place < len(row)}
-        person = _person(path, line, said)
-        if person.id in people:
-            raise GradlabError(f"{path}, line {line}: {person.id!r} stands there twice\n    fix: remove a row")
-        people[person.id] = person
+        try:
+            person = _person(path, line, said)
+            _refuse_second(path, line, person, people)
+        except GradlabError as error:
+            trouble.append(str(error))
+        else:
+            people[person.id] = person
+    if trouble:
+        raise GradlabError("\n".join(trouble))
     if not people:
         raise GradlabError(f"{path} names nobody")
     return list(people.values())
+
+
+def _refuse_second(path: Path, line: int, person: Person, people: Mapping[str, Person]) -> None:
+    if person.id in people:
+        raise GradlabError(f"{path}, line {line}: {person.id!r} stands there twice\n    fix: remove a row")
+    for other in people.values():
+        if person.lms_id and person.lms_id == other.lms_id:
+            raise GradlabError(
+                f"{path}, line {line}: {person.id!r} has the number {person.lms_id} of {other.id!r}\n"
+                "    fix: give each student a number of their own"
+            )
 
 
 def write_roster(gradebook: Any, people: list[Person]) -> tuple[int, int]:

@@ -54,3 +54,10 @@ def status_of(group: LabClass) -> LabStatus:
 
 def next_steps(found: Sequence[LabStatus]) -> list[str]:
     return [step for status in found for step in status.next_steps()]
+
+
+def next_to_begin(found: Sequence[LabStatus]) -> list[str]:
+    """Commands before anybody has handed in. found: of the labs that the gradebook knows."""
+    if not found:
+        return ["nbgrader generate_assignment LAB, nbgrader release_assignment LAB"]
+    return ["gradlab watch, while they work; nbgrader collect LAB --update, after the deadline"]

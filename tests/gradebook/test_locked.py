@@ -11,7 +11,7 @@ from nbgrader.api import Gradebook
 
 from autograder.errors import GradlabError
 from autograder.gradebook import writer
-from autograder.gradebook.writer import Marks, record
+from autograder.gradebook.writer import Marks, opened, record
 
 
 @pytest.fixture
@@ -64,3 +64,11 @@ def test_one_that_stays_held_is_named_and_the_next_try_succeeds(
     other.join()
     record_ada(gradebook)
     assert score(gradebook) == ["ada"]
+
+
+def test_one_that_is_held_when_it_is_opened_is_named_too(gradebook: Gradebook, tmp_path: Path) -> None:
+    other = hold(tmp_path / "gradebook.db", 2.0)
+    held = pytest.raises(GradlabError, match="another program holds the gradebook")
+    with held, opened(f"sqlite:///{tmp_path}/gradebook.db?timeout=0.2"):
+        pass
+    other.join()

@@ -6,7 +6,7 @@ from pathlib import Path
 import pytest
 
 from autograder.errors import GradlabError
-from autograder.lms.downloads import collect_zip
+from autograder.lms.downloads import collect_zip, marked_late
 from autograder.lms.feedback_zip import write_feedback_zip
 from autograder.lms.grades import System
 from autograder.lms.people import Person
@@ -87,6 +87,7 @@ def test_feedback_goes_back_under_the_names_that_submissions_came_with(tmp_path:
     with pytest.raises(GradlabError, match="no download of 01_a was collected"):
         write_feedback_zip(System.CANVAS, tmp_path, LAB, tmp_path / "out.zip")
     collect_zip(zipped(tmp_path / "a.zip", CANVAS), tmp_path, LAB, PEOPLE)
+    assert marked_late(tmp_path, LAB) == ["grace"]
     assert names(System.CANVAS, tmp_path) == [
         "hoppergrace_LATE_72_1003_01_a-1.html",
         "lovelaceada_71_1001_01_a.html",

@@ -50,11 +50,18 @@ def test_each_systems_export_is_read(tmp_path: Path) -> None:
         ("id\n../ada\n", r"line 2: '../ada' cannot be an id"),
         ("id\nada+grace\n", "cannot be an id"),
         ("id\n", "names nobody"),
+        ("id,lms_user_id\nada,71\nben,\ncy,71\n", "line 4: 'cy' has the number 71 of 'ada'"),
+        ("id\nada\na/b\nada\n", r"line 3: 'a/b' cannot be an id[^@]*line 4: 'ada' stands there twice"),
     ],
 )
 def test_what_cannot_be_read_is_named_by_its_line(tmp_path: Path, text: str, words: str) -> None:
     with pytest.raises(GradlabError, match=words):
         read(tmp_path, text)
+
+
+def test_the_student_that_canvas_lets_teachers_play_is_nobody(tmp_path: Path) -> None:
+    people = read(tmp_path, CANVAS + '"Student, Test",99,,0a1b2c,A,\n')
+    assert [person.id for person in people] == ["ada", "grace"]
 
 
 def test_another_encoding_is_named_by_its_line(tmp_path: Path) -> None:
