@@ -7,6 +7,7 @@ to it. Times are UTC where they do not say otherwise.
 from __future__ import annotations
 
 import os
+import re
 import tomllib
 from collections.abc import Mapping
 from datetime import UTC, datetime
@@ -21,6 +22,7 @@ from autograder.errors import GradlabError
 
 FILE = "term.toml"
 Tell = Literal["all", "visible", "points"]  # of a mark: with hidden checks, without them, or no check at all
+TABLE = re.compile(r"(?<!\n)\n(?=\[\[?(?:extension|excuse|team|labs)\b)")  # one that begins without a blank line above
 HEAD = "What was decided for this term. gradlab extend and gradlab excuse write here; you may edit it, too."
 
 
@@ -140,7 +142,7 @@ def _add(course: Path, kind: str, entry: Model, same: tuple[str, ...]) -> None:
             del entries[number]
     entries.append(_table(said))
     new = path.with_suffix(".new")
-    new.write_text(tomlkit.dumps(document), encoding="utf-8")
+    new.write_text(TABLE.sub("\n\n", tomlkit.dumps(document)), encoding="utf-8")
     os.replace(new, path)
 
 

@@ -221,9 +221,11 @@ def test_a_term_is_walked_by_the_commands_of_the_page(term: Term, capfd: Any) ->
         assert not gradebook.find_grade("check-sum_of_squares", TWO, TWO, BY_HAND).needs_manual_grade
     assert [mark.cause for mark in read_history(term.folder, TWO, "s01")] == ["grade", "regrade"]
 
+    decided = term.folder / "term.toml"
+    decided.write_text(decided.read_text().replace("tell =", "solutions = 2026-02-08T18:00:00Z\ntell =", 1))
     walk("gradlab collect")
     page = (term.folder / "feedback" / NO_EMPTY / ONE / f"{ONE}.html").read_text()
-    assert "Your instructor excused this check" in page and "2 of 2" in page
+    assert "Your instructor excused this check" in page and "2 of 2" in page and "The worked solution" in page
     with zipfile.ZipFile(term.folder / "submissions.zip", "w") as archive:
         for number, student in enumerate(STUDENTS):
             if student != NEVER:

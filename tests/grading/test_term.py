@@ -200,6 +200,7 @@ def test_decisions_replace_earlier_ones_and_leave_what_people_wrote(tmp_path: Pa
         add_excuse(tmp_path, Excuse(lab=LAB, exercise="f", check="a", reason=str(day)))
     text = (tmp_path / FILE).read_text()
     assert "# ours" in text and "# only to try" in text
+    assert text.count("\n\n[[") == text.count("[[") == 2
     term = read_term(tmp_path)
     assert term.lab(LAB).practice and [e.until.day for e in term.extension] == [2]
     assert [e.reason for e in term.excuse] == ["2"] and term.excused(LAB, "ben") == {"f": frozenset({"a"})}
