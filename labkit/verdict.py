@@ -23,7 +23,8 @@ class Verdict:
     """outcomes: of the checks that ran. points: what the exercise is worth. later: labels of those that did not run.
 
     hidden_present: whether the hidden checks ran too, as they do when an instructor grades. source: digest of the cell
-    with the exercise as it was then, empty where that is not known.
+    with the exercise as it was then, empty where that is not known. folds: whether what shows it knows <details>, as
+    nbgrader's pages do not.
     """
 
     exercise: str
@@ -33,6 +34,7 @@ class Verdict:
     later: tuple[str, ...] = ()
     hidden_present: bool = True
     source: str = ""
+    folds: bool = True
 
     def __repr__(self) -> str:
         return as_text(self)
@@ -140,7 +142,12 @@ def _opened(outcome: Outcome, verdict: Verdict) -> str:
         from labkit.pictures.shades import side_by_side  # here, since most checks need none
 
         matrices = side_by_side(difference)
-    return matrices + folded(fitting_hints(outcome))
+    hints = fitting_hints(outcome)
+    if not verdict.folds:
+        return matrices + "".join(
+            f"<div>hint {number}: {escape(one)}</div>" for number, one in enumerate(hints, start=1)
+        )
+    return matrices + folded(hints)
 
 
 def _row(state: str, label: str, lines: list[str], opened: str = "") -> str:

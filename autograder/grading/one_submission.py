@@ -197,7 +197,7 @@ def _ended(came: StepResult) -> bool:
 
 
 def _verdict(graded: GradedCell, number: int) -> NotebookNode:
-    verdict = Verdict(parts_of(graded.id)[1], list(graded.checks), graded.worth, graded.points)
+    verdict = Verdict(parts_of(graded.id)[1], list(graded.checks), graded.worth, graded.points, folds=False)
     data = NotebookNode(verdict._repr_mimebundle_())
     return NotebookNode(output_type="execute_result", metadata=NotebookNode(), data=data, execution_count=number)
 

@@ -3,6 +3,7 @@
 import json
 import math
 import re
+from dataclasses import replace
 from typing import NoReturn
 
 import torch
@@ -151,6 +152,12 @@ def test_hints_open_one_inside_the_other() -> None:
     )
     assert html.count("<details>") == 2 and "<details open" not in html
     assert "hint: Look at the sum. (1 more in a notebook)" in repr(verdict(outcome))
+
+
+def test_hints_stand_unfolded_where_a_page_shows_no_details() -> None:
+    outcome = compared(torch.zeros(2), torch.ones(2), hint=("Look at the sum.", "Which <dim>?"))
+    html = replace(verdict(outcome), folds=False)._repr_mimebundle_()["text/html"]
+    assert "details" not in html and "hint 2: Which &lt;dim&gt;?" in html
 
 
 def test_a_hint_is_left_out_where_it_does_not_fit_what_failed() -> None:
