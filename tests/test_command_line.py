@@ -146,7 +146,7 @@ def test_grade_feedback_report_and_export_of_a_class_with_a_missing_and_a_broken
     assert not any("vector_norm" in page for page in pages.values()), "a line of a hidden check"
     here("report 01_squares")
     report = (small_course / "results" / "01_squares.html").read_text()
-    assert all(f"<td>{student}</td>" in report for student in files)
+    assert all(f">{student}<" in report for student in files)
     here("export")
     rows = (small_course / "results" / "marks.csv").read_text().splitlines()
     assert rows[0].startswith("id,first_name,last_name,email,lms_user_id,01_squares,01_squares before lateness")

@@ -54,16 +54,21 @@ def ranks(f: Callable[..., Any], *args: Any, world_size: int = 2, seconds: float
     failed = [answer for answer in answers if answer.error is not None]
     if failed:
         # Where one rank fails, the others lose their connection to it: what they raise says less.
-        raise cast(BaseException, min(failed, key=lambda answer: answer.when).error)
+        causes = [answer for answer in failed if answer.began] or failed
+        raise cast(BaseException, min(causes, key=lambda answer: answer.when).error)
     return [answer.result for answer in answers]
 
 
 class _Answer(NamedTuple):
-    """when: seconds on the machine's monotonic clock when the exception was raised; of a rank without answer, never."""
+    """when: seconds on the machine's monotonic clock when the exception was raised; of a rank without answer, never.
+
+    began: false where the rank never came to f, or only waited: another rank that ended may be why.
+    """
 
     result: Any = None
     error: BaseException | None = None
     when: float = math.inf
+    began: bool = True
 
 
 def _start(f: Any, args: Any, rank: int, world_size: int, store: str, seconds: float) -> tuple[int, int]:
@@ -94,7 +99,7 @@ def _run(f: Any, args: Any, rank: int, world_size: int, store: str, seconds: flo
     try:
         dist.init_process_group("gloo", f"file://{store}", timeout=wait, rank=rank, world_size=world_size)
     except Exception as error:
-        return _Answer(error=ProbeError(f"gloo does not start here: {error}"), when=time.monotonic())
+        return _Answer(error=ProbeError(f"gloo does not start here: {error}"), when=time.monotonic(), began=False)
     try:
         result = f(rank, world_size, *args)
         dist.barrier()  # the first to end takes the group's connections along
@@ -114,7 +119,7 @@ def _packed(answer: _Answer) -> bytes:
             error = TypeError(f"a {type(answer.result).__name__} cannot leave its rank")
         else:
             error = RuntimeError(f"{type(answer.error).__name__}: {str(answer.error)[:1000]}")
-        return pickle.dumps(_Answer(error=error, when=min(answer.when, time.monotonic())))
+        return pickle.dumps(_Answer(error=error, when=min(answer.when, time.monotonic()), began=answer.began))
 
 
 def _gather(pipes: list[int], seconds: float) -> list[_Answer]:
@@ -127,7 +132,8 @@ def _gather(pipes: list[int], seconds: float) -> list[_Answer]:
         ready, _, _ = select.select(waiting, [], [], max(end - time.monotonic(), 0))
         if not ready:
             if any(answer.error is not None for answer in answers.values()):
-                answers |= {pipe: _Answer(error=RuntimeError("a rank waited for another")) for pipe in waiting}
+                waited = _Answer(error=RuntimeError("a rank waited for another"), began=False)
+                answers |= dict.fromkeys(waiting, waited)
                 break
             raise TimeoutError(f"{len(waiting)} of {len(pipes)} ranks did not end within {seconds:g} s")
         for pipe in ready:

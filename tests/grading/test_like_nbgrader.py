@@ -86,4 +86,4 @@ def test_what_a_person_did_in_the_gradebook_stays(small_course: Path) -> None:
         list(grade_lab(api, LAB, again=again))
         row = gradebook_rows(small_course)["wrong"]
         assert row[1] == 1.75 and ("exercise-sum_of_squares", None, "Look at the sign.") in row[5]
-        assert row[4][0][4] is again, "as nbgrader does, a person is asked to look again at what was graded again"
+        assert row[4][0][4] is False, "unlike with nbgrader, the mark holds: the answer is the one that was read"
