@@ -89,7 +89,7 @@ class Term(Model):
 
     def extended(self, lab: str) -> dict[str, datetime]:
         """student -> until when, UTC without a zone, as nbgrader keeps times."""
-        return {e.student: utc(e.until).replace(tzinfo=None) for e in self.extension if e.lab == lab}
+        return {e.student: plain_utc(e.until) for e in self.extension if e.lab == lab}
 
     def excused(self, lab: str, student: str) -> dict[str, frozenset[str]]:
         """exercise -> the checks that count as passed; none of them named: the whole exercise does."""
@@ -163,3 +163,8 @@ def _empty() -> Any:
 def utc(time: datetime) -> datetime:
     """The time in UTC; one without a zone is taken to be."""
     return (time if time.tzinfo else time.replace(tzinfo=UTC)).astimezone(UTC)
+
+
+def plain_utc(time: datetime) -> datetime:
+    """The same without a zone, as nbgrader keeps times."""
+    return utc(time).replace(tzinfo=None)

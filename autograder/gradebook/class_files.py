@@ -6,21 +6,17 @@ import re
 from datetime import datetime
 from pathlib import Path
 
-from nbgrader.utils import parse_utc
 from pydantic_core import from_json
 
 from autograder.errors import GradlabError
 from autograder.gradebook.autograded import autograded_path
 from autograder.gradebook.store import result_path
+from autograder.handed_in import time_in, time_of
 
 
-def submitted_students(course: Path, lab: str) -> dict[str, datetime | None]:
+def submitted_times(course: Path, lab: str) -> dict[str, datetime | None]:
     """student -> when the file in submitted/ was handed in, where nbgrader says so."""
-    found = {}
-    for folder in (course / "submitted").glob(f"*/{lab}"):
-        stamp = folder / "timestamp.txt"
-        found[folder.parent.name] = _time(stamp.read_text(errors="replace").strip()) if stamp.is_file() else None
-    return found
+    return {folder.parent.name: time_in(folder) for folder in (course / "submitted").glob(f"*/{lab}")}
 
 
 def attempts_of(inbound: Path, lab: str) -> dict[str, list[datetime]]:
@@ -28,7 +24,7 @@ def attempts_of(inbound: Path, lab: str) -> dict[str, list[datetime]]:
     name = re.compile(rf"(.+)\+{re.escape(lab)}\+([^+]+)(\+.*)?")
     found: dict[str, list[datetime]] = {}
     for folder in inbound.iterdir() if inbound.is_dir() else ():
-        if (parts := name.fullmatch(folder.name)) and (when := _time(parts[2])):
+        if (parts := name.fullmatch(folder.name)) and (when := time_of(parts[2])):
             found.setdefault(parts[1], []).append(when)
     return {student: sorted(times) for student, times in found.items()}
 
@@ -55,12 +51,3 @@ def pages_of(course: Path, lab: str, student: str) -> str:
         if found:
             return f"../{found[0].relative_to(course).as_posix()}"
     return ""
-
-
-def _time(text: str | None) -> datetime | None:
-    """In UTC and without a zone, as nbgrader keeps times."""
-    try:
-        found: datetime | None = parse_utc(text)
-    except (ValueError, TypeError, OverflowError):
-        return None
-    return found.replace(tzinfo=None) if found else None

@@ -30,7 +30,7 @@ from sqlalchemy import func, select
 from autograder.course import Kind
 from autograder.errors import GradlabError
 from autograder.gradebook.autograded import autograded_path
-from autograder.gradebook.class_files import attempts_of, notes_of, pages_of, submitted_students
+from autograder.gradebook.class_files import attempts_of, notes_of, pages_of, submitted_times
 from autograder.gradebook.class_schema import Column, LabClass, Mark, Member
 from autograder.gradebook.excused import as_passed
 from autograder.gradebook.history import read_history
@@ -54,7 +54,7 @@ def read_class(db_url: str, course: Path, lab: str, inbound: Path | None = None,
         columns = _columns(gradebook, lab, source, read_term(course).lab(lab).extra_credit)
         rows = _rows(gradebook, lab, due)
         names = _students(gradebook)
-    there, term = submitted_students(course, lab), read_term(course)
+    there, term = submitted_times(course, lab), read_term(course)
     attempts = attempts_of(inbound, lab) if inbound else {}
     exercises = {exercise_of(cell): cell for cell in source if kind_of(cell) is Kind.EXERCISE}
     stubs = {name: stub_of(cell) for name, cell in exercises.items()}

@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from datetime import UTC, datetime, timedelta
+from datetime import datetime, timedelta
 
 from autograder.gradebook.history import PastMark
-from autograder.term import LabTerm
+from autograder.term import LabTerm, plain_utc
 
 CAUSE = "watch"
 
@@ -39,16 +39,12 @@ def decide(
         return Decision(never="another submission that says the very same time has its mark")
     if when in used:
         return Decision(now=True)  # it has its mark, and perhaps not its page
-    if settings.until is not None and max(when, written or when) > _plain(settings.until):
-        return Decision(never=f"it came after {_plain(settings.until)} UTC, until when this lab is watched")
+    if settings.until is not None and max(when, written or when) > plain_utc(settings.until):
+        return Decision(never=f"it came after {plain_utc(settings.until)} UTC, until when this lab is watched")
     if settings.attempts is not None and len(used) >= settings.attempts:
         return Decision(never=f"its {len(used)} attempts are used up")
     if marks and settings.wait_minutes:
-        free = _plain(marks[-1].when) + timedelta(minutes=settings.wait_minutes)
+        free = plain_utc(marks[-1].when) + timedelta(minutes=settings.wait_minutes)
         if free > now:
             return Decision(later=free)
     return Decision(now=True)
-
-
-def _plain(time: datetime) -> datetime:
-    return time.astimezone(UTC).replace(tzinfo=None) if time.tzinfo else time

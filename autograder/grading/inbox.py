@@ -11,7 +11,7 @@ import stat
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
-from datetime import UTC, datetime, timedelta
+from datetime import datetime, timedelta
 from pathlib import Path
 from typing import Any
 
@@ -20,10 +20,10 @@ from nbgrader.exchange.default import Exchange, ExchangeCollect
 from nbgrader.utils import notebook_hash
 
 from autograder.errors import GradlabError
+from autograder.handed_in import SECRET, TIMESTAMP, small_text, time_in, time_of, utc_now, utc_of_file
 from autograder.intake.copying import copy_plain, opened_folder
-from autograder.intake.files import TIMESTAMP, readable, small_text, time_in, time_of
+from autograder.intake.files import readable
 
-SECRET = "submission_secret.txt"  # what `nbgrader submit` writes last
 MAX_SECRET = 4096  # bytes
 MAX_EACH = 1000  # submissions of one student for a lab
 TIME = r"\d{4}-\d\d-\d\d \d\d:\d\d:\d\d[^+]*"
@@ -98,7 +98,7 @@ class Inbox:
                 changed = os.stat(SECRET, dir_fd=descriptor, follow_symlinks=False).st_ctime
         except OSError:
             return None
-        when, written = time_of(said), datetime.fromtimestamp(changed, UTC).replace(tzinfo=None)
+        when, written = time_of(said), utc_of_file(changed)
         name = _name_of(owner)
         if not student.isprintable() or student.startswith(".") or "+" in student:
             wrong = "its name names no student"
@@ -163,7 +163,7 @@ def bring_in(arrival: Arrival, course: Path) -> None:
     new, old = (target.with_name(f".{arrival.lab}.{word}") for word in ("new", "old"))
     for left in (new, old):
         shutil.rmtree(left, ignore_errors=True)
-    wait = datetime.now(UTC).replace(tzinfo=None) - arrival.written < HANDING_IN
+    wait = utc_now() - arrival.written < HANDING_IN
     with opened_folder(arrival.folder) as descriptor:
         owner = os.fstat(descriptor).st_uid
         if owner != arrival.owner:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
-from datetime import UTC, datetime, timedelta
+from datetime import datetime, timedelta
 from pathlib import Path
 from threading import Event
 from typing import Any
@@ -15,7 +15,7 @@ from autograder.gradebook.history import read_history
 from autograder.grading.attempts import CAUSE, decide
 from autograder.grading.class_writer import course_of
 from autograder.grading.inbox import CLOCKS, Arrival, Inbox, newest, shown_name, submitted_folder, superseded
-from autograder.intake.files import time_in
+from autograder.handed_in import time_in, utc_now
 from autograder.term import Term, read_term
 
 AGAIN_SECONDS = 5.0  # after which what could not be graded is tried again, and then twice that, and so on
@@ -110,8 +110,3 @@ def _tell_of_wrong(on: Watching, found: Sequence[Arrival], now: datetime) -> Non
 def _is_released(on: Watching, arrival: Arrival) -> bool:
     notebooks = (on.course / "source" / arrival.lab).glob("*.ipynb")
     return all(on.inbox.page_of(arrival, notebook.stem).exists() for notebook in notebooks)
-
-
-def utc_now() -> datetime:
-    """UTC without a zone, as nbgrader keeps times."""
-    return datetime.now(UTC).replace(tzinfo=None)

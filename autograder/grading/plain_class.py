@@ -13,12 +13,12 @@ from autograder.gradebook.autograded import autograded_path, files_beside
 from autograder.gradebook.writer import Marks
 from autograder.grading.plain_submission import plain_marks
 from autograder.grading.task import HandedIn, Settings, Task
+from autograder.handed_in import SECRET
 from autograder.intake.read import Refused, read_file
 from autograder.plain.assignment import PlainAssignment, source_notebooks
 from autograder.result import Result
 
 MAX_FILE = 64 * 2**20  # bytes of one file beside a notebook that its cells can read, and of all of them
-SECRET = "submission_secret.txt"  # nbgrader's, of the exchange
 
 
 def plain_task(

@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-from datetime import UTC, datetime
+from datetime import datetime
 from pathlib import Path
 
 from autograder.forkserver.starting import submitted_students
-from autograder.intake.files import time_in
+from autograder.handed_in import time_in, utc_of_file
 from autograder.term import Term
 
 
@@ -26,4 +26,4 @@ def handed_in_by(course: Path, lab: str, term: Term) -> dict[str, str]:
 def _when(course: Path, lab: str, student: str) -> datetime:
     """When it was handed in, UTC; where no time came with it, when its folder last changed."""
     folder = course / "submitted" / student / lab
-    return time_in(folder) or datetime.fromtimestamp(folder.lstat().st_mtime, UTC).replace(tzinfo=None)
+    return time_in(folder) or utc_of_file(folder.lstat().st_mtime)

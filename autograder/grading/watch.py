@@ -26,7 +26,7 @@ from autograder.grading.attempts import CAUSE
 from autograder.grading.class_writer import Done, GradebookWriter, course_of
 from autograder.grading.cluster import grade_on_cluster
 from autograder.grading.inbox import Arrival, bring_in, inbox_of
-from autograder.grading.looks import Watching, due_now, utc_now
+from autograder.grading.looks import Watching, due_now
 from autograder.grading.one_submission import Graded
 from autograder.grading.plain_class import refuse_nothing
 from autograder.grading.pool import Pool, grade_all
@@ -35,6 +35,7 @@ from autograder.grading.teams import handed_in_by
 from autograder.grading.where import Cluster, Where
 from autograder.grading.whole_lab import class_of, on_this_machine, prepare, settings_from
 from autograder.grading.worker import Failure
+from autograder.handed_in import utc_now
 from autograder.reports.feedback import write_feedback
 from autograder.term import read_term
 

@@ -3,23 +3,18 @@
 from __future__ import annotations
 
 import os
-import re
 import stat
 from collections.abc import Sequence
-from datetime import datetime
 from pathlib import Path
 
-from nbgrader.utils import parse_utc
+from autograder.handed_in import TIMESTAMP, small_text, time_of
 
 NOT_FOLLOWED = ".not-followed"  # an empty file of this ending stands where a link or a pipe was
 NOT_A_FOLDER = ".not-a-folder"
 UNREADABLE = ".unreadable"
 LEFT_OUT = ".left-out"
-TIMESTAMP = "timestamp.txt"  # nbgrader's, beside the notebook
 MAX_NAMES = 10  # that a note tells
 MAX_NAME = 180  # bytes of a name that gets an ending
-MAX_TIME = 100  # bytes of a text that says a time
-A_PATH = re.compile(r"(^|[\s:])/|\.\.")  # as a time zone, which dateutil would open
 
 
 def settle(folder: Path, lab: str, notebooks: Sequence[str] = ()) -> None:
@@ -138,34 +133,3 @@ def _keep_a_sound_timestamp(path: Path) -> None:
     text = small_text(path)
     if text is None or (text.strip() and time_of(text) is None):
         os.replace(path, path.with_name(path.name + UNREADABLE))
-
-
-def time_in(folder: Path) -> datetime | None:
-    """What the timestamp of the submission in this folder says, UTC without a zone."""
-    return time_of(small_text(folder / TIMESTAMP, MAX_TIME) or "")
-
-
-def time_of(text: str) -> datetime | None:
-    """The time that a stranger's text says, UTC without a zone."""
-    if len(text) > MAX_TIME or A_PATH.search(text) or not text.strip().isprintable():
-        return None
-    try:
-        time: datetime | None = parse_utc(text.strip() or None)
-    except Exception:  # a parser of a stranger's text: whatever it raises, there is no time
-        return None
-    return time
-
-
-def small_text(path: str | Path, most: int = MAX_TIME, within: int | None = None) -> str | None:
-    """The text of a small plain file that a stranger wrote; None where it is none, or cannot be read now.
-
-    within: a descriptor of the folder that it lies in.
-    """
-    try:
-        descriptor = os.open(path, os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC, dir_fd=within)
-        with os.fdopen(descriptor, "rb") as file:
-            plain = stat.S_ISREG(os.fstat(descriptor).st_mode)
-            content = file.read(most + 1) if plain else None
-        return None if content is None or len(content) > most else content.decode()
-    except (OSError, ValueError):
-        return None

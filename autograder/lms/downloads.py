@@ -18,6 +18,7 @@ from pathlib import Path, PurePosixPath
 import yaml
 
 from autograder.errors import GradlabError
+from autograder.handed_in import SECRET, TIMESTAMP
 from autograder.intake.read import MAX_BYTES
 from autograder.lms.people import Person, find
 
@@ -29,7 +30,7 @@ MARK = "_assignsubmission_file"  # stands once in Moodle's names: a student's ow
 MAX_FILES = 100_000
 MAX_OF_STUDENT = 500_000_000  # bytes
 MAX_NAME = 200  # bytes
-NOT_THEIRS = ("timestamp.txt", "submission_secret.txt")  # nbgrader's: the time that counts is not in a student's file
+NOT_THEIRS = (TIMESTAMP, SECRET)  # nbgrader's: the time that counts is not in a student's file
 ORIGINS = ".lms.json"  # in results/LAB/, no student's: student -> the name that the LMS wants back
 
 
@@ -216,7 +217,7 @@ def _write(archive: zipfile.ZipFile, download: Download, course: Path, lab: str)
         (new / wanted).write_bytes(content)
     if download.when is not None:
         time = download.when.astimezone(UTC) if download.when.tzinfo else download.when
-        (new / "timestamp.txt").write_text(f"{time:%Y-%m-%d %H:%M:%S} UTC")
+        (new / TIMESTAMP).write_text(f"{time:%Y-%m-%d %H:%M:%S} UTC")
     if os.path.lexists(folder):
         os.replace(folder, old)
     os.replace(new, folder)

@@ -10,7 +10,6 @@ import re
 import shutil
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
-from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
@@ -20,6 +19,7 @@ from autograder.authoring.regions import without_markers
 from autograder.course import AnotherWay, Kind, QuizStatement
 from autograder.gradebook.reader import read_notebook
 from autograder.gradebook.schema import ExerciseResult, SubmissionResult
+from autograder.handed_in import SECRET, TIMESTAMP, utc_now
 from autograder.metadata import Facts, cell_name, facts_of, kind_of, name_of
 from autograder.reports.pages import render
 from autograder.reports.picture_size import MAX_PIXELS, may_be_shown, pixels
@@ -27,7 +27,7 @@ from autograder.reports.plain_cells import part_of, plain_cells
 from autograder.reports.prose import prose
 from autograder.reports.safe_svg import is_safe
 from autograder.reports.student_view import EXCUSED, student_view, told
-from autograder.term import Tell, read_term, utc
+from autograder.term import Tell, Term, plain_utc, read_term
 from labkit.difference import Difference
 from labkit.hint import folded
 from labkit.pictures.shades import side_by_side
@@ -58,9 +58,9 @@ def write_feedback(results: Sequence[SubmissionResult], course: Path, lab: str, 
     but to nobody whose extension goes on.
     """
     pages = []
-    solutions = released_solutions(course, lab)
-    now = datetime.now(UTC).replace(tzinfo=None)
-    working = {student for student, until in read_term(course).extended(lab).items() if until > now}
+    term = read_term(course)
+    solutions = released_solutions(course, lab, term)
+    working = {student for student, until in term.extended(lab).items() if until > utc_now()}
     for result in results:
         autograded = course / "autograded" / result.student / lab
         notebooks = [name for name in result.notebooks or (lab,) if (autograded / f"{name}.ipynb").exists()]
@@ -68,7 +68,7 @@ def write_feedback(results: Sequence[SubmissionResult], course: Path, lab: str, 
             continue
         folder = course / "feedback" / result.student / lab
         folder.mkdir(parents=True, exist_ok=True)
-        for name in ("timestamp.txt", "submission_secret.txt"):
+        for name in (TIMESTAMP, SECRET):
             if (autograded / name).exists():
                 shutil.copyfile(autograded / name, folder / name)
         for name in notebooks:
@@ -113,14 +113,14 @@ def feedback_page(
     return render("feedback.html.j2", result=result, matrices=_matrices, hints=_hints, prose=prose, **shown)
 
 
-def released_solutions(course: Path, lab: str) -> dict[str, str]:
+def released_solutions(course: Path, lab: str, term: Term) -> dict[str, str]:
     """exercise -> worked solution, where the time has come that term.toml sets for them.
 
     They are those of source/: the notebooks in solutions/ do not say which cell answers what.
     """
-    since = read_term(course).lab(lab).solutions
+    since = term.lab(lab).solutions
     path = course / "source" / lab / f"{lab}.ipynb"
-    if since is None or utc(since) > datetime.now(UTC) or not path.exists():
+    if since is None or plain_utc(since) > utc_now() or not path.exists():
         return {}
     found = ((facts_of(cell), without_markers(cell.source)) for cell in read_notebook(path).cells)
     return {facts.exercise: text for facts, text in found if facts and facts.kind in ANSWERED and text.strip()}

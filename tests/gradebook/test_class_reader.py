@@ -6,7 +6,7 @@ from pathlib import Path
 import pytest
 
 from autograder.errors import GradlabError
-from autograder.gradebook.class_files import attempts_of, submitted_students
+from autograder.gradebook.class_files import attempts_of, submitted_times
 from autograder.gradebook.class_reader import read_class
 from autograder.gradebook.reader import read_results
 from autograder.term import Excuse, add_excuse
@@ -87,7 +87,7 @@ def test_a_timestamp_that_is_none_is_no_time(tmp_path: Path) -> None:
     folder = tmp_path / "submitted" / "ada" / "x"
     folder.mkdir(parents=True)
     (folder / "timestamp.txt").write_text("yesterday, or so")
-    assert submitted_students(tmp_path, "x") == {"ada": None}
+    assert submitted_times(tmp_path, "x") == {"ada": None}
 
 
 def test_what_is_wrong_is_said_with_what_to_do(small_course: Path) -> None:
@@ -99,3 +99,14 @@ def test_what_is_wrong_is_said_with_what_to_do(small_course: Path) -> None:
         written.read()
     with pytest.raises(GradlabError, match="grade this submission again"):
         written.read(whole=False)
+
+
+@pytest.mark.parametrize("time", ["2027-02-03 10:00:00 /proc/kmsg", "2027-02-03 10:00:00 ../../x", "x" * 1000])
+def test_a_time_that_a_student_made_up_opens_no_file_and_is_none(time: str, tmp_path: Path) -> None:
+    folder = tmp_path / "submitted" / "ada" / LAB
+    folder.mkdir(parents=True)
+    (folder / "timestamp.txt").write_text(time)
+    assert submitted_times(tmp_path, LAB) == {"ada": None}
+    (folder / "timestamp.txt").unlink()
+    (folder / "timestamp.txt").symlink_to("/dev/zero")
+    assert submitted_times(tmp_path, LAB) == {"ada": None}

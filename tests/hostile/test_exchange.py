@@ -13,8 +13,9 @@ import pytest
 from autograder.grading import inbox as grading_inbox
 from autograder.grading.attempts import decide
 from autograder.grading.inbox import CLOCKS, NEVER, SECRET, Arrival, Inbox, bring_in, newest, shown_name
+from autograder.handed_in import time_in, time_of
 from autograder.intake import copying
-from autograder.intake.files import NOT_FOLLOWED, time_in, time_of
+from autograder.intake.files import NOT_FOLLOWED
 from autograder.term import LabTerm
 
 LAB = "01_squares"
