@@ -6,7 +6,6 @@ to it. Times are UTC where they do not say otherwise.
 
 from __future__ import annotations
 
-import os
 import re
 import tomllib
 from collections.abc import Mapping
@@ -19,6 +18,7 @@ from pydantic import Field, ValidationError
 
 from autograder.course import Model
 from autograder.errors import GradlabError
+from autograder.whole_files import write_whole
 
 FILE = "term.toml"
 Tell = Literal["all", "visible", "points"]  # of a mark: with hidden checks, without them, or no check at all
@@ -141,9 +141,7 @@ def _add(course: Path, kind: str, entry: Model, same: tuple[str, ...]) -> None:
         if all(entries[number].get(name, "") == said.get(name, "") for name in same):
             del entries[number]
     entries.append(_table(said))
-    new = path.with_suffix(".new")
-    new.write_text(TABLE.sub("\n\n", tomlkit.dumps(document)), encoding="utf-8")
-    os.replace(new, path)
+    write_whole(path, TABLE.sub("\n\n", tomlkit.dumps(document)))
 
 
 def _table(said: Mapping[str, Any]) -> Any:

@@ -7,7 +7,6 @@ from __future__ import annotations
 
 import contextlib
 import fcntl
-import os
 import secrets
 from collections.abc import Iterator
 from pathlib import Path
@@ -17,6 +16,7 @@ from pydantic import Field, ValidationError
 from autograder.course import Model
 from autograder.digest import digest
 from autograder.errors import GradlabError
+from autograder.whole_files import write_whole
 
 MAX_ITEMS = 50
 MAX_TEXT = 2_000  # characters of an item
@@ -83,11 +83,7 @@ def alone_with(course: Path, lab: str) -> Iterator[None]:
 def write_rubric(course: Path, lab: str, question: str, rubric: Rubric) -> None:
     """Write it whole or not at all. Only inside of alone_with."""
     questions = read_rubrics(course, lab).questions | {question: rubric}
-    path = rubrics_path(course, lab)
-    path.parent.mkdir(parents=True, exist_ok=True)
-    new = path.with_suffix(".new")
-    new.write_text(Rubrics(questions=questions).model_dump_json(indent=1), encoding="utf-8")
-    os.replace(new, path)
+    write_whole(rubrics_path(course, lab), Rubrics(questions=questions).model_dump_json(indent=1))
 
 
 def new_id() -> str:

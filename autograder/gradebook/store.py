@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-import os
 from pathlib import Path
 
 from pydantic import ValidationError
 
 from autograder.errors import GradlabError
 from autograder.result import Result
+from autograder.whole_files import write_whole
 
 
 def result_path(course: Path, lab: str, student: str) -> Path:
@@ -17,11 +17,7 @@ def result_path(course: Path, lab: str, student: str) -> Path:
 
 def write_result(course: Path, result: Result) -> None:
     """Write it whole or not at all: whoever reads meanwhile finds the old one or the new one."""
-    path = result_path(course, result.lab, result.student)
-    path.parent.mkdir(parents=True, exist_ok=True)
-    new = path.with_suffix(".new")
-    new.write_text(result.to_json(), encoding="utf-8")
-    os.replace(new, path)
+    write_whole(result_path(course, result.lab, result.student), result.to_json())
 
 
 def load_result(course: Path, lab: str, student: str) -> Result | None:

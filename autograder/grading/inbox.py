@@ -23,6 +23,7 @@ from autograder.errors import GradlabError
 from autograder.handed_in import SECRET, TIMESTAMP, small_text, time_in, time_of, utc_now, utc_of_file
 from autograder.intake.copying import copy_plain, opened_folder
 from autograder.intake.files import readable
+from autograder.whole_files import in_place_of
 
 MAX_SECRET = 4096  # bytes
 MAX_EACH = 1000  # submissions of one student for a lab
@@ -160,22 +161,16 @@ def bring_in(arrival: Arrival, course: Path) -> None:
     target = submitted_folder(arrival, course)
     if time_in(target) == arrival.when:
         return
-    new, old = (target.with_name(f".{arrival.lab}.{word}") for word in ("new", "old"))
-    for left in (new, old):
-        shutil.rmtree(left, ignore_errors=True)
     wait = utc_now() - arrival.written < HANDING_IN
-    with opened_folder(arrival.folder) as descriptor:
-        owner = os.fstat(descriptor).st_uid
-        if owner != arrival.owner:
-            raise OSError(f"its folder was {_name_of(arrival.owner)}'s, and is {_name_of(owner)}'s")
-        # Where students share a user, a folder's owner says nothing of its files.
-        copy_plain(descriptor, new, owner if _name_of(owner) == arrival.student else None, wait)
-    for name, text in ((TIMESTAMP, f"{arrival.when:%Y-%m-%d %H:%M:%S.%f} UTC"), (SECRET, arrival.secret)):
-        _put(new / name, text)
-    if os.path.lexists(target):
-        os.replace(target, old)
-    os.replace(new, target)
-    shutil.rmtree(old, ignore_errors=True)
+    with in_place_of(target) as new:
+        with opened_folder(arrival.folder) as descriptor:
+            owner = os.fstat(descriptor).st_uid
+            if owner != arrival.owner:
+                raise OSError(f"its folder was {_name_of(arrival.owner)}'s, and is {_name_of(owner)}'s")
+            # Where students share a user, a folder's owner says nothing of its files.
+            copy_plain(descriptor, new, owner if _name_of(owner) == arrival.student else None, wait)
+        for name, text in ((TIMESTAMP, f"{arrival.when:%Y-%m-%d %H:%M:%S.%f} UTC"), (SECRET, arrival.secret)):
+            _put(new / name, text)
 
 
 def submitted_folder(arrival: Arrival, course: Path) -> Path:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import os
 from collections.abc import Iterable
 from dataclasses import dataclass, replace
 from pathlib import Path
@@ -28,6 +27,7 @@ from autograder.metadata import facts_of, name_of
 from autograder.plain.assignment import is_plain
 from autograder.reports.feedback import feedback_page
 from autograder.sandbox import available, strongest_level
+from autograder.whole_files import write_whole
 from labkit.progress import marks_path, page_path, sources_of
 
 STUDENT = "your own copy"
@@ -90,9 +90,8 @@ def mark(
     autograded = nbformat.reads(graded.notebook, as_version=4)
     result = _result(graded, autograded)
     page = page_path(notebook)
-    page.parent.mkdir(exist_ok=True)
-    _write(page, feedback_page(result, autograded))
-    _write(marks_path(notebook), json.dumps(_marks(result, json.loads(content)), indent=1))
+    write_whole(page, feedback_page(result, autograded))
+    write_whole(marks_path(notebook), json.dumps(_marks(result, json.loads(content)), indent=1))
     by_hand = sum(e.worth for e in result.exercises if e.points is None)
     return Marked(result.points, result.worth - by_hand, by_hand, page)
 
@@ -155,10 +154,3 @@ def _marks(result: SubmissionResult, notebook: dict[str, Any]) -> dict[str, Any]
         for e in result.exercises
         if e.points is not None and e.name in sources
     }
-
-
-def _write(path: Path, text: str) -> None:
-    """Whole or not at all: the browser may read meanwhile."""
-    new = path.with_suffix(path.suffix + ".new")
-    new.write_text(text, encoding="utf-8")
-    os.replace(new, path)

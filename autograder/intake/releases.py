@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import functools
 import json
-import os
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -12,6 +11,7 @@ from pathlib import Path
 from nbformat import NotebookNode
 
 from autograder.metadata import name_of
+from autograder.whole_files import write_whole
 
 
 @dataclass(frozen=True)
@@ -37,10 +37,7 @@ def remember_release(course: Path, lab: str, released: NotebookNode) -> None:
     known = json.loads(path.read_text(encoding="utf-8")) if path.exists() else []
     if cells in known:
         return
-    path.parent.mkdir(parents=True, exist_ok=True)
-    new = path.with_suffix(".new")
-    new.write_text(json.dumps([*known, cells], indent=1), encoding="utf-8")
-    os.replace(new, path)
+    write_whole(path, json.dumps([*known, cells], indent=1))
 
 
 def releases_of(course: Path, lab: str) -> bytes:

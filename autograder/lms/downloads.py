@@ -6,9 +6,7 @@ Nothing is extracted by its own path: each file's bytes go to submitted/STUDENT/
 from __future__ import annotations
 
 import json
-import os
 import re
-import shutil
 import zipfile
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
@@ -21,6 +19,7 @@ from autograder.errors import GradlabError
 from autograder.handed_in import SECRET, TIMESTAMP
 from autograder.intake.read import MAX_BYTES
 from autograder.lms.people import Person, find
+from autograder.whole_files import in_place_of, write_whole
 
 CANVAS = re.compile(r"(?P<name>[^_/]+)_(?P<late>LATE_)?(?P<user>\d+)_(?P<file>\d+)_(?P<rest>[^/]+)")
 MOODLE = re.compile(r"(?P<name>[^/]+?)_(?P<participant>\d+)_assignsubmission_file(?:_/|_)(?P<rest>.+)")
@@ -199,29 +198,22 @@ def _gradescope(
 
 def _write(archive: zipfile.ZipFile, download: Download, course: Path, lab: str) -> None:
     """In place of what lay there. The only notebook is the lab's, whatever a browser or the LMS made of its name."""
-    folder = course / "submitted" / download.person.id / lab
-    new, old = (folder.with_name(f".{lab}.{word}") for word in ("new", "old"))
-    for left in (new, old):
-        shutil.rmtree(left, ignore_errors=True)
-    new.mkdir(parents=True)
     notebooks = [name for name in download.files if name.endswith(".ipynb")]
     size = 0
-    for name, info in download.files.items():
-        wanted = f"{lab}.ipynb" if notebooks == [name] or COPY.sub("", name) == f"{lab}.ipynb" else name
-        if wanted in NOT_THEIRS or wanted in ("", ".", "..") or len(wanted.encode()) > MAX_NAME:
-            continue
-        content = _bytes(archive, info)
-        size += len(content)
-        if size > MAX_OF_STUDENT:
-            raise GradlabError(f"these files are over {MAX_OF_STUDENT // 1_000_000} MB together")
-        (new / wanted).write_bytes(content)
-    if download.when is not None:
-        time = download.when.astimezone(UTC) if download.when.tzinfo else download.when
-        (new / TIMESTAMP).write_text(f"{time:%Y-%m-%d %H:%M:%S} UTC")
-    if os.path.lexists(folder):
-        os.replace(folder, old)
-    os.replace(new, folder)
-    shutil.rmtree(old, ignore_errors=True)
+    with in_place_of(course / "submitted" / download.person.id / lab) as new:
+        new.mkdir(parents=True)
+        for name, info in download.files.items():
+            wanted = f"{lab}.ipynb" if notebooks == [name] or COPY.sub("", name) == f"{lab}.ipynb" else name
+            if wanted in NOT_THEIRS or wanted in ("", ".", "..") or len(wanted.encode()) > MAX_NAME:
+                continue
+            content = _bytes(archive, info)
+            size += len(content)
+            if size > MAX_OF_STUDENT:
+                raise GradlabError(f"these files are over {MAX_OF_STUDENT // 1_000_000} MB together")
+            (new / wanted).write_bytes(content)
+        if download.when is not None:
+            time = download.when.astimezone(UTC) if download.when.tzinfo else download.when
+            (new / TIMESTAMP).write_text(f"{time:%Y-%m-%d %H:%M:%S} UTC")
 
 
 def _bytes(archive: zipfile.ZipFile, info: zipfile.ZipInfo) -> bytes:
@@ -239,6 +231,4 @@ def _origins(course: Path, lab: str) -> dict[str, str]:
 
 
 def _keep_origins(course: Path, lab: str, origins: Mapping[str, str]) -> None:
-    path = course / "results" / lab / ORIGINS
-    path.parent.mkdir(parents=True, exist_ok=True)
-    path.write_text(json.dumps(origins, indent=1, ensure_ascii=False), encoding="utf-8")
+    write_whole(course / "results" / lab / ORIGINS, json.dumps(origins, indent=1, ensure_ascii=False))
