@@ -19,7 +19,7 @@ from autograder.desk.marks import Mark, marks_of, rubric_of
 from autograder.desk.place import Desk, Place, places_of
 from autograder.desk.rubric import Rubric
 from autograder.digest import digest
-from autograder.gradebook.class_reader import natural
+from autograder.gradebook.names import natural
 from autograder.gradebook.store import load_result
 from autograder.metadata import plain_name
 from autograder.reports.feedback import Shown, shown_cell

@@ -5,7 +5,6 @@ reader.py reads one submission with all that its feedback page shows. Here a cla
 
 from __future__ import annotations
 
-import re
 from collections.abc import Sequence
 from datetime import datetime, timedelta
 from pathlib import Path
@@ -34,9 +33,10 @@ from autograder.gradebook.class_files import attempts_of, notes_of, pages_of, su
 from autograder.gradebook.class_schema import Column, LabClass, Mark, Member
 from autograder.gradebook.excused import as_passed
 from autograder.gradebook.history import read_history
+from autograder.gradebook.names import kind_and_name, natural
 from autograder.gradebook.store import load_result
 from autograder.gradebook.writer import opened
-from autograder.metadata import KEY, exercise_of, facts_of, kind_of, parts_of, stub_of
+from autograder.metadata import KEY, exercise_of, facts_of, kind_of, stub_of
 from autograder.term import read_term
 
 
@@ -45,16 +45,16 @@ def read_class(db_url: str, course: Path, lab: str, inbound: Path | None = None,
 
     inbound: where the exchange keeps what was handed in. whole: with checks, and what was written.
     """
-    source = _cells(course / "source" / lab / f"{lab}.ipynb")
+    source, term = _cells(course / "source" / lab / f"{lab}.ipynb"), read_term(course)
     with opened(db_url) as gradebook:
         try:
             due = gradebook.find_assignment(lab).duedate
         except MissingEntry:
             raise GradlabError(f"the gradebook knows no lab {lab!r}: run gradlab grade {lab} first") from None
-        columns = _columns(gradebook, lab, source, read_term(course).lab(lab).extra_credit)
+        columns = _columns(gradebook, lab, source, term.lab(lab).extra_credit)
         rows = _rows(gradebook, lab, due)
         names = _students(gradebook)
-    there, term = submitted_times(course, lab), read_term(course)
+    there = submitted_times(course, lab)
     attempts = attempts_of(inbound, lab) if inbound else {}
     exercises = {exercise_of(cell): cell for cell in source if kind_of(cell) is Kind.EXERCISE}
     stubs = {name: stub_of(cell) for name, cell in exercises.items()}
@@ -75,7 +75,7 @@ def read_class(db_url: str, course: Path, lab: str, inbound: Path | None = None,
         found = _documents(course, lab, student, whole) if row else {}
         excused = term.excused(lab, student)
         checks = {
-            name: tuple(as_passed(seen, excused[name] or frozenset(o.id for o in seen))) if name in excused else seen
+            name: tuple(as_passed(seen, excused[name])) if name in excused else seen
             for name, seen in found.pop("checks", {}).items()
         }
         if row and not stubs:  # the builder did not make it, so nobody knows what was handed out
@@ -88,11 +88,6 @@ def labs_in(db_url: str) -> list[str]:
     """The labs that the gradebook knows, in the order of their names."""
     with opened(db_url) as gradebook:
         return sorted((str(name) for (name,) in gradebook.db.execute(select(Assignment.name))), key=natural)
-
-
-def natural(name: str) -> list[tuple[int, str]]:
-    """A key that puts wrong_2 before wrong_10."""
-    return [(int(part), "") if part.isdigit() else (-1, part) for part in re.split(r"(\d+)", name)]
 
 
 def _columns(gradebook: Any, lab: str, source: list[Any], extra: Sequence[str]) -> tuple[Column, ...]:
@@ -118,10 +113,7 @@ def _several(gradebook: Any, lab: str) -> bool:
 
 def _named(cell: str, notebook: str = "") -> tuple[bool, str]:
     """(whether a person grades it, the name of its exercise or question); the cell's own where no builder made it."""
-    try:
-        kind, name = parts_of(cell)
-    except ValueError:
-        kind, name = Kind.CHECK, cell
+    kind, name = kind_and_name(cell)
     return kind is Kind.QUESTION, f"{notebook}/{name}" if notebook else name
 
 

@@ -5,8 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
 
-from autograder.course import Kind
-from autograder.metadata import cell_name
+from autograder.gradebook.names import graded_names
 from autograder.result import GradedCell
 from labkit.outcome import Outcome, earned
 
@@ -20,7 +19,7 @@ def excused_of(cell: str, excused: Excused) -> frozenset[str] | None:
     """
     names = {cell, cell.rpartition("/")[2]}
     for exercise, checks in excused.items():
-        if names & {exercise, cell_name(Kind.CHECK, exercise), cell_name(Kind.QUESTION, exercise)}:
+        if names.intersection(graded_names(exercise)):
             return checks
     return None
 
@@ -34,4 +33,5 @@ def points_with(cell: GradedCell, excused: Excused) -> float:
 
 
 def as_passed(outcomes: Sequence[Outcome], checks: frozenset[str]) -> list[Outcome]:
-    return [replace(outcome, passed=True) if outcome.id in checks else outcome for outcome in outcomes]
+    """checks: that are excused; none named for all."""
+    return [replace(o, passed=True) if o.id in checks or not checks else o for o in outcomes]

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import re
 from pathlib import Path
 from typing import Any
 
@@ -13,12 +12,13 @@ from autograder.course import Kind
 from autograder.errors import GradlabError
 from autograder.gradebook.autograded import autograded_path
 from autograder.gradebook.excused import Excused, excused_of
+from autograder.gradebook.names import kind_and_name, natural
 from autograder.gradebook.schema import ExerciseResult, SubmissionResult
 from autograder.gradebook.store import load_result
 from autograder.gradebook.writer import opened
-from autograder.metadata import cell_name, name_of, parts_of, plain_name
+from autograder.metadata import cell_name, name_of, plain_name
 from autograder.result import GradedCell, Result
-from autograder.term import read_term
+from autograder.term import Term, read_term
 
 
 def read_results(db_url: str, course: Path, lab: str) -> list[SubmissionResult]:
@@ -29,12 +29,8 @@ def read_results(db_url: str, course: Path, lab: str) -> list[SubmissionResult]:
             gradebook.find_assignment(lab)
         except MissingEntry:
             raise GradlabError(f"the gradebook knows no lab {lab!r}: run gradlab grade {lab} first") from None
-        return sorted((_result(s, course, lab) for s in submissions), key=lambda r: _natural(r.student))
-
-
-def _natural(name: str) -> list[tuple[int, str]]:
-    """A key that puts wrong_2 before wrong_10."""
-    return [(int(part), "") if part.isdigit() else (-1, part) for part in re.split(r"(\d+)", name)]
+        term = read_term(course)
+        return sorted((_result(s, course, lab, term) for s in submissions), key=lambda r: natural(r.student))
 
 
 def read_result(db_url: str, course: Path, lab: str, student: str) -> SubmissionResult:
@@ -46,19 +42,19 @@ def read_result(db_url: str, course: Path, lab: str, student: str) -> Submission
 def result_in(gradebook: Gradebook, course: Path, lab: str, student: str) -> SubmissionResult:
     """The same, from a gradebook that is open."""
     try:
-        return _result(gradebook.find_submission(lab, student), course, lab)
+        return _result(gradebook.find_submission(lab, student), course, lab, read_term(course))
     except MissingEntry:
         raise GradlabError(f"the gradebook knows no submission of {lab} by {student}: grade it first") from None
 
 
-def _result(submission: Any, course: Path, lab: str) -> SubmissionResult:
+def _result(submission: Any, course: Path, lab: str, term: Term) -> SubmissionResult:
     student = submission.student_id
     penalty = submission.late_submission_penalty or 0.0
     document = load_result(course, lab, student)
     grades = [grade for submitted in submission.notebooks for grade in submitted.grades]
     comments = {c.name: c.comment or "" for submitted in submission.notebooks for c in submitted.comments}
     graded = {cell.id: cell for cell in document.cells} if document else {}
-    excused = read_term(course).excused(lab, student)
+    excused = term.excused(lab, student)
     if document and document.notebooks:
         exercises = _plain_exercises(submission, document, course, excused)
     else:
@@ -80,10 +76,7 @@ def _result(submission: Any, course: Path, lab: str) -> SubmissionResult:
 
 
 def _exercise(grade: Any, graded: GradedCell | None, comment: str, excused: Excused) -> ExerciseResult:
-    try:
-        kind, name = parts_of(grade.name)
-    except ValueError:  # of stock nbgrader, and not graded here yet
-        kind, name = Kind.CHECK, grade.name
+    kind, name = kind_and_name(grade.name)
     points = grade.manual_score if grade.manual_score is not None else grade.auto_score
     return ExerciseResult(
         name=name,

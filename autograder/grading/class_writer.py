@@ -56,6 +56,16 @@ class Done:
     stopped: bool = False
 
 
+def graded_there(
+    tasks: Iterator[Task | None], settings: Settings, where: Where, course: Path, stop: Event
+) -> Iterator[tuple[Task, Graded | Failure]]:
+    """What comes of these tasks, as it is done. None among them: nothing is there now; a cluster asks no more then."""
+    if isinstance(where, Cluster):
+        there = iter(tasks.__next__, None)
+        return grade_on_cluster(there, settings, where.address, [course], stop, where.wait)
+    return grade_all(tasks, settings, where.jobs, [course], stop, where.ahead, where.pool)
+
+
 class GradebookWriter:
     def __init__(
         self, api: Any, lab: str, settings: Settings, layers: Sequence[str], gradebook: Any, penalty: Penalty
@@ -89,9 +99,7 @@ class GradebookWriter:
         """What comes of the submissions that are to be graded; nothing of it is kept."""
         few = students if len(students) <= FEW else ()
         tasks = self._tasks(students, recorded(self.gradebook, self.lab, few), again)
-        if isinstance(where, Cluster):
-            return grade_on_cluster(tasks, self.settings, where.address, [self.course], stop, where.wait)
-        return grade_all(tasks, self.settings, where.jobs, [self.course], stop, where.ahead, where.pool)
+        return graded_there(tasks, self.settings, where, self.course, stop)
 
     def _taken(self, outcomes: Iterable[tuple[Task, Graded | Failure]]) -> Iterator[Done]:
         for task, outcome in outcomes:
@@ -136,7 +144,7 @@ class GradebookWriter:
         return Done(student, kept=True, empty=result.empty, stopped=bool(result.stopped))
 
     def _task(self, student: str) -> Task:
-        by = self.by.get(student, student)
+        by = self._by(student)
         folder = self.course / "submitted" / by / self.lab
         settle(folder, self.lab, self.names)
         files = digest(*[self._look_of(path) for path in files_beside(self.course, self.lab, by, self.ignore)])
@@ -187,7 +195,7 @@ class GradebookWriter:
             graded.plain or {self.lab: graded.notebook},
             self.ignore,
             permissions,
-            self.by.get(student, student),
+            self._by(student),
         )
         write_result(self.course, result)
         self._record(result, marks)
@@ -200,8 +208,12 @@ class GradebookWriter:
         if len(self._unwritten) >= BATCH or time.monotonic() - self._written > BATCH_SECONDS:
             self.write()
 
+    def _by(self, student: str) -> str:
+        """Who handed in what counts for this student."""
+        return self.by.get(student, student)
+
     def _submitted(self, student: str) -> Any:
-        folder = self.course / "submitted" / self.by.get(student, student) / self.lab
+        folder = self.course / "submitted" / self._by(student) / self.lab
         return self.api.coursedir.get_existing_timestamp(str(folder))
 
     def _look_of(self, path: Path) -> str:

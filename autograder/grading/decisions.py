@@ -12,7 +12,9 @@ from nbgrader.utils import is_grade, parse_utc
 
 from autograder.errors import GradlabError
 from autograder.gradebook.writer import extend
+from autograder.grading.plain_class import refuse_nothing
 from autograder.metadata import facts_of, name_of
+from autograder.plain.assignment import source_notebooks
 from autograder.term import Excuse, Extension, add_excuse, add_extension
 
 
@@ -81,11 +83,9 @@ def _not_one(course: Path, lab: str, what: str, found: list[tuple[str, str]]) ->
 
 def checks_of(course: Path, lab: str) -> dict[str, dict[str, str]]:
     """exercise -> its checks, id -> label. A graded cell without checks of its own stands under its name."""
-    folder = course / "source" / lab
-    if not folder.is_dir():
-        raise GradlabError(f"no lab {lab!r} in {course}/source: run gradlab build, or check the name")
+    refuse_nothing(course, lab)
     found: dict[str, dict[str, str]] = {}
-    for path in sorted(folder.glob("*.ipynb")):
+    for path in source_notebooks(course, lab):
         for cell in nbformat.read(path, as_version=4).cells:
             if is_grade(cell):
                 facts = facts_of(cell)

@@ -16,6 +16,7 @@ from autograder.grading.attempts import CAUSE, decide
 from autograder.grading.class_writer import course_of
 from autograder.grading.inbox import CLOCKS, Arrival, Inbox, newest, shown_name, submitted_folder, superseded
 from autograder.handed_in import time_in, utc_now
+from autograder.plain.assignment import source_notebooks
 from autograder.term import Term, read_term
 
 AGAIN_SECONDS = 5.0  # after which what could not be graded is tried again, and then twice that, and so on
@@ -108,5 +109,5 @@ def _tell_of_wrong(on: Watching, found: Sequence[Arrival], now: datetime) -> Non
 
 
 def _is_released(on: Watching, arrival: Arrival) -> bool:
-    notebooks = (on.course / "source" / arrival.lab).glob("*.ipynb")
+    notebooks = source_notebooks(on.course, arrival.lab)
     return all(on.inbox.page_of(arrival, notebook.stem).exists() for notebook in notebooks)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import functools
+import json
 import os
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
@@ -136,6 +137,12 @@ def grade_notebook(
 def versions_on(device: str) -> Versions:
     """What submissions are graded with there. The driver is asked once: that starts a program."""
     return versions() if device == "cpu" else versions().model_copy(update={"gpu": ", ".join(gpus())})
+
+
+def preprocessors_in(config: Mapping[str, Any]) -> dict[str, Any]:
+    """nbgrader's settings for what it does with outputs, by class name, as plain data."""
+    names = [kind.__name__ for kind in PREPROCESSORS if kind.__name__ in config]
+    return {name: json.loads(json.dumps(config[name])) for name in names}
 
 
 def limit_outputs(notebook: NotebookNode, settings: Mapping[str, Any]) -> NotebookNode:

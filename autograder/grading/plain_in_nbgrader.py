@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-import json
 import os
 from collections.abc import Sequence
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -13,10 +13,10 @@ from nbformat import NotebookNode
 from autograder.errors import GradlabError
 from autograder.forkserver.client import ForkServer
 from autograder.gradebook.writer import opened
-from autograder.grading.one_submission import PREPROCESSORS, versions_on
+from autograder.grading.one_submission import preprocessors_in, versions_on
 from autograder.grading.plain_class import read_beside
 from autograder.grading.plain_submission import answers_of, run_one, zeros
-from autograder.grading.task import Settings, Task
+from autograder.grading.task import Task
 from autograder.intake.files import settle
 from autograder.intake.notes import counts_as_empty
 from autograder.intake.read import Refused, read_file, read_notebook
@@ -58,12 +58,7 @@ def examined(
 ) -> Result:
     """The result of one notebook, whose cells get their outputs here. grading: (settings, configuration, ignored)."""
     settings, config, ignore = grading
-    kept = {
-        kind.__name__: json.loads(json.dumps(config[kind.__name__]))
-        for kind in PREPROCESSORS
-        if kind.__name__ in config
-    }
-    settings = Settings(settings.isolation, settings.limits, settings.timeouts, settings.device, kept)
+    settings = replace(settings, preprocessors=preprocessors_in(config))
     beside, told = read_beside(course, ids["assignment"], ids["student"], ignore)
     task = Task(ids["assignment"], ids["student"], None, "", (), "", b"", settings, beside=beside)
     notes = [*notes_of(notebook), *told]

@@ -82,8 +82,9 @@ def plain_marks(result: Result, notebooks: Mapping[str, NotebookNode], submitted
                 worth[name] = float(cell.metadata.nbgrader.points)
             if is_grade(cell):
                 points = result.points_of(name)
-                by_hand = 0.0 if notebook in result.missing else None
-                scores[name] = (by_hand if by_hand == 0.0 else _by_hand(cell)) if points is None else points
+                if points is None:
+                    points = 0.0 if notebook in result.missing else _by_hand(cell)
+                scores[name] = points
             elif is_task(cell) and notebook in result.missing:
                 scores[name] = 0.0
             if is_solution(cell) or is_task(cell):

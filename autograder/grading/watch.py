@@ -23,16 +23,15 @@ from autograder.forkserver.starting import Started
 from autograder.gradebook.reader import result_in
 from autograder.gradebook.writer import opened, recorded
 from autograder.grading.attempts import CAUSE
-from autograder.grading.class_writer import Done, GradebookWriter, course_of
-from autograder.grading.cluster import grade_on_cluster
+from autograder.grading.class_writer import Done, GradebookWriter, course_of, graded_there
 from autograder.grading.inbox import Arrival, bring_in, inbox_of
 from autograder.grading.looks import Watching, due_now
 from autograder.grading.one_submission import Graded
 from autograder.grading.plain_class import refuse_nothing
-from autograder.grading.pool import Pool, grade_all
+from autograder.grading.pool import Pool
 from autograder.grading.task import Task
 from autograder.grading.teams import handed_in_by
-from autograder.grading.where import Cluster, Where
+from autograder.grading.where import Where
 from autograder.grading.whole_lab import class_of, on_this_machine, prepare, settings_from
 from autograder.grading.worker import Failure
 from autograder.handed_in import utc_now
@@ -129,11 +128,7 @@ class _Stretch:
 
     def _outcomes(self) -> Iterator[tuple[Task, Graded | Failure]]:
         settings = settings_from(self.on.api.config, self.where.device)
-        if isinstance(self.where, Cluster):
-            now = iter(self._tasks().__next__, None)  # those that are there; what comes later, when these are done
-            return grade_on_cluster(now, settings, self.where.address, [self.on.course], self.on.stop, self.where.wait)
-        jobs, ahead, pool = self.where.jobs, self.where.ahead, self.where.pool
-        return grade_all(self._tasks(), settings, jobs, [self.on.course], self.on.stop, ahead, pool)
+        return graded_there(self._tasks(), settings, self.where, self.on.course, self.on.stop)
 
     def _tasks(self) -> Iterator[Task | None]:
         while not self.on.stop.is_set():

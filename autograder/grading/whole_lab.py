@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import contextlib
 import fcntl
-import json
 from collections.abc import Iterator, Sequence
 from pathlib import Path
 from threading import Event
@@ -12,19 +11,18 @@ from typing import Any
 
 from nbgrader.preprocessors import AssignLatePenalties
 
-from autograder.course import Kind
 from autograder.errors import GradlabError
+from autograder.gradebook.names import graded_names
 from autograder.gradebook.writer import Penalty, opened
 from autograder.grading.class_writer import Done, GradebookWriter, course_of
 from autograder.grading.cluster import layers_on_cluster
 from autograder.grading.nbgrader_api import must
-from autograder.grading.one_submission import PREPROCESSORS
+from autograder.grading.one_submission import preprocessors_in
 from autograder.grading.plain_class import refuse_nothing, source_digest
 from autograder.grading.task import Settings, settings_of
 from autograder.grading.teams import handed_in_by
 from autograder.grading.where import Cluster, ThisMachine, Where
 from autograder.intake.files import settle_names
-from autograder.metadata import cell_name
 from autograder.plain.assignment import is_plain
 from autograder.sandbox import names, require
 from autograder.term import FILE as TERM
@@ -52,22 +50,21 @@ def prepare(api: Any, course: Path, lab: str, gradebook: Any) -> None:
     source = source_digest(course, lab, api.coursedir.db_url, *extra)
     known = any(assignment.name == lab for assignment in gradebook.assignments)
     gradebook.db.commit()  # no transaction is open while nbgrader writes
-    if known and not note.exists() and is_plain(course, lab):
-        note.parent.mkdir(parents=True, exist_ok=True)
-        note.write_text(source)  # the instructor's own nbgrader put it there, and may have released it so
-    if not known or not note.exists() or note.read_text() != source:
+    if known and note.exists() and note.read_text() == source:
+        return
+    brought = known and not note.exists() and is_plain(course, lab)
+    if not brought:  # else the instructor's own nbgrader put it there, and may have released it so
         must(api.generate_assignment(lab, force=True, create=True), f"putting {lab} into the gradebook")
         _count_on_top(gradebook, lab, extra)
-        note.parent.mkdir(parents=True, exist_ok=True)
-        note.write_text(source)
+    note.parent.mkdir(parents=True, exist_ok=True)
+    note.write_text(source)
 
 
 def _count_on_top(gradebook: Any, lab: str, exercises: Sequence[str]) -> None:
     """Extra credit: these exercises are worth nothing of the lab's points, so what they earn comes on top."""
     cells = {cell.name: cell for notebook in gradebook.find_assignment(lab).notebooks for cell in notebook.grade_cells}
     for exercise in exercises:
-        names = (exercise, cell_name(Kind.CHECK, exercise), cell_name(Kind.QUESTION, exercise))
-        found = [cells[name] for name in names if name in cells]
+        found = [cells[name] for name in graded_names(exercise) if name in cells]
         if not found:
             raise GradlabError(f"{TERM}: labs.{lab}.extra_credit names {exercise!r}, which {lab} does not have")
         found[0].max_score = 0.0
@@ -150,9 +147,7 @@ def late_penalty(config: Any) -> Penalty:
 
 def settings_from(config: Any, device: str = "cpu") -> Settings:
     """What nbgrader_config.py says about grading."""
-    names = [kind.__name__ for kind in PREPROCESSORS if kind.__name__ in config]
-    preprocessors = {name: json.loads(json.dumps(config[name])) for name in names}
-    return settings_of(**{**config.get("Examine", {}), "device": device, **preprocessors})
+    return settings_of(**{**config.get("Examine", {}), "device": device, **preprocessors_in(config)})
 
 
 def on_this_machine(device: str) -> str:

@@ -50,12 +50,12 @@ def student_view(exercises: Sequence[ExerciseResult]) -> dict[str, list[ShownChe
     for exercise in exercises:
         view[exercise.name] = []
         weights = sum(outcome.weight for outcome in exercise.checks) or 1.0
-        whole = exercise.excused == frozenset()
-        paid = as_passed(exercise.checks, exercise.excused) if exercise.excused else list(exercise.checks)
-        for outcome, counted in zip(exercise.checks, paid, strict=True):
+        checks = list(exercise.checks)
+        paid = checks if exercise.excused is None else as_passed(checks, exercise.excused)
+        for outcome, counted in zip(checks, paid, strict=True):
             after_hidden = after_hidden or outcome.hidden
             points = exercise.worth * outcome.weight / weights
-            excused = not outcome.passed and (counted.passed or whole)
+            excused, whole = counted.passed and not outcome.passed, exercise.excused == frozenset()
             why = EXCUSED if excused else "" if whole else unpaid(counted, paid)
             view[exercise.name].append(replace(shown(outcome, after_hidden), points=points, unpaid=why))
     return view

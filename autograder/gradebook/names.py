@@ -1,0 +1,26 @@
+"""Names in the gradebook as people read them: of cells, and students in an order."""
+
+from __future__ import annotations
+
+import re
+
+from autograder.course import Kind
+from autograder.metadata import cell_name, parts_of
+
+
+def kind_and_name(cell: str) -> tuple[Kind, str]:
+    """(kind, exercise or question) of a graded cell; a check under the cell's own name where no builder made it."""
+    try:
+        return parts_of(cell)
+    except ValueError:
+        return Kind.CHECK, cell
+
+
+def graded_names(exercise: str) -> tuple[str, str, str]:
+    """The names that the graded cell of this exercise or question can have; its own where no builder made it."""
+    return exercise, cell_name(Kind.CHECK, exercise), cell_name(Kind.QUESTION, exercise)
+
+
+def natural(name: str) -> list[tuple[int, str]]:
+    """A key that puts wrong_2 before wrong_10."""
+    return [(int(part), "") if part.isdigit() else (-1, part) for part in re.split(r"(\d+)", name)]
