@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import errno
+import os
 import sys
 from pathlib import Path
 from typing import Annotated
@@ -17,6 +18,12 @@ FULL = (errno.ENOSPC, errno.EDQUOT)
 app = typer.Typer(add_completion=False, no_args_is_help=True, pretty_exceptions_enable=False, help=DOC)
 CoursePath = Annotated[Path, typer.Option("--course", help="The course's folder: the one that holds labs/.")]
 LabNames = Annotated[list[str] | None, typer.Argument(help="Labs by name; all of them where none is named.")]
+CPUS = len(os.sched_getaffinity(0))
+Jobs = Annotated[int, typer.Option(min=1, help="Submissions graded at a time.")]
+Isolation = Annotated[str, typer.Option(help="Accept a weaker sandbox: a level that gradlab doctor lists.")]
+ClusterAddress = Annotated[
+    str, typer.Option(metavar="ADDRESS", help="Grade on the workers of this dask scheduler, e.g. tcp://HOST:8786.")
+]
 LabName = Annotated[str, typer.Argument(help="The lab's name, as in labs/course.toml.")]
 out = Console(highlight=False, soft_wrap=True)
 err = Console(stderr=True, highlight=False, soft_wrap=True)

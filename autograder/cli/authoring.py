@@ -3,13 +3,12 @@
 from __future__ import annotations
 
 import itertools
-import os
 from pathlib import Path
 from typing import Annotated
 
 import typer
 
-from autograder.cli.app import CoursePath, LabName, LabNames, app, count, err, out
+from autograder.cli.app import CPUS, CoursePath, LabName, LabNames, app, count, err, out
 from autograder.errors import GradlabError
 
 
@@ -63,7 +62,7 @@ def prove(
     again: Annotated[
         bool, typer.Option("--again", help="Prove those too that are as they were when they were proved.")
     ] = False,
-    jobs: Annotated[int, typer.Option(min=1, help="Labs proved at a time.")] = len(os.sched_getaffinity(0)),
+    jobs: Annotated[int, typer.Option(min=1, help="Labs proved at a time.")] = CPUS,
 ) -> None:
     """Prove every check with right, wrong and lying answers."""
     from autograder.authoring.course_folder import read_course, read_labs

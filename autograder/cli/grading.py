@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import contextlib
-import os
 import signal
 import sys
 from collections.abc import Iterator
@@ -14,7 +13,18 @@ from typing import Annotated
 
 import typer
 
-from autograder.cli.app import CoursePath, LabName, app, count, err, out
+from autograder.cli.app import (
+    CPUS,
+    ClusterAddress,
+    CoursePath,
+    Isolation,
+    Jobs,
+    LabName,
+    app,
+    count,
+    err,
+    out,
+)
 from autograder.errors import GradlabError
 from autograder.progress import progress
 
@@ -23,18 +33,19 @@ class Device(StrEnum):
     CPU, CUDA, AUTO = "cpu", "cuda", "auto"
 
 
+OnDevice = Annotated[Device, typer.Option(help="What labs run on; auto: cuda where it is here.")]
+
+
 @app.command()
 def grade(
     lab: LabName,
     course: CoursePath = Path("."),
     student: Annotated[str, typer.Option(help="Grade only this student's submission.")] = "",
-    jobs: Annotated[int, typer.Option(min=1, help="Submissions graded at a time.")] = len(os.sched_getaffinity(0)),
+    jobs: Jobs = CPUS,
     again: Annotated[bool, typer.Option("--again", help="Grade those too whose result is up to date.")] = False,
-    isolation: Annotated[str, typer.Option(help="Accept a weaker sandbox: a level that gradlab doctor lists.")] = "",
-    device: Annotated[Device, typer.Option(help="What labs run on; auto: cuda where it is here.")] = Device.CPU,
-    cluster: Annotated[
-        str, typer.Option(metavar="ADDRESS", help="Grade on the workers of this dask scheduler, e.g. tcp://HOST:8786.")
-    ] = "",
+    isolation: Isolation = "",
+    device: OnDevice = Device.CPU,
+    cluster: ClusterAddress = "",
     wait: Annotated[float, typer.Option(min=0, help="Seconds to wait for a worker of the cluster.")] = 60,
 ) -> None:
     """Grade the submissions of a lab into nbgrader's gradebook. What has been graded and did not change is kept."""
@@ -84,13 +95,11 @@ def grade(
 def watch(
     labs: Annotated[list[str] | None, typer.Argument(help="Labs by name; all that are released where none is.")] = None,
     course: CoursePath = Path("."),
-    jobs: Annotated[int, typer.Option(min=1, help="Submissions graded at a time.")] = len(os.sched_getaffinity(0)),
+    jobs: Jobs = CPUS,
     once: Annotated[bool, typer.Option("--once", help="Mark what is there, and end.")] = False,
-    isolation: Annotated[str, typer.Option(help="Accept a weaker sandbox: a level that gradlab doctor lists.")] = "",
-    device: Annotated[Device, typer.Option(help="What labs run on; auto: cuda where it is here.")] = Device.CPU,
-    cluster: Annotated[
-        str, typer.Option(metavar="ADDRESS", help="Grade on the workers of this dask scheduler, e.g. tcp://HOST:8786.")
-    ] = "",
+    isolation: Isolation = "",
+    device: OnDevice = Device.CPU,
+    cluster: ClusterAddress = "",
 ) -> None:
     """Mark what students submit as it arrives, and release its feedback. term.toml sets attempts, waits and ends."""
     from autograder.forkserver.starting import start

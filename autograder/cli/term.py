@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-import os
 import sys
 from pathlib import Path
 from typing import Annotated
 
 import typer
 
-from autograder.cli.app import CoursePath, LabName, app, count, err, out
+from autograder.cli.app import CPUS, CoursePath, Isolation, Jobs, LabName, app, count, err, out
 from autograder.cli.grading import stopped_by_ctrl_c
 from autograder.errors import GradlabError
 
@@ -72,8 +71,8 @@ def regrade(
     exercise: Annotated[str, typer.Option(help="Change the marks of this exercise alone.")] = "",
     again: Annotated[bool, typer.Option("--again", help="Grade those too whose result is up to date.")] = False,
     yes: Annotated[bool, typer.Option("--yes", help="Write without asking.")] = False,
-    jobs: Annotated[int, typer.Option(min=1, help="Submissions graded at a time.")] = len(os.sched_getaffinity(0)),
-    isolation: Annotated[str, typer.Option(help="Accept a weaker sandbox: a level that gradlab doctor lists.")] = "",
+    jobs: Jobs = CPUS,
+    isolation: Isolation = "",
     course: CoursePath = Path("."),
 ) -> None:
     """Grade anew, after a check was corrected, and show what would change before it is written."""
