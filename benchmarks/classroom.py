@@ -12,6 +12,7 @@ from pathlib import Path
 from autograder.authoring.course_folder import build, read_course, read_labs
 from autograder.course import Lab
 from autograder.demo.students import filled, reference
+from autograder.grading.nbgrader_api import open_course
 
 ROOT = Path(__file__).parent.parent
 LIGHT = "light_lab"
@@ -28,6 +29,8 @@ def new_course(folder: Path) -> list[Lab]:
     shutil.copy(ROOT / "nbgrader_config.py", folder)
     build(read_course(folder))
     labs = list(read_labs(read_course(folder)))
+    with open_course(folder).gradebook:
+        pass  # nbgrader's commands find a gradebook then, and need no program of its makers on the PATH
     for lab in labs:
         command = [sys.executable, "-m", "nbgrader", "generate_assignment", lab.name]
         subprocess.run(command, cwd=folder, check=True, capture_output=True)
