@@ -87,6 +87,11 @@ class Term(Model):
     def lab(self, lab: str) -> LabTerm:
         return self.labs.get(lab, LabTerm())
 
+    @property
+    def practice(self) -> frozenset[str]:
+        """The labs whose marks are in no export and no total."""
+        return frozenset(name for name, lab in self.labs.items() if lab.practice)
+
     def extended(self, lab: str) -> dict[str, datetime]:
         """student -> until when, UTC without a zone, as nbgrader keeps times."""
         return {e.student: plain_utc(e.until) for e in self.extension if e.lab == lab}
@@ -166,3 +171,8 @@ def utc(time: datetime) -> datetime:
 def plain_utc(time: datetime) -> datetime:
     """The same without a zone, as nbgrader keeps times."""
     return utc(time).replace(tzinfo=None)
+
+
+def minute(when: datetime) -> str:
+    """A time to the minute; UTC, which the words beside it say."""
+    return f"{when:%Y-%m-%d %H:%M}"

@@ -73,8 +73,7 @@ def report(
         out.print(f"wrote {path}, and the same as CSV and JSON beside it. Next: open it in a browser")
         return
     path = course / "results" / "term.html"
-    practice = {name for name, of_lab in read_term(course).labs.items() if of_lab.practice}
-    write_term(_classes(course), frozenset(practice), path)
+    write_term(_classes(course), read_term(course), path)
     out.print(f"wrote {path}, and its table as CSV beside it. Next: open it in a browser")
 
 
@@ -106,11 +105,13 @@ def similar(lab: LabName, course: CoursePath = Path(".")) -> None:
 
 @app.command()
 def status(course: CoursePath = Path(".")) -> None:
-    """Say where each lab stands: handed in, graded, waiting, late, missing; and what to do next."""
+    """Say where each lab stands: handed in, graded, waiting, late, missing; its dates; and what to do next."""
     from rich.table import Table
 
+    from autograder.reports.calendar import calendar
     from autograder.reports.standing import Standing
-    from autograder.reports.status import next_steps, next_to_begin, status_of
+    from autograder.reports.status import dates_table, next_steps, next_to_begin, status_of
+    from autograder.term import read_term
 
     classes = _classes(course)
     found = [status_of(group) for group in classes]
@@ -126,8 +127,19 @@ def status(course: CoursePath = Path(".")) -> None:
         out.print(table)
     for group, each in zip(classes, found, strict=True):
         if each not in begun:
-            due = f", due {group.due:%Y-%m-%d %H:%M} UTC" if group.due else ""
-            out.print(f"{group.lab}: none of {count(len(group.members), 'student')} handed in yet{due}", markup=False)
+            out.print(f"{group.lab}: none of {count(len(group.members), 'student')} handed in yet", markup=False)
+    dates = calendar(classes, read_term(course))
+    head, rows = dates_table(dates)
+    if rows:
+        times = Table(box=None, pad_edge=False)
+        for name in head:
+            times.add_column(name, no_wrap=name == "lab", min_width=max(map(len, name.split())))
+        for row in rows:
+            times.add_row(*row)
+        out.print(times)
+    for each in dates:
+        if each.extensions:
+            out.print(f"More time for {each.lab}, UTC: {each.extended()}", markup=False)
     steps = next_steps(begun) or (["gradlab report: all is graded and read"] if begun else next_to_begin(found))
     out.print("Next: " + "\n      ".join(steps), markup=False)
 

@@ -5,8 +5,8 @@ reader.py reads one submission with all that its feedback page shows. Here a cla
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from datetime import datetime, timedelta
+from collections.abc import Mapping, Sequence
+from datetime import datetime
 from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
@@ -46,13 +46,14 @@ def read_class(db_url: str, course: Path, lab: str, inbound: Path | None = None,
     inbound: where the exchange keeps what was handed in. whole: with checks, and what was written.
     """
     source, term = _cells(course / "source" / lab / f"{lab}.ipynb"), read_term(course)
+    extended = term.extended(lab)
     with opened(db_url) as gradebook:
         try:
             due = gradebook.find_assignment(lab).duedate
         except MissingEntry:
             raise GradlabError(f"the gradebook knows no lab {lab!r}: run gradlab grade {lab} first") from None
         columns = _columns(gradebook, lab, source, term.lab(lab).extra_credit)
-        rows = _rows(gradebook, lab, due)
+        rows = _rows(gradebook, lab, due, extended)
         names = _students(gradebook)
     there = submitted_times(course, lab)
     attempts = attempts_of(inbound, lab) if inbound else {}
@@ -68,6 +69,7 @@ def read_class(db_url: str, course: Path, lab: str, inbound: Path | None = None,
             "name": names.get(student, ""),
             "handed_in": handed_in,
             "graded": bool(row),
+            "until": extended.get(student),
             "again": bool(row and there.get(student) and there[student] != row["submitted"]),
             "attempts": tuple(tried),
             "uncollected": bool(tried and (student not in there or tried[-1] > (there[student] or tried[-1]))),
@@ -80,7 +82,7 @@ def read_class(db_url: str, course: Path, lab: str, inbound: Path | None = None,
         }
         if row and not stubs:  # the builder did not make it, so nobody knows what was handed out
             found["written"] = dict.fromkeys(row["marks"], "")
-        members.append(Member(student, checks=checks, **known, **row, **found))
+        members.append(Member(student, checks=checks, **(known | row | found)))
     return LabClass(lab, columns, tuple(members), due, stubs, solutions)
 
 
@@ -117,8 +119,13 @@ def _named(cell: str, notebook: str = "") -> tuple[bool, str]:
     return kind is Kind.QUESTION, f"{notebook}/{name}" if notebook else name
 
 
-def _rows(gradebook: Any, lab: str, due: datetime | None) -> dict[str, dict[str, Any]]:
-    """student -> what the gradebook has. Rows, not objects: a large class has tens of thousands."""
+def _rows(
+    gradebook: Any, lab: str, due: datetime | None, extended: Mapping[str, datetime]
+) -> dict[str, dict[str, Any]]:
+    """student -> what the gradebook has. Rows, not objects: a large class has tens of thousands.
+
+    extended: student -> until when, by term.toml, which the next grading writes there.
+    """
     about = (SubmittedAssignment.id, SubmittedAssignment.student_id, SubmittedAssignment.timestamp)
     own = select(*about, SubmittedAssignment.extension).join(SubmittedAssignment.assignment)
     mine = own.where(Assignment.name == lab).subquery()
@@ -126,9 +133,9 @@ def _rows(gradebook: Any, lab: str, due: datetime | None) -> dict[str, dict[str,
     for student, submitted, extension in gradebook.db.execute(
         select(mine.c.student_id, mine.c.timestamp, mine.c.extension)
     ):
-        until = due + (extension or timedelta()) if due else None
-        late = max((submitted - until).total_seconds(), 0.0) if submitted and until else 0.0
-        found[student] = {"marks": {}, "submitted": submitted, "late": late}
+        until = extended.get(student) or (due + extension if due and extension else None)
+        late = max((submitted - max(due, until or due)).total_seconds(), 0.0) if submitted and due else 0.0
+        found[student] = {"marks": {}, "submitted": submitted, "until": until, "late": late}
     several = _several(gradebook, lab)
     notebooks = select(mine.c.student_id).join(SubmittedNotebook, SubmittedNotebook.assignment_id == mine.c.id)
     taken = notebooks.add_columns(func.sum(SubmittedNotebook.late_submission_penalty)).group_by(mine.c.student_id)

@@ -33,10 +33,11 @@ class Member:
     """A student of the class, with what is known of the submission of one lab.
 
     handed_in: a file lies there, or lay there when it was graded. again: a later one than the graded one lies there.
-    uncollected: the exchange has a still later one. marks: by name of the graded cell. late: seconds. checks: by
-    exercise, with excused ones as passed. written: exercise or question -> what the student wrote there, without those
-    left as they were handed out. page: the feedback page, or the graded notebook where there is none yet, seen from
-    results/. attempts: each that the exchange has. history: all marks so far.
+    uncollected: the exchange has a still later one. marks: by name of the graded cell. until: of who has an extension,
+    UTC without a zone. late: seconds after that, or after the lab's due date. checks: by exercise, with excused ones as
+    passed. written: exercise or question -> what the student wrote there, without those left as they were handed out.
+    page: the feedback page, or the graded notebook where there is none yet, seen from results/. attempts: each that the
+    exchange has. history: all marks so far.
     """
 
     student: str
@@ -48,6 +49,7 @@ class Member:
     marks: Mapping[str, Mark] = field(default_factory=dict)
     penalty: float = 0.0
     submitted: datetime | None = None
+    until: datetime | None = None
     late: float = 0.0
     notes: tuple[str, ...] = ()
     changed: tuple[str, ...] = ()
@@ -90,6 +92,12 @@ class LabClass:
     def decided_in_own_process(self) -> tuple[str, ...]:
         """The graded cells that were, of any submission."""
         return tuple(sorted({name for member in self.members for name in member.own_process}))
+
+    @property
+    def extended(self) -> tuple[tuple[Member, datetime], ...]:
+        """Who has an extension, and until when, the last to end first."""
+        found = [(member, member.until) for member in self.members if member.until]
+        return tuple(sorted(found, key=lambda each: each[1], reverse=True))
 
     @property
     def graded(self) -> tuple[Member, ...]:

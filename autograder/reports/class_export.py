@@ -13,7 +13,18 @@ from autograder.reports.class_statistics import spread
 from autograder.reports.standing import by_standing, standings
 from autograder.reports.tables import write_table
 
-HEAD = ("student", "name", "points", "worth", "penalty", "submitted", "late_seconds", "attempts", "standing")
+HEAD = (
+    "student",
+    "name",
+    "points",
+    "worth",
+    "penalty",
+    "submitted",
+    "extended_until",
+    "late_seconds",
+    "attempts",
+    "standing",
+)
 
 
 def write_class_csv(group: LabClass, path: Path) -> None:
@@ -23,8 +34,9 @@ def write_class_csv(group: LabClass, path: Path) -> None:
     for member in group.members:
         marks = [mark.points if (mark := member.marks.get(column.name)) else None for column in group.columns]
         words = ", ".join(standings(member, anybody))
-        about = [group.worth, member.penalty, _time(member.submitted), member.late, len(member.attempts), words]
-        rows.append([member.student, member.name, member.points if member.graded else None, *about, *marks])
+        times = [_time(member.submitted), _time(member.until), member.late, len(member.attempts)]
+        known = [member.student, member.name, member.points if member.graded else None, group.worth, member.penalty]
+        rows.append([*known, *times, words, *marks])
     write_table(path, [*HEAD, *(column.name for column in group.columns)], rows)
 
 
@@ -74,6 +86,7 @@ def _member(member: Member) -> dict[str, Any]:
         "points": member.points if member.graded else None,
         "penalty": member.penalty,
         "submitted": _time(member.submitted),
+        "extended_until": _time(member.until),
         "late_seconds": member.late,
         "attempts": [_time(when) for when in member.attempts],
         "marks": {name: mark.points for name, mark in member.marks.items()},

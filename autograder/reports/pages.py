@@ -16,6 +16,8 @@ from urllib.parse import quote
 from jinja2 import Environment, PackageLoader, StrictUndefined, select_autoescape
 from markupsafe import Markup, escape
 
+from autograder.term import minute
+
 CODE = re.compile("`([^`\n]+)`")
 
 
@@ -40,7 +42,7 @@ def render(template: str, **values: Any) -> str:
         trim_blocks=True,
         lstrip_blocks=True,
     )
-    environment.filters |= {"points": points, "code": code, "url": quote, "breaks": breaks}
+    environment.filters |= {"points": points, "code": code, "url": quote, "breaks": breaks, "minute": minute}
     return environment.get_template(template).render(**values)
 
 

@@ -40,6 +40,7 @@ def report_page(group: LabClass, term: str = "", similar: str = "") -> str:
     exercises = findings.exercises(group)
     drawn = _charts(group, exercises)
     sections = {
+        "extended": group.extended,
         "checks": findings.failed_checks(group),
         "misconceptions": findings.misconceptions(group),
         "alike": findings.alike(group),
@@ -93,6 +94,7 @@ def _contents(group: LabClass, drawn: dict[str, Any], sections: dict[str, Any]) 
     graded = bool(group.graded)
     listed = [
         ("look", "Who needs a look", True),
+        ("extensions", "Extensions", bool(sections["extended"])),
         ("points", "Points", graded),
         ("exercises", "Exercises", graded),
         ("checks", "Where points were lost", graded),

@@ -7,8 +7,10 @@ from dataclasses import dataclass
 from statistics import fmean
 
 from autograder.gradebook.class_schema import LabClass
+from autograder.reports.calendar import Dates
 from autograder.reports.class_statistics import FEW
 from autograder.reports.standing import Standing, by_standing
+from autograder.term import minute
 
 
 @dataclass(frozen=True)
@@ -61,3 +63,17 @@ def next_to_begin(found: Sequence[LabStatus]) -> list[str]:
     if not found:
         return ["nbgrader generate_assignment LAB, nbgrader release_assignment LAB"]
     return ["gradlab watch, while they work; nbgrader collect LAB --update, after the deadline"]
+
+
+def dates_table(found: Sequence[Dates]) -> tuple[list[str], list[list[str]]]:
+    """(head, rows) of the calendar, without what no lab has; no rows where no lab has anything."""
+    columns = {
+        "due, UTC": [minute(each.due) if each.due else "" for each in found],
+        "marked until": [minute(each.watched_until) if each.watched_until else "" for each in found],
+        "times marked": [each.tries for each in found],
+        "solutions from": [minute(each.solutions) if each.solutions else "" for each in found],
+        "extensions": [str(len(each.extensions) or "") for each in found],
+    }
+    shown = {head: cells for head, cells in columns.items() if any(cells)}
+    rows = [list(row) for row in zip([each.lab for each in found], *shown.values(), strict=True)]
+    return ["lab", *shown], rows if shown else []

@@ -10,9 +10,11 @@ from statistics import fmean
 from autograder.errors import GradlabError
 from autograder.gradebook.class_schema import LabClass, Member
 from autograder.reports import charts
+from autograder.reports.calendar import calendar
 from autograder.reports.class_statistics import FEW, spread
 from autograder.reports.pages import points, render_live
 from autograder.reports.tables import write_table
+from autograder.term import Term
 
 MISSED = 2  # labs
 FELL = 0.3  # of the points, from the earlier labs to the last two
@@ -67,21 +69,21 @@ def _behind(
     return tuple(why)
 
 
-def write_term(labs: Sequence[LabClass], practice: frozenset[str], path: Path) -> None:
+def write_term(labs: Sequence[LabClass], term: Term, path: Path) -> None:
     """The page, and beside it the table of points as CSV."""
     if not any(member.handed_in for lab in labs for member in lab.members):
         raise GradlabError("nobody handed in anything yet: nbgrader collect LAB, then gradlab grade LAB")
     path.parent.mkdir(parents=True, exist_ok=True)
-    rows = rows_of(labs, practice)
+    rows = rows_of(labs, term.practice)
     there = {lab.lab: f"{lab.lab}.html" for lab in labs if path.with_name(f"{lab.lab}.html").exists()}
-    path.write_text(term_page(labs, rows, practice, there), encoding="utf-8")
+    path.write_text(term_page(labs, rows, term, there), encoding="utf-8")
     table = [
         [r.student, r.name, r.points, r.worth, *(m.points if m and m.graded else None for m in r.by_lab)] for r in rows
     ]
     write_table(path.with_suffix(".csv"), ["student", "name", "points", "worth", *(lab.lab for lab in labs)], table)
 
 
-def term_page(labs: Sequence[LabClass], rows: Sequence[Row], practice: frozenset[str], reports: dict[str, str]) -> str:
+def term_page(labs: Sequence[LabClass], rows: Sequence[Row], term: Term, reports: dict[str, str]) -> str:
     """reports: lab -> its page, of those that are written."""
     spreads = []
     for lab in labs:
@@ -97,7 +99,8 @@ def term_page(labs: Sequence[LabClass], rows: Sequence[Row], practice: frozenset
         labs=labs,
         rows=rows,
         behind=[row for row in rows if row.behind],
-        practice=practice,
+        practice=term.practice,
+        dates=calendar(labs, term),
         reports=reports,
         numbers={name: numbers for name, numbers, _ in spreads},
         cells=_cells_of(labs),

@@ -4,12 +4,13 @@ from datetime import datetime
 from pathlib import Path
 
 import pytest
+from nbgrader.api import Gradebook
 
 from autograder.errors import GradlabError
 from autograder.gradebook.class_files import attempts_of, submitted_times
 from autograder.gradebook.class_reader import read_class
 from autograder.gradebook.reader import read_results
-from autograder.term import Excuse, add_excuse
+from autograder.term import Excuse, Extension, add_excuse, add_extension
 from labkit.outcome import Outcome
 from tests.reports.written_class import EXERCISE, LAB, RIGHT, WRONG, Handed, by_hand, write_class
 
@@ -46,6 +47,26 @@ def test_who_is_missing_late_or_to_grade_is_known(small_course: Path) -> None:
     assert (ben.late, ben.again) == (18 * 3600, False)
     assert (dan.handed_in, dan.graded) == (True, False)
     assert (eve.handed_in, eve.graded) == (False, False)
+
+
+def test_an_extension_counts_from_when_it_is_written_and_before_anything_is_handed_in(small_course: Path) -> None:
+    written = write_class(small_course, CLASS, "2027-01-31 18:00 UTC", missing=["eve"])
+    assert not written.read().extended
+    for student, until in (("ben", "2027-02-01T06:00Z"), ("eve", "2027-02-03T18:00Z"), ("ada", "2027-01-01T00:00Z")):
+        add_extension(small_course, Extension(lab=LAB, student=student, until=until))
+    group = written.read()
+    ada, ben, _, eve = group.members
+    assert (ben.until, ben.late) == (datetime(2027, 2, 1, 6), 6 * 3600)
+    assert ada.late == 0, "an extension that ends before the due date takes no time away"
+    assert [(member.student, until.day) for member, until in group.extended] == [("eve", 3), ("ben", 1), ("ada", 1)]
+
+
+def test_an_extension_that_was_given_in_nbgrader_is_one(small_course: Path) -> None:
+    written = write_class(small_course, CLASS, "2027-01-31 18:00 UTC")
+    with Gradebook(written.url) as gradebook:
+        gradebook.grant_extension(LAB, "ben", days=1)
+    _, ben, _ = written.read().members
+    assert (ben.until, ben.late) == (datetime(2027, 2, 1, 18), 0)
 
 
 def test_a_mark_that_waits_counts_what_it_has(small_course: Path) -> None:

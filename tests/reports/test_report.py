@@ -126,6 +126,22 @@ def test_who_needs_a_look_is_listed_by_why() -> None:
         assert words in page
 
 
+def test_who_has_an_extension_is_listed_with_its_end(tmp_path: Path) -> None:
+    ill = member("ill", until=datetime(2027, 2, 3, 18), submitted=datetime(2027, 2, 3, 19), late=3600.0)
+    group = lab(ill, member("ada"), due=datetime(2027, 2, 1, 18))
+    page = report_page(group)
+    assert (
+        "Due 2027-02-01 18:00 UTC" in page and "<td>2027-02-03 18:00</td><td>2027-02-03 19:00</td><td>1 h</td>" in page
+    )
+    assert '<h2 id="extensions">' not in report_page(lab(member("ada")))
+    write_class_csv(group, tmp_path / "x.csv")
+    write_class_json(group, tmp_path / "x.json")
+    with (tmp_path / "x.csv").open(newline="") as file:
+        assert [row["extended_until"] for row in csv.DictReader(file)] == ["2027-02-03T18:00:00Z", ""]
+    said = json.loads((tmp_path / "x.json").read_text())
+    assert [student["extended_until"] for student in said["students"]] == ["2027-02-03T18:00:00Z", None]
+
+
 def test_nobody_is_missing_before_somebody_handed_in() -> None:
     assert not by_standing(lab(member("ada", handed_in=False, graded=False)))[Standing.MISSING]
 

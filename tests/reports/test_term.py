@@ -13,8 +13,10 @@ from autograder.cli.app import app
 from autograder.errors import GradlabError
 from autograder.gradebook.class_schema import Column, LabClass, Mark, Member
 from autograder.intake.notes import COUNTS_AS_EMPTY
-from autograder.reports.status import next_steps, status_of
+from autograder.reports.calendar import calendar
+from autograder.reports.status import dates_table, next_steps, status_of
 from autograder.reports.term import rows_of, write_term
+from autograder.term import Extension, LabTerm, Term, add_extension
 from tests.reports.written_class import LAB, Handed, write_class
 
 ALL = "ada ben cleo dan eve".split()
@@ -61,7 +63,7 @@ def test_the_page_leads_to_every_students_page(tmp_path: Path) -> None:
     labs = [lab("01", [10, 5, 7, 8, 9]), lab("02", [None, 5, 5, 6, 1])]
     labs[0] = replace(labs[0], members=(replace(labs[0].members[0], name=evil), *labs[0].members[1:]))
     (tmp_path / "01.html").write_text("a report")
-    write_term(labs, frozenset({"02"}), tmp_path / "term.html")
+    write_term(labs, Term(labs={"02": LabTerm(practice=True)}), tmp_path / "term.html")
     page = (tmp_path / "term.html").read_text()
     assert '<a href="../feedback/ben/02/02.html">5</a>' in page and '<a href="01.html">' in page
     assert "practice, in no total" in page and "<script>alert" not in page
@@ -70,9 +72,34 @@ def test_the_page_leads_to_every_students_page(tmp_path: Path) -> None:
     assert (first["student"], first["01"], first["02"]) == ("ada", "10.0", "")
 
 
+def test_the_calendar_has_every_lab_in_the_order_of_its_dates(tmp_path: Path) -> None:
+    first, second, last = (datetime(2027, 2, day, 18) for day in (1, 8, 15))
+    labs = [lab("01", [10, 5]), replace(lab("02", [3, None]), due=second), replace(lab("03", [None, None]), due=first)]
+    ada, ben = labs[1].members
+    labs[1] = replace(labs[1], members=(replace(ada, until=second), replace(ben, until=last)))
+    of_labs = {"02": LabTerm(attempts=5, wait_minutes=10, until=second, solutions=last), "04": LabTerm(until=first)}
+    dates = calendar(labs, Term(labs=of_labs))
+    assert [each.lab for each in dates] == ["03", "04", "02", "01"]
+    assert (dates[2].due, dates[2].watched_until, dates[2].solutions) == (second, second, last)
+    assert dates[2].extensions == {"ben": last, "ada": second}
+    head, rows = dates_table(dates)
+    assert head == ["lab", "due, UTC", "marked until", "times marked", "solutions from", "extensions"]
+    assert rows[2][1:4] == ["2027-02-08 18:00", "2027-02-08 18:00", "5, 10 min apart"] and rows[3][1:] == [""] * 5
+    assert dates_table(calendar(labs[:1], Term()))[1] == []
+    write_term(labs, Term(labs=of_labs), tmp_path / "term.html")
+    assert "ben until 2027-02-15 18:00, ada until 2027-02-08 18:00" in (tmp_path / "term.html").read_text()
+
+
+def test_more_extensions_than_a_line_holds_are_counted() -> None:
+    members = tuple(Member(f"s{n}", until=datetime(2027, 2, n + 1)) for n in range(7))
+    (dates,) = calendar([LabClass("01", (), members)], Term())
+    assert dates.extended().startswith("s6 until 2027-02-07 00:00, ")
+    assert dates.extended().endswith("s2 until 2027-02-03 00:00 and 2 more: gradlab report 01")
+
+
 def test_no_lab_begun_is_an_error_that_says_what_to_do(tmp_path: Path) -> None:
     with pytest.raises(GradlabError, match="nbgrader collect"):
-        write_term([lab("01", [None])], frozenset(), tmp_path / "term.html")
+        write_term([lab("01", [None])], Term(), tmp_path / "term.html")
 
 
 def test_a_status_ends_with_what_to_do_in_the_order_of_use() -> None:
@@ -98,10 +125,13 @@ def test_a_status_ends_with_what_to_do_in_the_order_of_use() -> None:
 
 
 def test_the_commands_write_the_pages_and_say_where_each_lab_stands(small_course: Path) -> None:
-    write_class(small_course, [Handed(f"s{n}", points=n / 4) for n in range(8)], missing=["gone"])
+    class_ = [Handed(f"s{n}", points=n / 4) for n in range(8)]
+    write_class(small_course, class_, "2027-02-01 18:00 UTC", missing=["gone"])
+    add_extension(small_course, Extension(lab=LAB, student="gone", until="2027-02-03T18:00:00Z"))
     runner = CliRunner()
     told = runner.invoke(app, ["status", "--course", str(small_course)]).output
     assert LAB in told and "44%" in told and f"gradlab feedback {LAB}" in told
+    assert f"More time for {LAB}, UTC: gone until 2027-02-03 18:00" in told and "2027-02-01 18:00" in told
     for arguments in (["report", LAB], ["report"]):
         done = runner.invoke(app, [*arguments, "--course", str(small_course)])
         assert done.exit_code == 0 and "Next: open it" in done.output
