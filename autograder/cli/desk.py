@@ -7,7 +7,7 @@ from typing import Annotated
 
 import typer
 
-from autograder.cli.app import CoursePath, app, out
+from autograder.cli.app import CoursePath, app
 
 
 @app.command(context_settings={"allow_extra_args": True, "ignore_unknown_options": True})
@@ -18,20 +18,7 @@ def desk(
     port: Annotated[int, typer.Option(min=1, max=65535, help="The next free one where it is taken.")] = 8888,
 ) -> None:
     """Read answers and mark them by hand, in a browser. What else is given goes to Jupyter Server."""
-    from jupyter_server.serverapp import ServerApp
-
     from autograder.desk.place import course_near
+    from autograder.desk.server import serve
 
-    folder = course_near(course)
-    out.print("Reading answers: Ctrl-C ends it. Marks are in the gradebook as soon as they are saved.")
-    arguments = [
-        "--ServerApp.ip=127.0.0.1",
-        f"--ServerApp.port={port}",
-        f"--ServerApp.root_dir={folder}",
-        "--ServerApp.base_url=/",
-        "--ServerApp.default_url=/gradlab/desk/",
-        "--ServerApp.jpserver_extensions=autograder.desk=True",
-    ]
-    if no_browser:
-        arguments.append("--no-browser")
-    ServerApp.launch_instance([*arguments, *others.args])
+    serve(course_near(course), port, not no_browser, others.args)

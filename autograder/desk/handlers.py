@@ -26,7 +26,8 @@ from autograder.errors import GradlabError
 from autograder.gradebook.writer import opened
 
 MAX_BODY = 500_000  # bytes
-TYPES = {"desk.js": "text/javascript", "desk.css": "text/css"}
+STATIC = files("autograder.desk").joinpath("static")
+TYPES = {".js": "text/javascript", ".css": "text/css"}
 POLICY = (
     "default-src 'none'; script-src 'self'; style-src 'self'; img-src data:; connect-src 'self'; base-uri 'none'; "
     "form-action 'none'"
@@ -72,7 +73,7 @@ def add_handlers(server: Any) -> None:
         f"/read/{name}/{name}/{name}": QuestionHandler,
         "/mark": MarkHandler,
         "/rubric": RubricHandler,
-        "/(desk[.](?:js|css))": AssetHandler,
+        "/static/([a-z]+[.](?:js|css))": AssetHandler,
     }
     at = url_path_join(base, "gradlab", "desk")
     server.web_app.add_handlers(".*$", [(at + path, kind, given) for path, kind in routes.items()])
@@ -146,14 +147,17 @@ class QuestionHandler(Base):
 
 
 class AssetHandler(Base):
-    """GET: the script or the style."""
+    """GET static/NAME: a script or the style."""
 
     @web.authenticated
     @authorized
     def get(self, name: str) -> None:
-        self.set_header("Content-Type", f"{TYPES[name]}; charset=utf-8")
+        asset = STATIC.joinpath(name)
+        if not asset.is_file():
+            raise web.HTTPError(404)
+        self.set_header("Content-Type", f"{TYPES[Path(name).suffix]}; charset=utf-8")
         self.set_header("Cache-Control", "no-cache")
-        self.finish(files("autograder.desk").joinpath("static", name).read_bytes())
+        self.finish(asset.read_bytes())
 
 
 class Saving(Base, APIHandler):

@@ -8,6 +8,7 @@ from typing import Any
 from urllib.parse import quote
 
 from jinja2 import Environment, PackageLoader, StrictUndefined
+from markupsafe import Markup
 
 from autograder.desk.marks import MAX_COMMENT, Mark
 from autograder.desk.place import Place
@@ -74,6 +75,11 @@ def told(mark: Mark, place: Place) -> str:
     )
 
 
+def reachable(words: Markup) -> Markup:
+    """Code that is wider than the page can be scrolled by keyboard. Of a student's text no < is left in words."""
+    return Markup(words.replace("<pre>", '<pre tabindex="0">'))
+
+
 def _render(template: str, **values: Any) -> str:
     return _environment().get_template(template).render(**values)
 
@@ -87,5 +93,6 @@ def _environment() -> Environment:
         trim_blocks=True,
         lstrip_blocks=True,
     )
-    environment.filters |= {"points": points, "code": code, "url": lambda text: quote(text, safe="")}
+    environment.filters |= {"points": points, "code": code, "reachable": reachable}
+    environment.filters["url"] = lambda text: quote(text, safe="")
     return environment

@@ -9,11 +9,12 @@ from typing import Any
 
 from nbformat.v4 import nbjson
 from nbgrader.api import MissingEntry
+from nbgrader.coursedir import CourseDirectory
 
 from autograder.errors import GradlabError
 from autograder.gradebook.autograded import autograded_path
 from autograder.gradebook.writer import Penalty
-from autograder.grading.nbgrader_api import open_course
+from autograder.grading.nbgrader_api import read_config
 from autograder.grading.whole_lab import late_penalty
 from autograder.metadata import answer_to, name_of, plain_name
 from autograder.plain.assignment import is_plain
@@ -57,8 +58,9 @@ def cells_in(path: Path) -> list[Any]:
 @functools.cache
 def desk_of(course: Path) -> Desk:
     """Raises GradlabError where this folder is no course."""
-    api = open_course(course)
-    return Desk(course, api.coursedir.db_url, api.coursedir.course_id, api.config, late_penalty(api.config))
+    config = read_config(course)
+    folder = CourseDirectory(config=config)
+    return Desk(course, folder.db_url, folder.course_id, config, late_penalty(config))
 
 
 def course_near(*folders: Path) -> Path:

@@ -17,21 +17,10 @@ def open_course(course: Path, isolation: str = "") -> Any:
 
     isolation: a level of `gradlab doctor`, in place of the one that nbgrader_config.py asks for.
     """
-    course = course.resolve()
-    if not (course / "nbgrader_config.py").exists():
-        raise GradlabError(
-            f"{course} has no nbgrader_config.py: run gradlab in the course's folder, or name it: --course"
-        )
-    _alembic_on_path()
-    _quiet()
+    config = read_config(course)
     from nbgrader.apps import NbGraderAPI
     from nbgrader.coursedir import CourseDirectory
-    from traitlets.config.loader import PyFileConfigLoader
 
-    if str(course) not in sys.path:
-        sys.path.insert(0, str(course))  # plugins that the configuration names, as nbgrader itself finds them
-    config = PyFileConfigLoader("nbgrader_config.py", path=str(course)).load_config()
-    config.CourseDirectory.root = str(course)
     if isolation:
         config.Examine.isolation = isolation
     api = NbGraderAPI(coursedir=CourseDirectory(config=config), config=config)
@@ -39,6 +28,24 @@ def open_course(course: Path, isolation: str = "") -> Any:
     api.log.handlers = []  # nothing on the terminal; what an operation logs comes back with its result
     api.log.setLevel(logging.INFO)
     return api
+
+
+def read_config(course: Path) -> Any:
+    """What the course's nbgrader_config.py says; enough where another program's log must stay as it is."""
+    course = course.resolve()
+    if not (course / "nbgrader_config.py").exists():
+        raise GradlabError(
+            f"{course} has no nbgrader_config.py: run gradlab in the course's folder, or name it: --course"
+        )
+    _alembic_on_path()
+    _quiet()
+    from traitlets.config.loader import PyFileConfigLoader
+
+    if str(course) not in sys.path:
+        sys.path.insert(0, str(course))  # plugins that the configuration names, as nbgrader itself finds them
+    config = PyFileConfigLoader("nbgrader_config.py", path=str(course)).load_config()
+    config.CourseDirectory.root = str(course)
+    return config
 
 
 def must(result: dict[str, Any], doing: str) -> None:

@@ -18,8 +18,12 @@ from autograder.grading.whole_lab import prepare
 from autograder.metadata import kind_of
 from autograder.result import GradedCell, Result, Versions
 from labkit.outcome import Outcome
+from tests.plain.plain_course import answered, write
+from tests.plain.small_course import RIGHT
+from tests.plain.small_course import SOURCE as PLAIN_SOURCE
 
 LAB = "01_squares"
+PLAIN = ("ps1", "p1")  # an assignment made for stock nbgrader, and its notebook
 QUESTION, CHECK = "question-why", "check-sum_of_squares"
 SOURCE = """
 # %% [markdown]
@@ -70,3 +74,21 @@ def hand_in(course: Path, class_: Mapping[str, str | None] = CLASS, late: str = 
             when = datetime(2027, 2, 2 if student == late else 1, 12)
             marks.append(Marks(student, {QUESTION: 0.0 if answer is None else None, CHECK: 0.5}, submitted=when))
         record(gradebook, LAB, marks, lambda *_: None, {})
+
+
+def hand_in_plain(course: Path) -> None:
+    """One student, who did all of it right."""
+    lab, notebook = PLAIN
+    source = PLAIN_SOURCE.replace("YOUR ANSWER HERE", "### BEGIN SOLUTION\\nThe **sign**.\\n### END SOLUTION")
+    scheme = "Look at the data.\\n=== BEGIN MARK SCHEME ===\\nOne for *each*.\\n=== END MARK SCHEME ==="
+    write(course / f"source/{lab}/{notebook}.ipynb", source.replace("Look at the data.", scheme))
+    api = open_course(course)
+    with api.gradebook as gradebook:
+        prepare(api, course, lab, gradebook)
+        waits = dict.fromkeys(f"{notebook}/{cell}" for cell in ("why", "free", "explore"))
+        record(gradebook, lab, [Marks("ada", {**waits, f"{notebook}/scale_values": 2.0})], lambda *_: None, {})
+    done = answered(PLAIN_SOURCE, RIGHT)
+    task = '"Look at the data. Say what you see."'
+    extra = '{"cell_type": "markdown", "metadata": {}, "source": "It *rises*."}'
+    start = done.index("}", done.index(task))
+    write(course / f"autograded/ada/{lab}/{notebook}.ipynb", f"{done[: start + 1]}, {extra}{done[start + 1 :]}")

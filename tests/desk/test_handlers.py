@@ -72,11 +72,11 @@ def test_pages_are_below_the_servers_own_address_and_load_nothing_from_elsewhere
         assert all(
             link.startswith((f"{BASE}gradlab/desk/", "data:,")) for link in re.findall(r'(?:href|src)="([^"]+)"', page)
         )
-    assert client.ask("/desk.js")[2]["Content-Type"] == "text/javascript; charset=utf-8"
+    assert client.ask("/static/desk.js")[2]["Content-Type"] == "text/javascript; charset=utf-8"
 
 
 def test_who_is_not_logged_in_sees_and_writes_nothing(client: Client) -> None:
-    for path in ("/", f"/read/{LAB}/{LAB}/{QUESTION}", "/desk.js"):
+    for path in ("/", f"/read/{LAB}/{LAB}/{QUESTION}", "/static/page.js"):
         _, text, _ = client.ask(path, token=False)
         assert "sum_of_squares" not in text and "const state" not in text and "never negative" not in text
     for path in ("/mark", "/rubric"):
@@ -95,7 +95,13 @@ def test_a_browser_that_is_logged_in_must_bring_the_pages_own_token(client: Clie
 
 @pytest.mark.parametrize(
     "path",
-    [f"/read/{LAB}/{LAB}/nothing", f"/read/..%2F..%2Fetc/{LAB}/passwd", f"/read/{LAB}/..%2Fx/{QUESTION}", "/x.js"],
+    [
+        f"/read/{LAB}/{LAB}/nothing",
+        f"/read/..%2F..%2Fetc/{LAB}/passwd",
+        f"/read/{LAB}/..%2Fx/{QUESTION}",
+        "/static/x.js",
+        "/static/..%2Fpages.py",
+    ],
 )
 def test_names_that_the_gradebook_does_not_know_are_not_found(client: Client, path: str) -> None:
     assert client.ask(path)[0] == 404

@@ -9,12 +9,8 @@ from autograder.desk.pages import overview_page, question_page
 from autograder.desk.place import Desk, desk_of, place_of
 from autograder.desk.reading import Page, page_of, questions
 from autograder.gradebook.autograded import autograded_path
-from autograder.gradebook.writer import Marks, record
-from autograder.grading.nbgrader_api import open_course
-from autograder.grading.whole_lab import prepare
-from tests.desk.answered_class import CHECK, LAB, QUESTION
-from tests.plain.plain_course import OURS, answered, write
-from tests.plain.small_course import RIGHT, SOURCE
+from tests.desk.answered_class import CHECK, LAB, PLAIN, QUESTION, hand_in_plain
+from tests.plain.plain_course import OURS, write
 
 PICTURE = "iVBORw0KGgoAAAANSUhEUgAAAAEAAAABCAYAAAAfFcSJAAAADUlEQVR42mNk+M9QDwADhgGAWjR9awAAAABJRU5ErkJggg=="
 
@@ -53,7 +49,7 @@ def test_a_question_shows_what_was_asked_the_model_answer_and_each_answer(course
     html = question_page("/user/x/gradlab/desk", page, "token")
     assert "<script>alert" not in html and "&lt;script&gt;alert(1)&lt;/script&gt;" in html and "<img src=x" not in html
     assert html.count("not written, 0 of 3") == 2, "once in the page, once for the script"
-    assert 'src="/user/x/gradlab/desk/desk.js"' in html
+    assert 'src="/user/x/gradlab/desk/static/desk.js"' in html
 
 
 def test_a_comment_that_was_given_comes_back_for_the_others(course: Path) -> None:
@@ -105,23 +101,9 @@ def test_where_a_notebook_or_a_source_is_gone_the_marks_can_still_be_given(cours
 
 @pytest.fixture(scope="module")
 def plain_course(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """An assignment made for stock nbgrader, which one student did right."""
     root = tmp_path_factory.mktemp("plain")
     write(root / "nbgrader_config.py", OURS)
-    source = SOURCE.replace("YOUR ANSWER HERE", "### BEGIN SOLUTION\\nThe **sign**.\\n### END SOLUTION").replace(
-        "Look at the data.", "Look at the data.\\n=== BEGIN MARK SCHEME ===\\nOne for *each*.\\n=== END MARK SCHEME ==="
-    )
-    write(root / "source/ps1/p1.ipynb", source)
-    api = open_course(root)
-    with api.gradebook as gradebook:
-        prepare(api, root, "ps1", gradebook)
-        scores = {"p1/why": None, "p1/free": None, "p1/explore": None, "p1/scale_values": 2.0}
-        record(gradebook, "ps1", [Marks("ada", scores)], lambda *_: None, {})
-    done = answered(SOURCE, RIGHT)
-    task = '"Look at the data. Say what you see."'
-    extra = '{"cell_type": "markdown", "metadata": {}, "source": "It *rises*."}'
-    start = done.index("}", done.index(task))
-    write(root / "autograded/ada/ps1/p1.ipynb", f"{done[: start + 1]}, {extra}{done[start + 1 :]}")
+    hand_in_plain(root)
     return root
 
 
@@ -137,7 +119,7 @@ def plain_course(tmp_path_factory: pytest.TempPathFactory) -> Path:
 def test_a_plain_assignment_is_read_by_its_own_names(
     plain_course: Path, cell: str, model: str, answer: str, worth: float
 ) -> None:
-    page = read(plain_course, "ps1", "p1", cell)
+    page = read(plain_course, *PLAIN, cell)
     assert model in page.model and page.name == f"p1/{cell}" and page.place.worth == worth
     (ada,) = page.answers
     assert answer in "\n".join(shown.source for shown in ada.cells)

@@ -1,0 +1,63 @@
+"""A Jupyter Server that has the desk and no other extension, and prints where it is; after that only errors."""
+
+from __future__ import annotations
+
+import os
+import signal
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any
+
+from jupyter_server.serverapp import ServerApp
+from jupyter_server.utils import url_path_join
+from tornado.httputil import url_concat
+from traitlets.config import Config
+
+
+class DeskServer(ServerApp):
+    """settings: hold over Jupyter's configuration files, and options over them."""
+
+    settings = Config()
+
+    def load_config_file(self, suppress_errors: bool = True) -> None:  # type: ignore[override]
+        super().load_config_file(suppress_errors)
+        self.update_config(self.settings)
+
+    def init_signal(self) -> None:
+        """Ctrl-C ends it without a question: what was saved is in the gradebook."""
+        for number in (signal.SIGINT, signal.SIGTERM):
+            signal.signal(number, lambda *_: self.stop(from_signal=True))
+
+    def start_app(self) -> None:
+        self.identity_provider.token_generated = False  # or Jupyter prints its address as it prints an error
+        super().start_app()
+        told = f"Reading answers: {self.address}\nCtrl-C ends it. A mark is in the gradebook once it is saved."
+        self.io_loop.add_callback(print, told, flush=True)  # it listens by then
+
+    @property
+    def address(self) -> str:
+        """Of the page, with the token that logs a browser in."""
+        page: str = url_path_join(self.connection_url, "gradlab", "desk", "/")
+        token = self.identity_provider.token
+        return url_concat(page, {"token": token}) if token else page
+
+
+def serve(course: Path, port: int, open_browser: bool, options: Sequence[str] = ()) -> None:
+    """Until it is ended. options: of Jupyter Server's."""
+    own: dict[str, Any] = {
+        "ip": "127.0.0.1",
+        "port": port,
+        "root_dir": str(course),
+        "base_url": "/",
+        "default_url": "/gradlab/desk/",
+        "open_browser": open_browser,
+        "jpserver_extensions": {"autograder.desk": True},
+        "terminals_enabled": False,
+        "allow_root": os.geteuid() == 0,  # as `make lab` does: in a container everybody is root
+        "log_level": "ERROR",
+    }
+    server = DeskServer.instance()
+    server.settings = Config(ServerApp=own)
+    # What extensions a machine has enabled takes a second to load, and the desk needs none.
+    server.initialize(list(options), find_extensions=False)
+    server.start()

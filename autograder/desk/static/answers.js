@@ -1,0 +1,36 @@
+// The answers, one below the other: where each stands, which are shown, in which order, and whether with names.
+import { get, make, reading, remember, state } from "./page.js";
+
+export const rows = [...get("answers").children];
+export const mark = (row) => state.marks[row.dataset.student];
+export const shown = () => [...get("answers").children].filter((row) => !row.hidden);
+
+// By a key that tells nothing of the student.
+const shuffled = [...rows].sort((a, b) => (a.dataset.order < b.dataset.order ? -1 : 1));
+shuffled.forEach((row, index) => row.querySelector("h2").append(make("span", `Answer ${index + 1}`, { class: "number" })));
+
+export const nameless = () => document.body.classList.contains("nameless");
+
+export function who(row) {
+  const named = !nameless() || row.classList.contains("named");
+  return row.querySelector(named ? ".who" : ".number").textContent.trim();
+}
+
+export function tell(row) {
+  row.querySelector(".told").textContent = mark(row).told;
+  row.classList.toggle("waits", mark(row).waits);
+  row.classList.toggle("draft", reading.drafts.has(row.dataset.student));
+  const waiting = rows.filter((each) => mark(each).waits).length;
+  get("count").textContent = `${rows.length} handed in, ${waiting} wait`;
+}
+
+export function filter() {
+  for (const row of rows) row.hidden = get("shown").value === "waiting" && !mark(row).waits && row !== reading.now;
+}
+
+export function order() {
+  const hidden = get("nameless").checked;
+  document.body.classList.toggle("nameless", hidden);
+  get("answers").append(...(hidden ? shuffled : rows));
+  remember("nameless", hidden ? "yes" : "no");
+}

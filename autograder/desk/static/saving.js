@@ -1,0 +1,56 @@
+// Marks on their way to the gradebook: one request for each answer. What was not saved stays in the page.
+import { mark, tell } from "./answers.js";
+import { get, reading, say, state } from "./page.js";
+import { draft, nextWaiting, show, showComments } from "./panel.js";
+
+export async function post(path, body) {
+  let reply;
+  try {
+    reply = await fetch(`${state.base}/${path}`, {
+      method: "POST",
+      headers: { "Content-Type": "application/json", "X-XSRFToken": state.xsrf },
+      body: JSON.stringify({ ...state.place, ...body }),
+    });
+  } catch {
+    throw new Error("The server does not answer. Nothing was saved; what you wrote is still here.");
+  }
+  const told = await reply.json().catch(() => null);
+  if (reply.ok && told) return told;
+  if (reply.ok || reply.status === 403) throw new Error("Not saved: you are logged out. Log in in another tab, and save again.");
+  throw new Error(`Not saved: ${told?.message || reply.statusText || reply.status}`);
+}
+
+async function saveOne(row, { points, chosen, comment }) {
+  const student = row.dataset.student;
+  const body = { student, chosen, comment, points: chosen.length || points === "" ? null : Number(points), version: mark(row).version };
+  const reply = await post("mark", body);
+  state.marks[student] = reply.mark;
+  if (!reply.changed) reading.drafts.delete(student);
+  tell(row);
+  if (!reply.changed) return;
+  const had = reply.mark.comment ? `, with the comment \u201c${reply.mark.comment.slice(0, 300)}\u201d` : "";
+  throw new Error(`${reply.changed} It has: ${reply.mark.told}${had}. Save again to write over it.`);
+}
+
+export async function save(others = []) {
+  if (!reading.now || reading.saving || reading.editing) return;
+  if (!get("points").reportValidity()) return;
+  reading.saving = true;
+  get("save").disabled = get("also").disabled = true;
+  const [row, wanted] = [reading.now, draft()];
+  reading.drafts.set(row.dataset.student, wanted); // also where nothing is another: it may wait, and is to be read now
+  let trouble = "";
+  try {
+    for (const each of [row, ...others]) await saveOne(each, wanted);
+    const text = wanted.comment.trim();
+    if (text) state.comments = [text, ...state.comments.filter((each) => each !== text)];
+    showComments();
+  } catch (error) {
+    trouble = error.message;
+  }
+  reading.saving = false;
+  get("save").disabled = get("also").disabled = false;
+  show();
+  if (trouble) say(trouble);
+  else nextWaiting();
+}

@@ -1,0 +1,58 @@
+"""`gradlab desk` says where it is and no more, an error excepted, and ends at once when it is told to.
+
+Slow: starts Jupyter servers.
+"""
+
+import signal
+import subprocess
+import sys
+import urllib.error
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from tests.browser.lab_server import DIRECT
+from tests.desk.answered_class import LAB, QUESTION
+
+pytestmark = pytest.mark.slow
+DESK = (sys.executable, "-m", "autograder.cli", "desk")
+
+
+@pytest.fixture
+def started(course: Path) -> Iterator[subprocess.Popen[str]]:
+    """As a person starts it, root too, on a machine whose settings for Jupyter are others."""
+    settings = course / ".jupyter"
+    settings.mkdir()
+    (settings / "jupyter_server_config.py").write_text(
+        'c.ServerApp.base_url = "/x/"\nc.ServerApp.log_level = "DEBUG"\n'
+    )
+    command = [*DESK, "--course", str(course), "--no-browser", "--port", "18950"]
+    pipes = {"stdout": subprocess.PIPE, "stderr": subprocess.PIPE}
+    process = subprocess.Popen(command, **pipes, text=True, env={"JUPYTER_CONFIG_DIR": str(settings)})  # type: ignore[call-overload]
+    yield process
+    process.kill()
+    process.wait()
+
+
+def test_it_prints_its_address_and_how_to_end_it_and_then_errors_alone(
+    course: Path, started: subprocess.Popen[str]
+) -> None:
+    assert started.stdout
+    words, _, address = started.stdout.readline().rpartition(" ")
+    page, _, token = address.strip().partition("?")
+    assert words == "Reading answers:" and page.startswith("http://127.0.0.1:") and page.endswith("/gradlab/desk/")
+    assert started.stdout.readline() == "Ctrl-C ends it. A mark is in the gradebook once it is saved.\n"
+    assert "why" in DIRECT.open(address, timeout=60).read().decode()
+    (course / "rubrics" / f"{LAB}.json").mkdir(parents=True)  # a fault of the course's
+    with pytest.raises(urllib.error.HTTPError, match="500"):
+        DIRECT.open(f"{page}read/{LAB}/{LAB}/{QUESTION}?{token}", timeout=60)
+    started.send_signal(signal.SIGINT)
+    out, errors = started.communicate(timeout=60)
+    assert (started.returncode, out) == (0, "")
+    assert errors.startswith("[E ") and "IsADirectoryError" in errors
+
+
+def test_a_folder_without_a_course_is_said_before_anything_starts(tmp_path: Path) -> None:
+    done = subprocess.run([*DESK, "--course", str(tmp_path)], capture_output=True, text=True, check=False)
+    assert done.returncode == 1 and done.stderr.startswith("gradlab: no course here") and done.stdout == ""
