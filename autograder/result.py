@@ -50,14 +50,16 @@ class Result(Model):
     text, by its cell's name: a mark by hand holds for that text. changed: names of the course's that the submission
     had bound anew or patched when its checks began, as far as a look found: something to ask about, no verdict. key: a
     digest of all that this document depends on, by which a submission that has been graded is known; empty where
-    nobody asked for it. notebooks: of a plain assignment, one that was made for stock nbgrader, their names; missing:
-    those of them that were not handed in, or could not be read.
+    nobody asked for it. made_of: the same by its parts, so that it can be told what changed. notebooks: of a plain
+    assignment, one that was made for stock nbgrader, their names; missing: those of them that were not handed in, or
+    could not be read.
     """
 
     format: Literal["gradlab result 1"] = "gradlab result 1"
     lab: str
     student: str
     key: str = ""
+    made_of: dict[str, str] = Field(default_factory=dict)
     device: str = "cpu"
     versions: Versions
     isolation: tuple[str, ...]

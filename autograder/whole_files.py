@@ -3,10 +3,18 @@
 from __future__ import annotations
 
 import contextlib
+import errno
 import os
 import shutil
 from collections.abc import Iterator
 from pathlib import Path
+
+FULL = (errno.ENOSPC, errno.EDQUOT)
+
+
+def is_full(error: OSError) -> bool:
+    """Whether the disk is full, or the quota: trouble of every file, and not of this one."""
+    return error.errno in FULL
 
 
 def write_whole(path: Path, text: str) -> None:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import errno
 import os
 import sys
 from pathlib import Path
@@ -12,9 +11,9 @@ import typer
 from rich.console import Console
 
 from autograder.errors import GradlabError
+from autograder.whole_files import is_full
 
 DOC = "A course whose labs grade themselves. A term with every command: docs/teaching.md."
-FULL = (errno.ENOSPC, errno.EDQUOT)
 app = typer.Typer(add_completion=False, no_args_is_help=True, pretty_exceptions_enable=False, help=DOC)
 CoursePath = Annotated[Path, typer.Option("--course", help="The course's folder: the one that holds labs/.")]
 LabNames = Annotated[list[str] | None, typer.Argument(help="Labs by name; all of them where none is named.")]
@@ -42,7 +41,7 @@ def main() -> None:
         err.print(f"gradlab: {error}", markup=False)
         sys.exit(1)
     except OSError as error:
-        if error.errno not in FULL:
+        if not is_full(error):
             raise
         err.print(
             f"gradlab: the disk is full: {error}\n    fix: make room, and run the same command: it goes on",

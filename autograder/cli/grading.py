@@ -57,35 +57,34 @@ def grade(
         if ahead:
             ending.callback(ahead.close)
         from autograder.gradebook.writer import opened  # while the fork server imports, too
-        from autograder.grading.class_writer import Done
         from autograder.grading.nbgrader_api import open_course
-        from autograder.grading.summary import stray, summary_of
-        from autograder.grading.teams import handed_in_by
+        from autograder.grading.summary import anew_words, stray, summary_of
         from autograder.grading.where import Cluster, ThisMachine
-        from autograder.grading.whole_lab import grade_lab
-        from autograder.term import read_term
+        from autograder.grading.whole_lab import class_of
 
         api = open_course(course, isolation)
-        total = 1 if student else len(handed_in_by(course, lab, read_term(course)))
-        results: list[Done] = []
+        results = []
         stop = ending.enter_context(stopped_by_ctrl_c())
-        steps = ending.enter_context(progress(err, f"grading {lab}", total))
         where = Cluster(cluster, wait, device) if cluster else ThisMachine(jobs, device, ahead)
-        for done in grade_lab(api, lab, where, student, again, stop):
+        writer, students = ending.enter_context(class_of(api, lab, where, student))
+        steps = ending.enter_context(progress(err, f"grading {lab}", len(students)))
+        for done in writer.grade(students, where, again, stop):
             steps.step(bool(done.failure))
             results.append(done)
             if done.failure:
                 err.print(f"{done.student}: {done.failure}", markup=False)
     failed = sum(bool(done.failure) for done in results)
-    if stop.is_set() and steps.done < total:
+    if stop.is_set() and steps.done < steps.total:
         raise GradlabError(
-            f"stopped after {steps.done} of {total} submissions. What was graded, now or before, stays graded.\n"
+            f"stopped after {steps.done} of {steps.total} submissions. What was graded, now or before, stays graded.\n"
             "    Run the same command to go on"
         )
     with opened(api.coursedir.db_url, api.coursedir.course_id) as gradebook:
         summary = summary_of(gradebook, lab, results)
         for line in stray(course, [assignment.name for assignment in gradebook.assignments]):
             err.print(line, markup=False)
+    if why := anew_words(results):
+        out.print(why, markup=False)
     out.print(f"{lab}: {summary.words()}. Next: gradlab feedback {lab}, gradlab report {lab}")
     if failed:
         raise GradlabError(f"{count(failed, 'submission')} could not be graded; the reasons stand above")
@@ -97,6 +96,9 @@ def watch(
     course: CoursePath = Path("."),
     jobs: Jobs = CPUS,
     once: Annotated[bool, typer.Option("--once", help="Mark what is there, and end.")] = False,
+    newest: Annotated[
+        bool, typer.Option("--newest", help="Mark everybody's newest submission, whatever limits term.toml sets.")
+    ] = False,
     isolation: Isolation = "",
     device: OnDevice = Device.CPU,
     cluster: ClusterAddress = "",
@@ -125,13 +127,15 @@ def watch(
             where = ThisMachine(jobs, device, pool=pool)
         out.print(f"watching {', '.join(watched)}. Ctrl-C ends it, and the same command goes on")
         marked = failed = 0
-        for each in marks(api, watched, where, lambda words: err.print(words, markup=False), stop, once):
+        for each in marks(api, watched, where, lambda words: err.print(words, markup=False), stop, once, newest):
             who = f"{each.arrival.student} {each.arrival.lab}"
             marked, failed = marked + 1, failed + bool(each.failure)
             if each.failure:
                 err.print(f"{who}: {each.failure}", markup=False)
             else:
-                out.print(f"{who}: {each.points:g} of {each.worth:g}, {each.seconds:.1f} s after it came", markup=False)
+                damaged = f"damaged, {each.damaged}\n    " if each.damaged else ""
+                mark_of = f"{each.points:g} of {each.worth:g}, {each.seconds:.1f} s after it came"
+                out.print(f"{who}: {damaged}{mark_of}", markup=False)
     out.print(f"{count(marked - failed, 'submission')} marked. Next: gradlab report LAB")
     if failed:
         raise GradlabError(f"{count(failed, 'submission')} could not be graded; the reasons stand above")

@@ -137,9 +137,9 @@ def status(course: CoursePath = Path(".")) -> None:
         for row in rows:
             times.add_row(*row)
         out.print(times)
-    for each in dates:
-        if each.extensions:
-            out.print(f"More time for {each.lab}, UTC: {each.extended()}", markup=False)
+    for of_lab in dates:
+        if of_lab.extensions:
+            out.print(f"More time for {of_lab.lab}, UTC: {of_lab.extended()}", markup=False)
     steps = next_steps(begun) or (["gradlab report: all is graded and read"] if begun else next_to_begin(found))
     out.print("Next: " + "\n      ".join(steps), markup=False)
 

@@ -11,9 +11,10 @@ from autograder.metadata import cell_name, parts_of
 def kind_and_name(cell: str) -> tuple[Kind, str]:
     """(kind, exercise or question) of a graded cell; a check under the cell's own name where no builder made it."""
     try:
-        return parts_of(cell)
+        kind, name = parts_of(cell)
     except ValueError:
         return Kind.CHECK, cell
+    return (kind, name) if kind.traits.graded else (Kind.CHECK, cell)
 
 
 def graded_names(exercise: str) -> tuple[str, str, str]:

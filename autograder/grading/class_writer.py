@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
+import functools
 import re
 import time
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 from threading import Event
-from typing import Any
+from typing import Any, TypeVar
 
 import nbformat
 
@@ -22,8 +23,7 @@ from autograder.grading.cluster import grade_on_cluster
 from autograder.grading.one_submission import Graded
 from autograder.grading.plain_class import marks_again, plain_task
 from autograder.grading.pool import grade_all
-from autograder.grading.task import Settings, Task, key_of
-from autograder.grading.teams import handed_in_by
+from autograder.grading.task import Settings, Task, changed_since, key_of
 from autograder.grading.where import Cluster, Where
 from autograder.grading.worker import Failure
 from autograder.intake.files import settle
@@ -31,11 +31,13 @@ from autograder.intake.read import Refused, read_file
 from autograder.intake.releases import releases_of
 from autograder.plain.assignment import is_plain, read_assignment
 from autograder.result import Result
-from autograder.term import read_term
+from autograder.term import Term
+from autograder.whole_files import is_full
 
 BATCH = 50  # submissions in one transaction of the gradebook
 FEW = 100  # students whose rows alone are asked for
 BATCH_SECONDS = 2.0  # after which a smaller one is written
+Found = TypeVar("Found")
 
 
 def course_of(api: Any) -> Path:
@@ -47,13 +49,16 @@ def course_of(api: Any) -> Path:
 class Done:
     """A submission that was graded, or what kept the course from grading it. kept: it had been graded before.
 
-    empty: the file could not be read. stopped: some of it ran into a limit."""
+    empty: the file could not be read. stopped: some of it ran into a limit. anew: of one that had been graded, what
+    changed since, in words.
+    """
 
     student: str
     failure: str = ""
     kept: bool = False
     empty: bool = False
     stopped: bool = False
+    anew: tuple[str, ...] = ()
 
 
 def graded_there(
@@ -67,8 +72,18 @@ def graded_there(
 
 
 class GradebookWriter:
+    """by: student -> who handed in what counts for that student."""
+
     def __init__(
-        self, api: Any, lab: str, settings: Settings, layers: Sequence[str], gradebook: Any, penalty: Penalty
+        self,
+        api: Any,
+        lab: str,
+        settings: Settings,
+        layers: Sequence[str],
+        gradebook: Any,
+        penalty: Penalty,
+        term: Term,
+        by: Mapping[str, str],
     ) -> None:
         self.api, self.course, self.lab, self.settings, self.layers = api, course_of(api), lab, settings, layers
         self.gradebook = gradebook
@@ -77,9 +92,9 @@ class GradebookWriter:
         self.source = b"" if self.plain else (self.course / "source" / lab / f"{lab}.ipynb").read_bytes()
         self.releases = releases_of(self.course, lab)
         self.ignore = list(api.coursedir.ignore)
-        self.term, self.cause = read_term(self.course), "grade"
-        self.by = handed_in_by(self.course, lab, self.term)
-        self._penalty, self._extended = penalty, self.term.extended(lab)
+        self.term, self.by, self.cause = term, dict(by), "grade"
+        self._penalty, self._extended = penalty, term.extended(lab)
+        self._anew: dict[str, tuple[str, ...]] = {}
         self._unwritten: list[Marks] = []
         self._written = time.monotonic()
         self._aside: list[Done] = []  # what was found out while looking for tasks
@@ -104,7 +119,7 @@ class GradebookWriter:
     def _taken(self, outcomes: Iterable[tuple[Task, Graded | Failure]]) -> Iterator[Done]:
         for task, outcome in outcomes:
             yield from self._take_aside()
-            yield self.taken(task, outcome)
+            yield spared(task.student, functools.partial(self.taken, task, outcome))
         yield from self._take_aside()
 
     def taken(self, task: Task, outcome: Graded | Failure) -> Done:
@@ -120,7 +135,7 @@ class GradebookWriter:
     def _tasks(self, students: Iterable[str], rows: Mapping[str, Recorded], again: bool) -> Iterator[Task]:
         """The submissions that are to be graded. Those that have their result are only recorded."""
         for student in students:
-            found = self.look_at(student, rows.get(student), again)
+            found = spared(student, functools.partial(self.look_at, student, rows.get(student), again))
             if isinstance(found, Done):
                 self._aside.append(found)
             else:
@@ -136,6 +151,7 @@ class GradebookWriter:
         if result is None:
             return task
         if result.key != key_of(task, self.layers):
+            self._anew[student] = changed_since(result, task, self.layers)
             return replace(task, kept=result.cells)
         submitted, excused = self._submitted(student), self.term.excused(self.lab, student)
         if row is None or not row.agrees(result, submitted, excused):
@@ -199,7 +215,8 @@ class GradebookWriter:
         )
         write_result(self.course, result)
         self._record(result, marks)
-        return Done(student, empty=result.empty, stopped=bool(result.stopped))
+        anew = self._anew.pop(student, ())
+        return Done(student, empty=result.empty, stopped=bool(result.stopped), anew=anew)
 
     def _record(self, result: Result, marks: Marks) -> None:
         points = sum(marks.scores[cell.id] or 0.0 for cell in result.cells)
@@ -232,6 +249,16 @@ class GradebookWriter:
     def _take_aside(self) -> Iterator[Done]:
         while self._aside:
             yield self._aside.pop(0)
+
+
+def spared(student: str, do: Callable[[], Found]) -> Found | Done:
+    """What comes of it. What is wrong with one student's files costs that student; a full disk stops all."""
+    try:
+        return do()
+    except OSError as error:
+        if is_full(error):
+            raise
+        return Done(student, f"its files cannot be read or written: {error}\n    its mark was not touched")
 
 
 def last_error(log: str) -> str:

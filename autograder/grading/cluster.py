@@ -18,8 +18,8 @@ from typing import TYPE_CHECKING, Any
 from autograder.errors import GradlabError
 from autograder.grading.cluster_process import difference, grade_here, look
 from autograder.grading.one_submission import Graded
-from autograder.grading.task import Settings, Task
-from autograder.grading.worker import STUCK_SECONDS, Failure, kind, next_try
+from autograder.grading.task import Settings, Task, kind
+from autograder.grading.worker import STUCK_SECONDS, Failure, next_try
 
 if TYPE_CHECKING:
     from distributed import Client, Future

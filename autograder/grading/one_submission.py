@@ -22,7 +22,7 @@ from autograder.examiner.examine import Step, StepResult, examine
 from autograder.forkserver.client import ForkServer
 from autograder.gradebook.writer import Marks, marks_of
 from autograder.grading.notebook_text import notebook_text
-from autograder.grading.task import Task, code_digest, key_of, versions
+from autograder.grading.task import Task, code_digest, key_of, made_of, versions
 from autograder.intake.notes import RAN_WITHOUT, counts_as_empty
 from autograder.intake.read import Refused, read_notebook
 from autograder.intake.releases import read_releases
@@ -67,7 +67,8 @@ def grade_task(task: Task, fork_server: ForkServer) -> Graded:
     submission = Submission(task.lab, task.student, repaired.notes, task.kept, settings.device)
     result = grade_notebook(notebook, submission, fork_server, settings.timeouts)
     notebook = limit_outputs(notebook, settings.preprocessors)
-    result = result.model_copy(update={"key": key_of(task, fork_server.layers)})
+    layers = fork_server.layers
+    result = result.model_copy(update={"key": key_of(task, layers), "made_of": made_of(task, layers)})
     return Graded(result, marks_of(result, notebook), notebook_text(notebook))
 
 

@@ -15,7 +15,7 @@ from autograder.forkserver.client import ForkServer
 from autograder.gradebook.writer import Marks
 from autograder.grading.notebook_text import notebook_text
 from autograder.grading.one_submission import Graded, limit_outputs, versions_on
-from autograder.grading.task import HandedIn, Task, key_of
+from autograder.grading.task import HandedIn, Task, key_of, made_of
 from autograder.intake.read import Refused, read_notebook
 from autograder.metadata import is_written, name_of, plain_name
 from autograder.plain.assignment import PlainAssignment, PlainNotebook
@@ -48,6 +48,7 @@ def grade_plain(task: Task, fork_server: ForkServer) -> Graded:
         lab=task.lab,
         student=task.student,
         key=key_of(task, fork_server.layers),
+        made_of=made_of(task, fork_server.layers),
         device=task.settings.device,
         versions=versions_on(task.settings.device),
         isolation=tuple(fork_server.layers),

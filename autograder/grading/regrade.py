@@ -2,20 +2,20 @@
 
 from __future__ import annotations
 
+import functools
 import zlib
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from threading import Event
 from typing import Any
 
-from autograder.course import Kind
+from autograder.gradebook.names import kind_and_name
 from autograder.gradebook.writer import recorded
-from autograder.grading.class_writer import GradebookWriter
+from autograder.grading.class_writer import GradebookWriter, spared
 from autograder.grading.one_submission import Graded
 from autograder.grading.where import Where
 from autograder.grading.whole_lab import class_of
 from autograder.grading.worker import Failure
-from autograder.metadata import cell_name, parts_of
 from autograder.result import Result
 
 
@@ -73,20 +73,16 @@ def regrade(
         if stop.is_set() or not held or not agreed(found):
             return found
         for packed in held:
-            writer.keep(_unpacked(packed))
-        return replace(found, written=True)
+            done = spared(packed[0].result.student, functools.partial(writer.keep, _unpacked(packed)))
+            failures += [(done.student, done.failure)] if done.failure else []
+        return replace(found, failures=tuple(failures), written=True)
 
 
 def _changes(writer: GradebookWriter, graded: Graded, before: dict[str, float | None]) -> list[Change]:
     after = writer.decided(graded).scores
-    cells = tuple(
-        (_exercise(name), before.get(name), score) for name, score in after.items() if before.get(name) != score
-    )
+    changed = ((name, before.get(name), score) for name, score in after.items())
+    cells = tuple((kind_and_name(name)[1], old, new) for name, old, new in changed if old != new)
     return [Change(graded.result.student, cells)] if cells else []
-
-
-def _exercise(name: str) -> str:
-    return parts_of(name)[1] if name.startswith((cell_name(Kind.CHECK, ""), cell_name(Kind.QUESTION, ""))) else name
 
 
 def _only(writer: GradebookWriter, graded: Graded, exercise: str) -> Graded:
@@ -94,7 +90,9 @@ def _only(writer: GradebookWriter, graded: Graded, exercise: str) -> Graded:
     before = writer.result(graded.result.student)
     if before is None:
         return graded
-    result = graded.result.model_copy(update={"cells": _mixed(before, graded.result, exercise), "key": ""})
+    result = graded.result.model_copy(
+        update={"cells": _mixed(before, graded.result, exercise), "key": "", "made_of": {}}
+    )
     scores = dict(graded.marks.scores) | {cell.id: cell.points for cell in result.cells}
     return replace(graded, result=result, marks=replace(graded.marks, scores=scores))
 
@@ -102,7 +100,7 @@ def _only(writer: GradebookWriter, graded: Graded, exercise: str) -> Graded:
 def _mixed(before: Result, now: Result, exercise: str) -> tuple[Any, ...]:
     """The cells of now, but for the other exercises as they were."""
     old = {cell.id: cell for cell in before.cells}
-    return tuple(cell if _exercise(cell.id) == exercise else old.get(cell.id, cell) for cell in now.cells)
+    return tuple(cell if kind_and_name(cell.id)[1] == exercise else old.get(cell.id, cell) for cell in now.cells)
 
 
 def _packed(graded: Graded) -> tuple[Graded, bytes, dict[str, bytes]]:

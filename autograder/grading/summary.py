@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import unicodedata
+from collections import Counter
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -43,6 +44,14 @@ class Summary:
             (self.failed, "not graded"),
         ]
         return "; ".join([f"{self.graded} graded", *(f"{number} {words}" for number, words in parts if number)])
+
+
+def anew_words(done: Iterable[Done]) -> str:
+    """Why what had been graded was graded anew, commonest first; empty where nothing was."""
+    reasons = [each.anew for each in done if each.anew]
+    counts = Counter(reason for each in reasons for reason in each).most_common()
+    said = ", ".join(f"{reason} ({number})" for reason, number in counts)
+    return f"{len(reasons)} graded anew: {said}" if reasons else ""
 
 
 def summary_of(gradebook: Any, lab: str, done: Iterable[Done]) -> Summary:

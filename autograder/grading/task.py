@@ -15,8 +15,13 @@ import autograder
 import labkit
 from autograder.digest import digest, digest_of_files
 from autograder.examiner.clock import Timeouts
-from autograder.result import GradedCell, Versions
+from autograder.result import GradedCell, Result, Versions
 from autograder.sandbox import Limits
+
+SHORT = 12  # digits of a digest that tells one thing from another
+GRADLAB, CODE, SUBMISSION, BESIDE = "Gradlab", "Gradlab's code", "the submission", "what lies beside the notebook"
+LAB, RELEASES = "the lab", "earlier releases of the lab"
+COMES_WITH = {CODE: GRADLAB, BESIDE: SUBMISSION, RELEASES: LAB}  # what is not worth a word where the other changed
 
 
 @dataclass(frozen=True)
@@ -99,22 +104,51 @@ def code_digest() -> str:
     return digest_of_files(*(Path(str(package.__file__)).parent for package in (labkit, autograder)))
 
 
-def key_of(task: Task, layers: Sequence[str]) -> str:
-    """Of everything that the result of a task depends on: equal keys, equal results.
+def kind(layers: Sequence[str]) -> dict[str, str]:
+    """What results depend on beside their task: where two machines give the same, they grade alike.
 
     layers: those between the submission and the grader.
     """
-    settings = json.dumps(asdict(task.settings), sort_keys=True, default=str)
-    parts: list[str | bytes] = [
-        task.lab,
-        task.student,
-        task.notebook or b"",
-        task.refusal,
-        task.files,
-        task.course,
-        task.releases,
-    ]
+    found = versions()
+    return {
+        GRADLAB: found.gradlab,
+        CODE: code_digest()[:SHORT],
+        "Python": found.python,
+        "torch": found.torch,
+        "the sandbox": ", ".join(sorted(layers)),
+    }
+
+
+def _digests(task: Task) -> dict[str, str]:
+    """Of what the task holds, by the names under which a person is told that it changed."""
+    handed_in: list[str | bytes] = [task.notebook or b"", task.refusal, *task.notes]
     for each in task.plain:
-        parts += [each.name, each.notebook or b"", each.refusal, *each.notes]
-    parts += [*task.notes, settings, *sorted(layers), versions().model_dump_json(), code_digest()]
-    return digest(*parts)
+        handed_in += [each.name, each.notebook or b"", each.refusal, *each.notes]
+    return {
+        SUBMISSION: digest(*handed_in),
+        BESIDE: digest(task.files),
+        LAB: digest(task.course),
+        RELEASES: digest(task.releases),
+        "the settings": digest(json.dumps(asdict(task.settings), sort_keys=True, default=str)),
+    }
+
+
+def key_of(task: Task, layers: Sequence[str]) -> str:
+    """Of everything that the result of a task depends on: equal keys, equal results."""
+    return digest(task.lab, task.student, *kind(layers).values(), *_digests(task).values())
+
+
+def made_of(task: Task, layers: Sequence[str]) -> dict[str, str]:
+    """The same by its parts, shortly: which of them differ tells why something is graded anew."""
+    return kind(layers) | {name: found[:SHORT] for name, found in _digests(task).items()}
+
+
+def changed_since(result: Result, task: Task, layers: Sequence[str]) -> tuple[str, ...]:
+    """What is another than when this result was made, in words."""
+    if not result.key:
+        return ("one exercise alone, or nbgrader autograde, had been graded",)
+    if not result.made_of:
+        return ("an earlier Gradlab had graded it",)
+    now = made_of(task, layers)
+    names = [name for name in now if result.made_of.get(name) != now[name]]
+    return tuple(f"{name} changed" for name in names if COMES_WITH.get(name) not in names)

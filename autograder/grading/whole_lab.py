@@ -104,7 +104,9 @@ def class_of(api: Any, lab: str, where: Where, student: str = "") -> Iterator[tu
     else:
         layers = names(require(settings.isolation))
     settle_names(course / "submitted")
-    students = [s for s in sorted(handed_in_by(course, lab, read_term(course))) if not student or s == student]
+    term = read_term(course)
+    by = handed_in_by(course, lab, term)
+    students = [each for each in sorted(by) if student in ("", each)]
     if not students:
         who = f"from {student} " if student else ""
         raise GradlabError(
@@ -113,7 +115,7 @@ def class_of(api: Any, lab: str, where: Where, student: str = "") -> Iterator[tu
     refuse_stale(course, lab)
     with alone(course, lab), opened(api.coursedir.db_url, api.coursedir.course_id) as gradebook:
         prepare(api, course, lab, gradebook)
-        writer = GradebookWriter(api, lab, settings, layers, gradebook, late_penalty(api.config))
+        writer = GradebookWriter(api, lab, settings, layers, gradebook, late_penalty(api.config), term, by)
         try:
             yield writer, students
         finally:

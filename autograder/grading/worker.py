@@ -15,7 +15,7 @@ from autograder.forkserver.client import ForkServer, Purpose
 from autograder.grading.compiled import compiled_for
 from autograder.grading.one_submission import Graded, grade_task
 from autograder.grading.plain_submission import grade_plain
-from autograder.grading.task import Task, code_digest, versions
+from autograder.grading.task import Task
 
 TRIES = 2
 STUCK_SECONDS = 120.0  # beyond the time of a submission: the examiner's own work is bounded, and takes far less
@@ -56,18 +56,6 @@ def next_try(task: Task, tries: int, ended: object) -> Task | Failure:
     if tries > TRIES:
         return Failure(f"its grader ended {tries} times, at last by {ended}")
     return replace(task, notebook=None, refusal=UNGRADABLE) if tries == TRIES else task
-
-
-def kind(layers: Sequence[str]) -> dict[str, str]:
-    """What results depend on beside their task: where two machines give the same, they grade alike."""
-    found = versions()
-    return {
-        "Gradlab": found.gradlab,
-        "Gradlab's code": code_digest()[:12],
-        "Python": found.python,
-        "torch": found.torch,
-        "the sandbox": ", ".join(sorted(layers)),
-    }
 
 
 def outcome_of(task: Task, secret: Sequence[Path], fork_servers: ForkServers) -> Graded | Failure:

@@ -13,18 +13,7 @@ from autograder.reports.class_statistics import spread
 from autograder.reports.standing import by_standing, standings
 from autograder.reports.tables import write_table
 
-HEAD = (
-    "student",
-    "name",
-    "points",
-    "worth",
-    "penalty",
-    "submitted",
-    "extended_until",
-    "late_seconds",
-    "attempts",
-    "standing",
-)
+HEAD = "student name points worth penalty submitted extended_until late_seconds attempts standing".split()
 
 
 def write_class_csv(group: LabClass, path: Path) -> None:

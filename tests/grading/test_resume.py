@@ -2,6 +2,7 @@
 
 import os
 import random
+import re
 import shutil
 import signal
 import subprocess
@@ -14,9 +15,12 @@ import pytest
 from autograder.authoring.course_folder import build, read_course
 from autograder.cli import main
 from autograder.errors import GradlabError
+from autograder.gradebook.store import result_path
 from autograder.grading import class_writer as grade
-from autograder.grading import one_submission
+from autograder.grading import one_submission, task
 from autograder.grading.nbgrader_api import open_course
+from autograder.grading.summary import anew_words
+from autograder.grading.task import versions
 from autograder.grading.where import ThisMachine
 from autograder.grading.whole_lab import alone, grade_lab, on_this_machine
 from tests.conftest import NIGHTLY
@@ -140,6 +144,12 @@ def test_only_what_changed_is_graded_again_and_what_is_lost_is_told(
     course = Path(shutil.copytree(undisturbed, tmp_path / "course"))
     assert set(graded(course).values()) == {True}
 
+    document = result_path(course, LAB, "student_03")
+    document.write_text(
+        re.sub(r'"made_of": \{.*?\}', '"made_of": {}', document.read_text(), flags=re.S).replace(
+            '"key": "', '"key": "0', 1
+        )
+    )
     hand_in(course, {"student_01": WRONG, "student_lost": None})
     everyone = grade.grade_all
     with monkeypatch.context() as losing:
@@ -147,12 +157,16 @@ def test_only_what_changed_is_graded_again_and_what_is_lost_is_told(
         done = {each.student: each for each in grade_lab(open_course(course), LAB)}
     assert done.pop("student_lost").failure == "it came back without a mark: run this again"
     assert not any(each.failure for each in done.values())
-    assert {student for student, each in done.items() if not each.kept} == {"student_01"}
+    reasons = {student: each.anew for student, each in done.items() if not each.kept}
+    assert reasons == {"student_01": ("the submission changed",), "student_03": ("an earlier Gradlab had graded it",)}
 
     lab = course / "labs" / LAB / "lab.py"
     lab.write_text(lab.read_text().replace("points=2", "points=3"))
     build(read_course(course))
-    assert set(graded(course).values()) == {False}
+    monkeypatch.setattr(task, "versions", lambda: versions().model_copy(update={"torch": "1.0"}))
+    everybody = list(grade_lab(open_course(course), LAB, ThisMachine(2)))
+    assert {each.anew for each in everybody} == {("torch changed", "the lab changed"), ()}  # (): the lost one
+    assert anew_words(everybody) == "8 graded anew: torch changed (8), the lab changed (8)"
     assert gradebook_rows(course)["student_02"][1] == 3
 
 
