@@ -62,6 +62,19 @@ def test_build_check_names_the_stale_file_and_the_fix(small_course: Path, here: 
     assert "run gradlab build" in output
 
 
+def test_labs_that_are_named_are_built_alone(small_course: Path, here: Here) -> None:
+    here("new 02_cubes")
+    first, second = (small_course / "labs" / lab / "lab.py" for lab in ("01_squares", "02_cubes"))
+    first.write_text(first.read_text().replace("What is the sum", "What, then, is the sum"))
+    assert "release/02_cubes" in (stale := here("build 02_cubes --check", status=1)) and "01_squares" not in stale
+    assert "1 lab built, 3 files changed" in here("build 02_cubes")
+    assert "1 lab up to date" in here("build --check 02_cubes")
+    assert "source/01_squares" in here("build --check", status=1)
+    second.write_text(second.read_text() + "# %% nonsense\n")
+    assert "1 lab built" in here("build 01_squares"), "another lab's mistake is no hindrance"
+    assert "it has 01_squares, 02_cubes" in here("build 03_none", status=1)
+
+
 def test_a_mistake_in_a_lab_is_printed_with_file_and_line(small_course: Path) -> None:
     exercise = small_course / "labs" / "01_squares" / "exercises" / "sum_of_squares.py"
     exercise.write_text(exercise.read_text().replace("    ### END SOLUTION\n", ""))

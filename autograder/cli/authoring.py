@@ -14,26 +14,35 @@ from autograder.errors import GradlabError
 
 @app.command()
 def build(
+    labs: LabNames = None,
     course: CoursePath = Path("."),
     check: Annotated[
         bool, typer.Option("--check", help="Write nothing; fail naming the files that are stale.")
     ] = False,
 ) -> None:
-    """Make source/, release/ and solutions/ from labs/."""
+    """Make source/, release/ and solutions/ from labs/; of labs that are named, their notebooks alone."""
     from autograder.authoring.course_folder import build as build_all
-    from autograder.authoring.course_folder import read_course, stale
+    from autograder.authoring.course_folder import generated_files, read_course, read_labs, stale
+    from autograder.whole_files import write_whole
 
-    read = read_course(course)
+    read, named = read_course(course), tuple(labs or ())
+    number = count(len(set(named)) or len(read.labs), "lab")
+    wanted: dict[Path, str] = {}
+    for lab in read_labs(read, named) if named else ():
+        wanted |= generated_files(lab, read.root)
+    differing = [path for path, text in wanted.items() if not path.exists() or path.read_text("utf-8") != text]
     if check:
-        if files := stale(read):
+        if files := differing if named else stale(read):
             listed = "\n".join(f"  {f}" for f in files)
             raise GradlabError(f"stale, missing or stray:\n{listed}\n    fix: run gradlab build and commit the result")
-        out.print(f"{count(len(read.labs), 'lab')} up to date. Next: gradlab prove")
+        out.print(f"{number} up to date. Next: gradlab prove")
         return
-    changed = build_all(read)
+    for path in differing:
+        write_whole(path, wanted[path])
+    changed = differing if named else build_all(read)
     for path in changed:
         out.print(f"{'wrote' if path.exists() else 'removed'} {path}")
-    out.print(f"{count(len(read.labs), 'lab')} built, {count(len(changed), 'file')} changed. Next: gradlab prove")
+    out.print(f"{number} built, {count(len(changed), 'file')} changed. Next: gradlab prove")
 
 
 @app.command()
