@@ -75,9 +75,11 @@ def told(mark: Mark, place: Place) -> str:
     )
 
 
-def reachable(words: Markup) -> Markup:
-    """Code that is wider than the page can be scrolled by keyboard. Of a student's text no < is left in words."""
-    return Markup(words.replace("<pre>", '<pre tabindex="0">'))
+def box(words: Markup) -> Markup:
+    """Prose in its box. What may be wider than that is scrolled by keyboard too. No < of a student's is left in it."""
+    wide = "<table" in words or 'display="block"' in words
+    inside = Markup(words.replace("<pre>", '<pre tabindex="0">'))
+    return Markup('<div class="words"{}>{}</div>').format(Markup(' tabindex="0"' if wide else ""), inside)
 
 
 def _render(template: str, **values: Any) -> str:
@@ -93,6 +95,6 @@ def _environment() -> Environment:
         trim_blocks=True,
         lstrip_blocks=True,
     )
-    environment.filters |= {"points": points, "code": code, "reachable": reachable}
+    environment.filters |= {"points": points, "code": code, "box": box}
     environment.filters["url"] = lambda text: quote(text, safe="")
     return environment

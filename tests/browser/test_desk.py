@@ -11,30 +11,56 @@ from lab_server import LabServer, lab_server
 from nbgrader.api import Gradebook
 from playwright.sync_api import Page, expect
 
-from tests.desk.answered_class import LAB, QUESTION, add_question, hand_in
+from tests.desk.answered_class import CHECK, LAB, PLAIN, QUESTION, add_question, hand_in, hand_in_plain
 
 pytestmark = [pytest.mark.browser, pytest.mark.slow]
 
 READ = f"gradlab/desk/read/{LAB}/{LAB}/{QUESTION}"
+WHY_PLAIN = f"gradlab/desk/read/{'/'.join(PLAIN)}/why"
+LOOKS = [(1280, "light"), (1280, "dark"), (360, "light")]
+CODE = "See:\n\n```python\nreturn [v * v for v in x if v is not None and isinstance(v, float) and isinstance(x, list)]\n```"
+LONG = "A square is never negative. " * 1_500
+WIDE = f"{'W' * 400}\n\n| a | b |\n|---|---|\n| {'W' * 300} | b |\n\n$$ {' + '.join(['x_1^2'] * 60)} $$"
+CROWD = {
+    **{f"s{number:02}": f"Answer {number}: a square is at least nought." for number in range(14)},
+    **{"a_code": CODE, "a_long": LONG, "a_wide": WIDE, "a_blank": " \n", "a_stub": None},
+    "a_hostile": "<div style='position:fixed;inset:0'>over</div><script>alert(1)</script> [x](javascript:alert(1))",
+}
 
 
 @pytest.fixture(scope="module")
 def desk(built_course: Path, tmp_path_factory: pytest.TempPathFactory) -> Iterator[LabServer]:
-    """What `gradlab desk` starts."""
-    course = Path(shutil.copytree(built_course, tmp_path_factory.mktemp("read") / "course"))
+    """What `gradlab desk` starts, below a base URL as on a JupyterHub."""
+    yield from served(built_course, tmp_path_factory.mktemp("read"), answered=True)
+
+
+@pytest.fixture
+def empty_desk(built_course: Path, tmp_path: Path) -> Iterator[LabServer]:
+    """Before anything is graded."""
+    yield from served(built_course, tmp_path, answered=False)
+
+
+def served(built_course: Path, folder: Path, answered: bool) -> Iterator[LabServer]:
+    course = Path(shutil.copytree(built_course, folder / "course"))
     add_question(course)
-    hand_in(course)
+    if answered:
+        hand_in(course)
+        hand_in_plain(course)
     start = ("autograder.cli", "desk", "--course", str(course))
-    with lab_server(course, tmp_path_factory.mktemp("home"), start=start, options=("--port", "18900")) as server:
+    (folder / "home").mkdir()
+    options = ("--port", "18900", "--ServerApp.base_url=/user/grace/")
+    with lab_server(course, folder / "home", start=start, options=options) as server:
         yield server
 
 
-def opened(page: Page, desk: LabServer) -> list[str]:
+def opened(page: Page, desk: LabServer, address: str = READ, names: bool = True) -> list[str]:
     """What the page complained about, from now on."""
     said: list[str] = []
     page.on("console", lambda message: said.append(message.text))
     page.on("pageerror", lambda error: said.append(str(error)))
-    page.goto(desk.address(READ))
+    if names:
+        page.add_init_script("localStorage.setItem('gradlab-desk-nameless', 'no')")
+    page.goto(desk.address(address))
     expect(page.locator("li.now")).to_have_count(1)
     return said
 
@@ -52,8 +78,10 @@ def rows(desk: LabServer) -> dict[str, tuple[float | None, bool, str | None]]:
 
 
 def faults(page: Page) -> list[str]:
+    """What a screen reader or a narrow window would stumble over."""
     found: list[dict[str, Any]] = Axe().run(page).response["violations"]
-    return [f"{fault['id']}: {fault['nodes'][0]['html']}" for fault in found]
+    wide = page.evaluate("document.documentElement.scrollWidth > document.documentElement.clientWidth")
+    return [f"{fault['id']}: {fault['nodes'][0]['html']}" for fault in found] + ["too wide"] * wide
 
 
 def test_answers_are_read_by_keyboard_and_an_item_that_changes_takes_its_marks_along(
@@ -120,33 +148,95 @@ def test_answers_are_read_by_keyboard_and_an_item_that_changes_takes_its_marks_a
     assert said == []
 
 
-@pytest.mark.parametrize(("width", "scheme"), [(1280, "light"), (1280, "dark"), (360, "light")])
+@pytest.mark.parametrize(("width", "scheme"), LOOKS)
 def test_every_state_of_the_page_is_accessible_and_fits(page: Page, desk: LabServer, width: int, scheme: Any) -> None:
     """Slow: the same server."""
     page.set_viewport_size({"width": width, "height": 740})
     page.emulate_media(color_scheme=scheme)
     page.goto(desk.address("gradlab/desk/"))
     assert faults(page) == []
-    said = opened(page, desk)
-    for state in ("reading", "items", "keys"):
-        if state == "items":
-            page.keyboard.press("a")
-        if state == "keys":
-            page.keyboard.press("Escape")
-            page.keyboard.press("?")
-            expect(page.get_by_role("dialog", name="Keys")).to_be_visible()
-        assert faults(page) == [], state
-        assert page.evaluate("document.documentElement.scrollWidth <= document.documentElement.clientWidth"), state
+    said = opened(page, desk, names=False)
+    assert faults(page) == []
+    page.keyboard.press("a")
+    page.keyboard.press("Shift+Tab")
+    page.keyboard.press("?")  # a field's, or no key while items are edited
+    assert faults(page) == [], "editing"
+    page.keyboard.press("Escape")
+    page.keyboard.press("?")
+    expect(page.get_by_role("dialog", name="Keys")).to_be_visible()
+    assert faults(page) == [], "keys"
+    for address in (WHY_PLAIN, READ.replace(QUESTION, CHECK)):
+        page.goto(desk.address(address))
+        expect(page.locator("li.now")).to_have_count(1)
+        assert faults(page) == [], address
     assert said == []
+
+
+def test_a_class_that_wrote_anything_is_read_from_its_first_answer_to_its_last(
+    page: Page, empty_desk: LabServer
+) -> None:
+    """Slow: starts a Jupyter server, and records a class."""
+    page.goto(empty_desk.address("gradlab/desk/"))
+    expect(page.get_by_text("Nothing is graded yet.")).to_be_visible()
+    assert faults(page) == []
+    hand_in(empty_desk.folder, CROWD)
+    said = opened(page, empty_desk, names=False)
+    reads = page.locator("#whose")
+    for width, scheme in LOOKS[1:]:
+        page.set_viewport_size({"width": width, "height": 740})
+        page.emulate_media(color_scheme=scheme)  # type: ignore[arg-type]
+        assert faults(page) == [], (width, scheme)
+    expect(page.locator("li[data-student=a_blank]")).to_contain_text("(empty)")
+
+    asked: list[str] = []
+    page.on("request", lambda request: asked.append(f"{request.method} {request.url.rpartition('/')[2]}"))
+    for number in range(1, 20):
+        expect(page.locator("#count")).to_have_text(f"20 handed in, {20 - number} wait")
+        expect(page.locator("li.now")).to_be_in_viewport()
+        page.keyboard.press("p")
+        page.keyboard.type("2")
+        page.keyboard.press("Control+Enter")
+    expect(page.locator("#said")).to_have_text("No other answer waits.")
+    assert asked == ["POST mark"] * 19, "one request for an answer"
+
+    page.reload()
+    expect(page.get_by_label("Show")).to_have_value("all")
+    assert faults(page) == [], "finished"
+    expect(reads).to_have_text("Answer 1")
+    page.keyboard.press("j")
+    expect(reads).to_have_text("Answer 2")
+    page.keyboard.press("k")
+    expect(reads).to_have_text("Answer 1")
+    assert said == []
+
+
+def test_answers_are_read_without_names_until_one_is_asked_for(page: Page, desk: LabServer) -> None:
+    """Slow: the same server."""
+    opened(page, desk, names=False)
+    page.get_by_label("Show").select_option("all")
+    for student in ("ada", "ben", "cleo", "dan", "eve"):
+        expect(page.get_by_text(student, exact=True)).not_to_be_visible()
+    page.keyboard.press("Escape")
+    expect(page.locator("#whose")).to_have_text("Answer 1")
+    student = page.locator("li.now").get_attribute("data-student")
+    assert student
+    page.locator("li.now article").press("w")
+    expect(page.locator("#whose")).to_have_text(student)
+    expect(page.locator(".who:visible")).to_have_count(1)
+    page.get_by_role("button", name="Name", pressed=True).click()
+    expect(page.locator("#whose")).to_have_text("Answer 1")
+    page.get_by_label("Hide names").uncheck()
+    expect(page.locator(".who:visible")).to_have_count(5)
+    page.reload()
+    expect(page.locator(".who:visible")).not_to_have_count(0)
 
 
 def test_what_is_not_saved_is_kept_and_said_and_another_instructors_mark_is_shown_first(
     page: Page, desk: LabServer
 ) -> None:
     """Slow: the same server."""
-    opened(page, desk)
+    opened(page, desk, names=False)
     page.get_by_label("Show").select_option("all")
-    page.get_by_label("Hide names").check()
     eve, ada = page.locator("li[data-student=eve]"), page.locator("li[data-student=ada]")
     eve.locator("article").click()
     assert page.get_by_text("eve", exact=True).locator("visible=true").count() == 0
@@ -177,7 +267,6 @@ def test_what_is_not_saved_is_kept_and_said_and_another_instructors_mark_is_show
     page.on("dialog", lambda dialog: (asked.append(dialog.type), dialog.accept()))
     page.reload()
     assert asked == ["beforeunload"], "who leaves the page is asked first"
-    assert page.get_by_label("Hide names").is_checked(), "remembered"
 
 
 def test_one_mark_goes_to_all_who_wrote_the_same(page: Page, desk: LabServer) -> None:

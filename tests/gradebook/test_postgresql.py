@@ -8,6 +8,7 @@ import subprocess
 import tempfile
 import time
 from collections.abc import Iterator
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -16,6 +17,10 @@ import pytest
 from nbgrader.api import Base
 from sqlalchemy import create_engine, select, text
 
+from autograder.desk.marks import Changed, change_items, marks_of, rubric_of, save
+from autograder.desk.place import desk_of, place_of
+from autograder.desk.reading import questions
+from autograder.desk.rubric import Item, Rubric
 from autograder.errors import GradlabError
 from autograder.gradebook.class_reader import read_class
 from autograder.gradebook.reader import read_results
@@ -28,6 +33,7 @@ from autograder.reports.feedback import write_feedback
 from autograder.reports.report import write_report
 from autograder.reports.tables import write_table
 from tests.conftest import need
+from tests.desk import answered_class
 from tests.grading.graded_class import LAB
 from tests.grading.test_like_nbgrader import make_class, opened
 
@@ -148,6 +154,37 @@ def test_rows_and_pages_are_those_of_sqlite_and_a_second_run_does_nothing(
     assert not (other / "gradebook.db").exists()
     assert set(graded(postgresql, other).values()) == {True}
     assert all_rows(db_url) == rows
+
+
+def test_marks_given_at_the_desk_are_there_and_who_did_not_see_them_is_told(small_course: Path, db_url: str) -> None:
+    (small_course / "gradebook.db").unlink()
+    answered_class.add_question(small_course)
+    on_postgresql(small_course, db_url)
+    answered_class.hand_in(small_course)
+    desk, question = desk_of(small_course), (answered_class.LAB, answered_class.LAB, answered_class.QUESTION)
+    assert desk.db_url == db_url
+    with open_gradebook(db_url, desk.course_id) as one, open_gradebook(db_url, desk.course_id) as other:
+        asked = questions(desk, one)[answered_class.LAB]
+        assert {q.name: q.waiting for q in asked} == {"why": 4, "sum_of_squares": 0}
+        place = place_of(desk, one, *question)
+        half, full = (Item(id=f"{n:08x}", text="x", points=n) for n in (1, 3))
+        assert change_items(desk, one, place, (half, full), Rubric().version, lambda _: False)
+        waits = marks_of(one, place, Rubric())["ada"]
+        assert (
+            save(desk, other, place, "ada", replace(waits, points=2.5, comment="Why $x$?"), waits.version).points == 2.5
+        )
+        save(desk, one, place, "ben", replace(waits, chosen=(half.id,)), waits.version)
+        with pytest.raises(Changed):
+            save(desk, one, place, "ada", replace(waits, points=0.0), waits.version)
+        one.db.rollback()
+        dearer = half.model_copy(update={"points": 1.5})
+        assert change_items(desk, one, place, (dearer, full), rubric_of(desk, place).version, lambda n: n == 1)
+    given = "SELECT manual_score FROM grade WHERE manual_score IS NOT NULL AND NOT needs_manual_grade ORDER BY 1"
+    with psycopg.connect(db_url.replace("+psycopg", "")) as connection:
+        assert connection.execute(given).fetchall() == [(1.5,), (2.5,)]
+        said = connection.execute("SELECT manual_comment FROM comment WHERE manual_comment IS NOT NULL")
+        assert said.fetchall() == [("Why $x$?",)]
+    assert not (small_course / "gradebook.db").exists()
 
 
 @pytest.mark.parametrize(
