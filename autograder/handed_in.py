@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 import re
 import stat
-from datetime import UTC, datetime
+from datetime import UTC, datetime, tzinfo
 from pathlib import Path
 
 from nbgrader.utils import parse_utc
@@ -55,3 +55,8 @@ def utc_now() -> datetime:
 def utc_of_file(seconds: float) -> datetime:
     """The same, of a time of the file system."""
     return datetime.fromtimestamp(seconds, UTC).replace(tzinfo=None)
+
+
+def in_words(time: datetime, zone: tzinfo = UTC) -> str:
+    """A time of these as a person reads it, to the minute, with its zone."""
+    return f"{time.replace(tzinfo=UTC).astimezone(zone):%Y-%m-%d %H:%M %Z}"

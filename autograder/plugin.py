@@ -32,7 +32,6 @@ from autograder.intake.repair import blank, notes_of, repair
 from autograder.metadata import WRITE_HERE, clear_hidden, is_built, name_among
 from autograder.plain.assignment import is_plain, upgraded
 from autograder.reports.feedback import feedback_page
-from autograder.reports.plain_cells import part_of
 from autograder.result import Result
 from autograder.sandbox import Limits
 from autograder.term import read_term
@@ -180,14 +179,18 @@ class SaveScores(SaveAutoGrades):  # type: ignore[misc]
 
 
 class FeedbackExporter(HTMLExporter):  # type: ignore[misc]
-    """Gives nbgrader's generate_feedback, and the formgrader's button, the pages of `gradlab feedback`."""
+    """Gives nbgrader's generate_feedback, and the formgrader's button, the pages of `gradlab feedback`.
+
+    But what term.toml keeps untold for a lab, they keep, too: `gradlab feedback` is what tells it.
+    """
 
     def from_filename(self, filename: str, resources: Any = None, **_: Any) -> Any:
         generate_feedback: Any = self.parent
         coursedir, ids = generate_feedback.coursedir, resources["nbgrader"]
         result = read_result(coursedir.db_url, Path(coursedir.root), ids["assignment"], ids["student"])
-        result = part_of(result, ids["notebook"])
-        return feedback_page(result, read_notebook(Path(filename))), {**resources, "output_extension": ".html"}
+        tell = read_term(Path(coursedir.root)).lab(ids["assignment"]).tell
+        page = feedback_page(result, read_notebook(Path(filename)), tell, part=ids["notebook"])
+        return page, {**resources, "output_extension": ".html"}
 
 
 def _fork_server(isolation: str, limits: Limits, course: Path) -> ForkServer:

@@ -6,6 +6,7 @@ A course that is watched (`gradlab watch`) answers in seconds; any other gives i
 from __future__ import annotations
 
 import asyncio
+import html
 import os
 import re
 import sys
@@ -23,6 +24,7 @@ ERROR = re.compile(r"^\[[^]]*\| (?:ERROR|CRITICAL)\] (.+)$", re.MULTILINE)  # as
 WAIT_SECONDS = 60.0
 LOOK_SECONDS = 0.3
 MARK = re.compile(r'<meta name="gradlab-mark" content="([^"<>]{1,100})">')
+UNMARKED = re.compile(r'<meta name="gradlab-unmarked" content="([^"<>]{1,300})">')  # it waits, or will have no mark
 ASK = (
     "Hand this notebook in? It is graded in your class, hidden checks included. Your instructor may have set how "
     "often you can do that."
@@ -60,7 +62,10 @@ def class_of(notebook: Path, root: Path) -> Class | None:
 
 
 async def hand_in(to: Class, notebook: Path, wait: float = WAIT_SECONDS) -> dict[str, Any]:
-    """{words, marked}: the page that came back stands where a mark's page does. Raises NotHandedIn."""
+    """{words, marked}: the page that came back stands where a mark's page does. Raises NotHandedIn.
+
+    marked: False where none came in time, or one that says why there is no mark.
+    """
     before = set(_cached(to))
     options = [f"--course={to.course}", f"--Exchange.root={to.exchange}", f"--Exchange.cache={to.cache}"]
     process = await asyncio.create_subprocess_exec(
@@ -78,6 +83,8 @@ async def hand_in(to: Class, notebook: Path, wait: float = WAIT_SECONDS) -> dict
     for _ in range(int(wait / LOOK_SECONDS) + 1):
         if page.exists():
             text = page.read_text(encoding="utf-8")
+            if why := UNMARKED.search(text):
+                return {"words": f"Handed in. {html.unescape(why[1])}", "marked": False}
             own = page_path(notebook)
             own.parent.mkdir(exist_ok=True)
             own.write_text(text, encoding="utf-8")

@@ -1,14 +1,20 @@
-"""Which submissions `gradlab watch` marks, and when: what term.toml sets for a lab, against the marks so far."""
+"""Which submissions `gradlab watch` marks, and when: what term.toml sets for a lab, against the marks so far.
+
+And what their students are told of it: how many are left, when the next one is marked, what counts in place of one.
+"""
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
-from datetime import datetime, timedelta
+from datetime import UTC, datetime, timedelta, tzinfo
 
 from autograder.gradebook.history import PastMark
-from autograder.term import LabTerm, plain_utc
+from autograder.handed_in import in_words
+from autograder.term import LabTerm, Term, plain_utc
 
 CAUSE = "watch"
+UNTIL_GRADED = "until your instructor grades the lab"
 
 
 @dataclass(frozen=True)
@@ -20,31 +26,90 @@ class Decision:
     never: str = ""
 
 
+def settings_for(term: Term, lab: str, student: str, newest: bool = False) -> LabTerm:
+    """What term.toml sets for this student: an extension beyond the lab's end moves it.
+
+    newest: without attempts, wait and end, since the newest submission counts.
+    """
+    settings = term.lab(lab)
+    if newest:
+        return settings.model_copy(update={"attempts": None, "wait_minutes": 0.0, "until": None})
+    extended = term.extended(lab).get(student)
+    if settings.until is None or extended is None or extended <= plain_utc(settings.until):
+        return settings
+    return settings.model_copy(update={"until": extended})
+
+
 def decide(
     when: datetime,
-    history: list[PastMark],
+    history: Sequence[PastMark],
     settings: LabTerm,
     now: datetime,
     written: datetime | None = None,
     brought_in: bool = True,
+    zone: tzinfo = UTC,
 ) -> Decision:
     """when: the time that the submission says. history: the student's marks of this lab. now: UTC without a zone.
 
     written: no later than when its files were written, by the machine's clock. brought_in: whether it is the one that
-    lies in submitted/.
+    lies in submitted/. zone: for times in words.
     """
-    marks = [mark for mark in history if mark.cause == CAUSE]
-    used = {mark.submitted for mark in marks}
+    used = _used(history)
     if when in used and not brought_in:  # a member of the team could hand in once more without an attempt
         return Decision(never="another submission that says the very same time has its mark")
     if when in used:
         return Decision(now=True)  # it has its mark, and perhaps not its page
     if settings.until is not None and max(when, written or when) > plain_utc(settings.until):
-        return Decision(never=f"it came after {plain_utc(settings.until)} UTC, until when this lab is watched")
+        return Decision(never=f"it came after {in_words(plain_utc(settings.until), zone)}, until when the lab was open")
     if settings.attempts is not None and len(used) >= settings.attempts:
-        return Decision(never=f"its {len(used)} attempts are used up")
-    if marks and settings.wait_minutes:
-        free = plain_utc(marks[-1].when) + timedelta(minutes=settings.wait_minutes)
-        if free > now:
-            return Decision(later=free)
-    return Decision(now=True)
+        return Decision(never="the one attempt is used up" if settings.attempts == 1 else _used_up(len(used)))
+    free = _free(history, settings)
+    return Decision(later=free) if free is not None and free > now else Decision(now=True)
+
+
+def standing(when: datetime, history: Sequence[PastMark], settings: LabTerm, now: datetime, zone: tzinfo = UTC) -> str:
+    """What a submission's page says of attempts; nothing where term.toml sets no limit. As decide() has its arguments.
+
+    history: with this submission's mark.
+    """
+    used, words = _used(history), []
+    left = settings.attempts is None or len(used) < settings.attempts
+    until = None if settings.until is None else plain_utc(settings.until)
+    if settings.attempts is not None:
+        if when in used:
+            words.append(f"Attempt {used.index(when) + 1} of {settings.attempts}.")
+        if not left:
+            words.append(f"No further one is marked {UNTIL_GRADED}.")
+    if until is not None and until <= now:
+        return " ".join([*words[:1], f"The lab was open until {in_words(until, zone)}."])
+    free = _free(history, settings)
+    if left and free is not None and free > now:
+        words.append(f"The next one is marked from {in_words(free, zone)} on.")
+    if until is not None:
+        words.append(f"The lab is open until {in_words(until, zone)}.")
+    return " ".join(words)
+
+
+def what_counts(history: Sequence[PastMark], zone: tzinfo = UTC) -> str:
+    """In place of a submission that is not marked."""
+    last = next((mark.submitted for mark in reversed(history) if mark.submitted is not None), None)
+    if last is None:
+        return f"There is no mark of yours {UNTIL_GRADED}."
+    return f"The mark of what was handed in at {in_words(last, zone)} counts {UNTIL_GRADED}; its page says it."
+
+
+def _used(history: Sequence[PastMark]) -> list[datetime | None]:
+    """The submissions that a watch has marked, by their times, the first one first."""
+    return list(dict.fromkeys(mark.submitted for mark in history if mark.cause == CAUSE))
+
+
+def _free(history: Sequence[PastMark], settings: LabTerm) -> datetime | None:
+    """When the wait after the last mark ends."""
+    marks = [mark for mark in history if mark.cause == CAUSE]
+    if not marks or not settings.wait_minutes:
+        return None
+    return plain_utc(marks[-1].when) + timedelta(minutes=settings.wait_minutes)
+
+
+def _used_up(number: int) -> str:
+    return f"all {number} attempts are used up"

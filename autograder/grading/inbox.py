@@ -11,9 +11,10 @@ import stat
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
-from datetime import datetime, timedelta
+from datetime import UTC, datetime, timedelta, tzinfo
 from pathlib import Path
 from typing import Any
+from zoneinfo import ZoneInfo
 
 from nbgrader.exchange import ExchangeFactory
 from nbgrader.exchange.default import Exchange, ExchangeCollect
@@ -23,6 +24,7 @@ from autograder.errors import GradlabError
 from autograder.handed_in import SECRET, TIMESTAMP, small_text, time_in, time_of, utc_now, utc_of_file
 from autograder.intake.copying import copy_plain, opened_folder
 from autograder.intake.files import readable
+from autograder.reports.unmarked import HEAD, is_unmarked
 from autograder.whole_files import in_place_of
 
 MAX_SECRET = 4096  # bytes
@@ -52,23 +54,37 @@ class Arrival:
 
 @dataclass(frozen=True)
 class Inbox:
-    """The exchange of one course. owned: a submission counts only where its folder belongs to who it names."""
+    """The exchange of one course. owned: a submission counts only where its folder belongs to who it names.
+
+    zone: of times in words, which nbgrader's own have, too.
+    """
 
     inbound: Path
     outbound: Path
     feedback: Path
     owned: bool
+    zone: tzinfo = UTC
 
-    def arrivals(self, labs: Sequence[str], known: dict[str, Arrival]) -> Iterator[Arrival]:
-        """Every submission of these labs that is whole. known: those of earlier looks by their folders' names."""
+    def arrivals(
+        self, labs: Sequence[str], known: dict[str, Arrival], now: datetime | None = None
+    ) -> Iterator[Arrival]:
+        """Every submission of these labs that is whole, and what has not become so in the time that a copy takes.
+
+        known: those of earlier looks by their folders' names. now: UTC without a zone.
+        """
         form = re.compile(rf"(.+?)\+({'|'.join(map(re.escape, labs))})\+({TIME})(?:\+.*)?", re.ASCII | re.DOTALL)
         handed_in = Counter(self._whose(arrival) for arrival in known.values())
         with os.scandir(self.inbound) as entries:
             for entry in entries:
                 if entry.name not in known:
                     found = form.fullmatch(entry.name)
-                    arrival = self._first_look(Path(entry.path), handed_in, *found.groups()) if found else None
-                    if arrival is None:
+                    if found is None:
+                        continue
+                    arrival = self._first_look(Path(entry.path), handed_in, *found.groups())
+                    if not isinstance(arrival, Arrival):
+                        unseen = Arrival(found[1], found[2], NEVER, Path(entry.path), wrong=arrival)
+                        if _is_overdue(unseen.folder, now or utc_now()):
+                            yield unseen
                         continue
                     known[entry.name] = arrival
                     handed_in[self._whose(arrival)] += 1
@@ -79,8 +95,9 @@ class Inbox:
 
     def _first_look(
         self, folder: Path, handed_in: Mapping[tuple[str, int | str], int], student: str, lab: str, said: str
-    ) -> Arrival | None:
-        """None where it has not arrived yet. What is taken from it here is not read again: its writer may change it.
+    ) -> Arrival | str:
+        """What is missing where it has not arrived yet. What is taken from it here is not read again: its writer may
+        change it.
 
         handed_in: how many each has, by _whose().
         """
@@ -94,11 +111,11 @@ class Inbox:
             with opened_folder(folder) as descriptor:
                 secret = small_text(SECRET, MAX_SECRET, descriptor)
                 if not secret:
-                    return None
+                    return f"it has no {SECRET} that can be read, which nbgrader submit writes last"
                 owner = os.fstat(descriptor).st_uid
                 changed = os.stat(SECRET, dir_fd=descriptor, follow_symlinks=False).st_ctime
-        except OSError:
-            return None
+        except OSError as error:
+            return f"it cannot be read: {error.strerror}"
         when, written = time_of(said), utc_of_file(changed)
         name = _name_of(owner)
         if not student.isprintable() or student.startswith(".") or "+" in student:
@@ -115,15 +132,27 @@ class Inbox:
         """Where `nbgrader fetch_feedback` looks for the page of this submission."""
         return self.feedback / f"{notebook_hash(secret=arrival.secret, notebook_id=notebook)}.html"
 
+    def has_page(self, arrival: Arrival, notebook: str) -> bool:
+        """Whether the page of its mark is there; one that says why there is none does not count."""
+        try:
+            with self.page_of(arrival, notebook).open("rb") as page:
+                return not is_unmarked(page.read(HEAD))
+        except FileNotFoundError:
+            return False
+
     def release(self, arrival: Arrival, pages: Sequence[Path]) -> None:
-        """Give these pages to the student, each whole or not at all."""
-        self.feedback.mkdir(mode=0o711, parents=True, exist_ok=True)  # as nbgrader: who knows a page's name reads it
+        """Give these pages to the student."""
         for page in pages:
-            target = self.page_of(arrival, page.stem)
-            new = target.with_name(f"{target.stem}-tmp.html")
-            shutil.copyfile(page, new)
-            os.chmod(new, 0o644)
-            os.replace(new, target)
+            self.put(arrival, page.stem, page.read_bytes())
+
+    def put(self, arrival: Arrival, notebook: str, page: bytes) -> None:
+        """Give this page to the student, whole or not at all."""
+        self.feedback.mkdir(mode=0o711, parents=True, exist_ok=True)  # as nbgrader: who knows a page's name reads it
+        target = self.page_of(arrival, notebook)
+        new = target.with_name(f"{target.stem}-tmp.html")
+        new.write_bytes(page)
+        os.chmod(new, 0o644)
+        os.replace(new, target)
 
 
 def inbox_of(api: Any) -> Inbox:
@@ -140,7 +169,28 @@ def inbox_of(api: Any) -> Inbox:
             f"there is no {folder}/inbound: set c.Exchange.root in nbgrader_config.py, and nbgrader release_assignment"
         )
     collect = ExchangeCollect(coursedir=api.coursedir, config=api.config)
-    return Inbox(folder / "inbound", folder / "outbound", folder / "feedback", bool(collect.check_owner))
+    return Inbox(
+        folder / "inbound",
+        folder / "outbound",
+        folder / "feedback",
+        bool(collect.check_owner),
+        _zone(exchange.timezone),
+    )
+
+
+def _zone(name: str) -> tzinfo:
+    try:
+        return UTC if name == "UTC" else ZoneInfo(name)
+    except (OSError, ValueError, KeyError):
+        raise GradlabError(f"c.Exchange.timezone in nbgrader_config.py names no time zone: {name!r}") from None
+
+
+def _is_overdue(folder: Path, now: datetime) -> bool:
+    """Whether a folder that is not whole has been there longer than a copy takes; it may still become whole."""
+    try:
+        return now - utc_of_file(folder.lstat().st_ctime) > HANDING_IN
+    except OSError:
+        return False
 
 
 def newest(arrivals: Iterable[Arrival], now: datetime) -> list[Arrival]:

@@ -11,13 +11,14 @@ from threading import Event
 from typing import Any
 
 from autograder.errors import GradlabError
-from autograder.gradebook.history import read_history
-from autograder.grading.attempts import CAUSE, decide
+from autograder.gradebook.history import PastMark, read_history
+from autograder.grading.attempts import CAUSE, Decision, decide, settings_for, what_counts
 from autograder.grading.class_writer import course_of
 from autograder.grading.inbox import CLOCKS, Arrival, Inbox, newest, shown_name, submitted_folder, superseded
-from autograder.handed_in import time_in, utc_now
+from autograder.handed_in import in_words, time_in, utc_now
 from autograder.plain.assignment import source_notebooks
-from autograder.term import Term, read_term
+from autograder.reports.unmarked import unmarked_page
+from autograder.term import LabTerm, Term, read_term
 
 AGAIN_SECONDS = 5.0  # after which what could not be graded is tried again, and then twice that, and so on
 MOST_DOUBLED = 7  # times: then each ten minutes
@@ -26,10 +27,12 @@ MOST_TOLD = 200  # folders that count for nobody, of which each is told
 
 @dataclass
 class Watching:
-    """A watch of this course. term: as it could last be read. say: is told of what is not marked, and why.
+    """A watch of this course. term: as it could last be read. say: is told of what is not marked, and why. newest:
+    everybody's newest submission is marked, whatever the term's limits are.
 
-    known: folders of the inbox by name. done: those that need no further look; later: those that do, and when. tries:
-    of what failed, how often. told: what needs no telling again. turns: submissions of each student so far.
+    known: folders of the inbox by name. done: those that need no further look; refused: of them, those that the term's
+    limits leave unmarked; later: those that need one, and when. tries: of what failed, how often. told: what needs no
+    telling again. turns: submissions of each student so far.
     """
 
     api: Any
@@ -38,8 +41,10 @@ class Watching:
     say: Callable[[str], None]
     stop: Event
     term: Term
+    newest: bool = False
     known: dict[str, Arrival] = field(default_factory=dict)
     done: set[Path] = field(default_factory=set)
+    refused: set[Path] = field(default_factory=set)
     later: dict[Path, datetime] = field(default_factory=dict)
     tries: Counter[Path] = field(default_factory=Counter)
     told: set[str] = field(default_factory=set)
@@ -59,6 +64,10 @@ class Watching:
         team = self.term.team_of(arrival.lab, arrival.student)
         return team.members if team else (arrival.student,)
 
+    def settings_of(self, arrival: Arrival) -> LabTerm:
+        """What bounds its marks."""
+        return settings_for(self.term, arrival.lab, arrival.student, self.newest)
+
     def put_off(self, arrival: Arrival) -> bool:
         """Try it again later. Whether this is the first time."""
         self.tries[arrival.folder] += 1
@@ -74,32 +83,60 @@ def due_now(on: Watching) -> list[Arrival]:
     """
     now = utc_now()
     try:
-        on.term = read_term(on.course)
-        found = list(on.inbox.arrivals(on.labs, on.known))
+        _take_term(on, read_term(on.course))
+        found = list(on.inbox.arrivals(on.labs, on.known, now))
     except (GradlabError, OSError) as error:
         on.tell(f"{error}\n    until then nothing new is marked")
         return []
-    _tell_of_wrong(on, found, now)
+    tell_of_wrong(on, found, now)
     due = []
     for arrival in newest(found, now):
         if arrival.folder in on.done or on.later.get(arrival.folder, now) > now:
             continue
         history = read_history(on.course, arrival.lab, arrival.student)
         there = time_in(submitted_folder(arrival, on.course)) == arrival.when
-        decision = decide(arrival.when, history, on.term.lab(arrival.lab), now, arrival.written - CLOCKS, there)
+        earliest, settings = arrival.written - CLOCKS, on.settings_of(arrival)
+        decision = decide(arrival.when, history, settings, now, earliest, there, on.inbox.zone)
         marked = any(mark.cause == CAUSE and mark.submitted == arrival.when for mark in history)
-        if decision.never:
-            on.tell(f"{arrival.student} {arrival.lab}: not marked, {decision.never}")
-        if decision.never or superseded(arrival, on.course) or (marked and _is_released(on, arrival)):
+        if superseded(arrival, on.course) or (marked and not decision.never and _is_released(on, arrival)):
             on.done.add(arrival.folder)
-        elif decision.later:
-            on.later[arrival.folder] = decision.later
-        else:
+        elif decision.now:
             due.append(arrival)
+        else:
+            _leave(on, arrival, decision, history)
     return sorted(due, key=lambda arrival: on.turns[arrival.student])
 
 
-def _tell_of_wrong(on: Watching, found: Sequence[Arrival], now: datetime) -> None:
+def _take_term(on: Watching, term: Term) -> None:
+    """Where it was edited, what its limits left unmarked is looked at once more."""
+    if term != on.term:
+        on.done -= on.refused
+        on.later = {folder: when for folder, when in on.later.items() if folder in on.tries}
+        on.refused.clear()
+        on.term = term
+
+
+def _leave(on: Watching, arrival: Arrival, decision: Decision, history: Sequence[PastMark]) -> None:
+    """Do not mark it, or not now, and say so where its page would be."""
+    if decision.later:
+        on.later[arrival.folder] = decision.later
+        words, more = f"It waits, and is marked from {in_words(decision.later, on.inbox.zone)} on.", ""
+    else:
+        on.tell(f"{arrival.student} {arrival.lab}: not marked, {decision.never}")
+        on.done.add(arrival.folder)
+        on.refused.add(arrival.folder)
+        words, more = f"Not marked: {decision.never}.", what_counts(history, on.inbox.zone)
+    handed_in = in_words(arrival.when, on.inbox.zone)
+    page = unmarked_page(arrival.lab, arrival.student, handed_in, words, more).encode()
+    try:
+        for notebook in source_notebooks(on.course, arrival.lab):
+            if not on.inbox.has_page(arrival, notebook.stem):
+                on.inbox.put(arrival, notebook.stem, page)
+    except OSError as error:
+        on.tell(f"{on.inbox.feedback} cannot be written: {error.strerror}")
+
+
+def tell_of_wrong(on: Watching, found: Sequence[Arrival], now: datetime) -> None:
     """Once of each: folders that count for nobody, and those whose time lies ahead."""
     for arrival in found:
         why = arrival.wrong or ("its time lies ahead: it counts from then on" if arrival.when > now + CLOCKS else "")
@@ -110,4 +147,4 @@ def _tell_of_wrong(on: Watching, found: Sequence[Arrival], now: datetime) -> Non
 
 def _is_released(on: Watching, arrival: Arrival) -> bool:
     notebooks = source_notebooks(on.course, arrival.lab)
-    return all(on.inbox.page_of(arrival, notebook.stem).exists() for notebook in notebooks)
+    return all(on.inbox.has_page(arrival, notebook.stem) for notebook in notebooks)

@@ -20,9 +20,11 @@ from typing import Any
 from autograder.errors import GradlabError
 from autograder.forkserver.client import Purpose
 from autograder.forkserver.starting import Started
+from autograder.gradebook.history import read_history
 from autograder.gradebook.reader import result_in
+from autograder.gradebook.roster import not_on_roster
 from autograder.gradebook.writer import opened, recorded
-from autograder.grading.attempts import CAUSE
+from autograder.grading.attempts import CAUSE, standing
 from autograder.grading.class_writer import Done, GradebookWriter, course_of, graded_there
 from autograder.grading.inbox import Arrival, bring_in, inbox_of
 from autograder.grading.looks import Watching, due_now
@@ -35,6 +37,7 @@ from autograder.grading.where import Where
 from autograder.grading.whole_lab import class_of, on_this_machine, prepare, settings_from
 from autograder.grading.worker import Failure
 from autograder.handed_in import utc_now
+from autograder.intake.files import readable
 from autograder.reports.feedback import write_feedback
 from autograder.term import read_term
 
@@ -46,7 +49,7 @@ BUSY_SECONDS = 1.0  # the same while some of what was seen still waits
 class Marked:
     """A submission that has its mark, and its page where the student fetches it. seconds: since it came in.
 
-    failure: why it has none.
+    failure: why it has none. damaged: why it counts as one without answers.
     """
 
     arrival: Arrival
@@ -54,17 +57,25 @@ class Marked:
     worth: float = 0.0
     seconds: float = 0.0
     failure: str = ""
+    damaged: str = ""
 
 
 def watch(
-    api: Any, labs: Sequence[str], where: Where, say: Callable[[str], None], stop: Event, once: bool = False
+    api: Any,
+    labs: Sequence[str],
+    where: Where,
+    say: Callable[[str], None],
+    stop: Event,
+    once: bool = False,
+    newest: bool = False,
 ) -> Iterator[Marked]:
     """Mark what arrives until stopped, and yield each submission when its page is released.
 
     api: nbgrader's, of the course. say: is told of what is not marked, and why. once: end when nothing is left.
+    newest: mark everybody's newest submission, whatever attempts, wait and end term.toml sets.
     Raises GradlabError where the course has no exchange.
     """
-    on = Watching(api, labs, inbox_of(api), say, stop, read_term(course_of(api)))
+    on = Watching(api, labs, inbox_of(api), say, stop, read_term(course_of(api)), newest)
     while not stop.is_set():
         due = due_now(on)
         if due:
@@ -166,6 +177,8 @@ class _Stretch:
         self.failed.discard(arrival.folder)
         try:
             students = on.together(arrival)
+            for student in not_on_roster(writer.gradebook, students):
+                on.tell(f"{readable(student)} is not on the roster (gradlab roster)")
             writer.by |= handed_in_by(on.course, lab, on.term) if len(students) > 1 else {}
             rows = recorded(writer.gradebook, lab, students)
             found = [writer.look_at(student, rows.get(student)) for student in students]
@@ -210,9 +223,13 @@ class _Stretch:
             self.ready.append(Marked(arrival, failure=done.failure))
             return
         result = result_in(self.writers[lab].gradebook, on.course, lab, arrival.student)
-        on.inbox.release(arrival, write_feedback([result], on.course, lab, on.term.lab(lab).tell))
-        seconds = (utc_now() - arrival.when).total_seconds()
-        self.ready.append(Marked(arrival, result.points, result.worth, seconds))
+        now, settings = utc_now(), on.settings_of(arrival)
+        marks = read_history(on.course, lab, arrival.student)
+        attempts = standing(arrival.when, marks, settings, now, on.inbox.zone)
+        on.inbox.release(arrival, write_feedback([result], on.course, lab, settings.tell, attempts))
+        seconds = (now - arrival.when).total_seconds()
+        damaged = readable("; ".join(result.notes)) if done.empty else ""
+        self.ready.append(Marked(arrival, result.points, result.worth, seconds, damaged=damaged))
 
     def _failed(self, arrival: Arrival, words: str) -> None:
         self.on.done.discard(arrival.folder)

@@ -26,7 +26,7 @@ from autograder.reports.picture_size import MAX_PIXELS, may_be_shown, pixels
 from autograder.reports.plain_cells import part_of, plain_cells
 from autograder.reports.prose import prose
 from autograder.reports.safe_svg import is_safe
-from autograder.reports.student_view import EXCUSED, student_view, told
+from autograder.reports.student_view import EXCUSED, as_told, student_view
 from autograder.term import Tell, Term, plain_utc, read_term
 from labkit.difference import Difference
 from labkit.hint import folded
@@ -51,11 +51,13 @@ class Shown:
     pictures: list[tuple[str, str]] = field(default_factory=list)
 
 
-def write_feedback(results: Sequence[SubmissionResult], course: Path, lab: str, tell: Tell = "all") -> list[Path]:
+def write_feedback(
+    results: Sequence[SubmissionResult], course: Path, lab: str, tell: Tell = "all", standing: str = ""
+) -> list[Path]:
     """Write feedback/STUDENT/LAB/LAB.html for each graded submission, where nbgrader's release_feedback looks.
 
-    tell: what a page shows, see term.LabTerm. From the time on that term.toml sets it shows the worked solution, too,
-    but to nobody whose extension goes on.
+    tell: what a page shows, see term.LabTerm. standing: a line on attempts. From the time on that term.toml sets it
+    shows the worked solution, too, but to nobody whose extension goes on.
     """
     pages = []
     term = read_term(course)
@@ -75,39 +77,42 @@ def write_feedback(results: Sequence[SubmissionResult], course: Path, lab: str, 
             page = folder / f"{name}.html"
             notebook = read_notebook(autograded / f"{name}.ipynb")
             worked = NO_SOLUTIONS if result.student in working else solutions
-            page.write_text(feedback_page(part_of(result, name), notebook, tell, worked), encoding="utf-8")
+            page.write_text(feedback_page(result, notebook, tell, worked, name, standing), encoding="utf-8")
             pages.append(page)
     return pages
 
 
 def feedback_page(
-    result: SubmissionResult, notebook: Any, tell: Tell = "all", solutions: Mapping[str, str] = NO_SOLUTIONS
+    result: SubmissionResult,
+    notebook: Any,
+    tell: Tell = "all",
+    solutions: Mapping[str, str] = NO_SOLUTIONS,
+    part: str = "",
+    standing: str = "",
 ) -> str:
     """The page as HTML. notebook: the autograded one, with the student's own cells and their outputs. tell: as above.
 
-    solutions: exercise -> worked solution.
+    solutions: exercise -> worked solution. part: the notebook's name, of a plain assignment. standing: as above.
     """
+    whole, result = part_of(result, part), part_of(as_told(result, tell), part)
+    untold = {e.name: round(e.worth - told.worth, 4) for e, told in zip(whole.exercises, result.exercises, strict=True)}
     if result.notebooks:
-        cells = {name: [shown_cell(c) for c in own] for name, own in plain_cells(notebook, result.exercises).items()}
+        cells = {name: [shown_cell(c) for c in own] for name, own in plain_cells(notebook, whole.exercises).items()}
     else:
         cells = {e.name: own_cells(notebook, e) for e in result.exercises}
-    whole = tell == "all"  # the key of a quiz, or another answer, would tell what is not told
-    quizzes = {e.name: quiz_of(notebook, e.name) if whole else () for e in result.exercises}
-    letters = {e.name: ticked(notebook, e.name) for e in result.exercises}
-    others = {e.name: another_way(notebook, e) if whole else None for e in result.exercises}
-    blank = {e.name for e in result.exercises if is_blank(notebook, e)}
-    checks = told(student_view(result.exercises), tell)
-    asked = {e.name: question_of(notebook, e) for e in result.exercises if e.by_hand}
+    all_told = tell == "all"  # the key of a quiz, or another answer, would tell what is not told
     shown = {
-        "checks": checks,
+        "checks": student_view(whole.exercises, tell),
         "cells": cells,
-        "asked": asked,
-        "quizzes": quizzes,
-        "letters": letters,
-        "others": others,
-        "blank": blank,
+        "asked": {e.name: question_of(notebook, e) for e in result.exercises if e.by_hand},
+        "quizzes": {e.name: quiz_of(notebook, e.name) if all_told else () for e in result.exercises},
+        "letters": {e.name: ticked(notebook, e.name) for e in result.exercises},
+        "others": {e.name: another_way(notebook, e) if all_told else None for e in result.exercises},
+        "blank": {e.name for e in result.exercises if is_blank(notebook, e)},
         "tell": tell,
+        "untold": untold,
         "solutions": solutions,
+        "standing": standing,
         "excused": EXCUSED,
     }
     return render("feedback.html.j2", result=result, matrices=_matrices, hints=_hints, prose=prose, **shown)

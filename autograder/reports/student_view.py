@@ -1,4 +1,4 @@
-"""What a student may be told of the checks.
+"""What a student may be told of a result: of the checks, and of the points that they gave.
 
 A hidden check passes inputs to the student's code, which can keep them and say them later. So from the first hidden
 check of a notebook on, no text of the student's own reaches a page, from any check, and few digits do.
@@ -11,11 +11,11 @@ from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
 from autograder.gradebook.excused import as_passed
-from autograder.gradebook.schema import ExerciseResult
+from autograder.gradebook.schema import ExerciseResult, SubmissionResult
 from autograder.term import Tell
 from labkit.blame import NOT_WRITTEN
 from labkit.difference import Difference
-from labkit.outcome import Outcome, fitting_hints, paying
+from labkit.outcome import Outcome, fitting_hints, paying, share
 
 EXCUSED = "Your instructor excused this check: it counts as passed."
 MAX_DIGITS = 40  # in one message: a shape, an index and a value
@@ -43,17 +43,24 @@ class ShownCheck:
     unpaid: str = ""
 
 
-def student_view(exercises: Sequence[ExerciseResult]) -> dict[str, list[ShownCheck]]:
-    """Exercise -> its checks as the student may see them. exercises: of one notebook, in its order."""
+def student_view(exercises: Sequence[ExerciseResult], tell: Tell = "all") -> dict[str, list[ShownCheck]]:
+    """Exercise -> its checks as the student may see them. exercises: of one notebook, in its order.
+
+    tell: all, those that students can read, which then say nothing of the others, or none.
+    """
     view: dict[str, list[ShownCheck]] = {}
     after_hidden = False
     for exercise in exercises:
         view[exercise.name] = []
         weights = sum(outcome.weight for outcome in exercise.checks) or 1.0
-        checks = list(exercise.checks)
-        paid = checks if exercise.excused is None else as_passed(checks, exercise.excused)
-        for outcome, counted in zip(checks, paid, strict=True):
+        told = [outcome for outcome in exercise.checks if is_told(outcome, tell)]
+        paid = told if exercise.excused is None else as_passed(told, exercise.excused)
+        counts = dict(zip(map(id, told), paid, strict=True))
+        for outcome in exercise.checks:
             after_hidden = after_hidden or outcome.hidden
+            if not is_told(outcome, tell):
+                continue
+            counted = counts[id(outcome)]
             points = exercise.worth * outcome.weight / weights
             excused, whole = counted.passed and not outcome.passed, exercise.excused == frozenset()
             why = EXCUSED if excused else "" if whole else unpaid(counted, paid)
@@ -61,11 +68,40 @@ def student_view(exercises: Sequence[ExerciseResult]) -> dict[str, list[ShownChe
     return view
 
 
-def told(view: dict[str, list[ShownCheck]], tell: Tell) -> dict[str, list[ShownCheck]]:
-    """What of it a page shows while students may still hand in: all, the checks that they can read, or points alone."""
-    if tell == "all":
-        return view
-    return {name: [c for c in checks if tell == "visible" and not c.hidden] for name, checks in view.items()}
+def is_told(outcome: Outcome, tell: Tell) -> bool:
+    return tell == "all" or (tell == "visible" and not outcome.hidden)
+
+
+def as_told(result: SubmissionResult, tell: Tell) -> SubmissionResult:
+    """The result as a page with this `tell` counts it: where hidden checks are not told, as if there were none.
+
+    What lateness takes off is a part of all points, so it is not told then, either.
+    """
+    if tell != "visible":
+        return result
+    exercises = tuple(e if e.by_hand else _without_hidden(e) for e in result.exercises)
+    hiding = [(e.notebook, e.name.rpartition("/")[2]) for e in result.exercises if any(o.hidden for o in e.checks)]
+    about = tuple(start for notebook, cell in hiding for start in (f"{cell}: ", f"{notebook}: {cell}: "))
+    return result.model_copy(
+        update={
+            "exercises": exercises,
+            "points": round(sum(e.points or 0.0 for e in exercises), 4),
+            "worth": round(sum(e.worth for e in exercises if not e.extra), 4),
+            "penalty": 0.0,
+            "notes": tuple(note for note in result.notes if not note.startswith(about)),
+        }
+    )
+
+
+def _without_hidden(exercise: ExerciseResult) -> ExerciseResult:
+    visible = [outcome for outcome in exercise.checks if not outcome.hidden]
+    counted = visible if exercise.excused is None else as_passed(visible, exercise.excused)
+    weights = sum(outcome.weight for outcome in exercise.checks)
+    worth = exercise.worth * sum(outcome.weight for outcome in visible) / weights if weights else 0.0
+    part = 1.0 if exercise.excused == frozenset() else share(counted)
+    alone = len(visible) == len(exercise.checks)
+    told = {"points": round(worth * part, 4), "worth": round(worth, 4), "own_process": exercise.own_process and alone}
+    return exercise.model_copy(update=told)
 
 
 def unpaid(outcome: Outcome, outcomes: Sequence[Outcome]) -> str:

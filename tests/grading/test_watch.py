@@ -8,6 +8,7 @@ import sys
 import time
 from dataclasses import replace
 from pathlib import Path
+from threading import Event
 
 import pytest
 from nbgrader.api import Gradebook
@@ -15,9 +16,12 @@ from nbgrader.utils import notebook_hash
 
 from autograder.authoring.course_folder import read_course, read_labs
 from autograder.demo.students import filled, reference
-from autograder.grading.inbox import Arrival, inbox_of
+from autograder.grading.inbox import HANDING_IN, Arrival, inbox_of
+from autograder.grading.looks import Watching, due_now, tell_of_wrong
 from autograder.grading.nbgrader_api import open_course
-from autograder.term import FILE
+from autograder.handed_in import utc_now
+from autograder.reports.unmarked import unmarked_page
+from autograder.term import FILE, Term
 from tests.grading.graded_class import LAB, WRONG
 from tests.grading.processes import children
 
@@ -34,13 +38,13 @@ def course(small_course: Path) -> Path:
     return small_course
 
 
-def submit(course: Path, student: str, when: str, source: str | None = None) -> Path:
-    """As `nbgrader submit` leaves it; the page that the student will fetch."""
+def submit(course: Path, student: str, when: str, source: str | None = None, content: str = "") -> Path:
+    """As `nbgrader submit` leaves it; the page that the student will fetch. content: in place of a notebook."""
     (lab,) = read_labs(read_course(course))
     notebook = filled(lab, reference(lab) if source is None else {"sum_of_squares": source})
     folder = course / "exchange" / "gradlab" / "inbound" / f"{student}+{LAB}+{when}+x1"
     folder.mkdir()
-    (folder / f"{LAB}.ipynb").write_text(json.dumps(notebook))
+    (folder / f"{LAB}.ipynb").write_text(content or json.dumps(notebook))
     (folder / "timestamp.txt").write_text(when)
     secret = f"secret of {student} {when}"
     (folder / "submission_secret.txt").write_text(secret)
@@ -103,20 +107,42 @@ def test_what_arrives_is_marked_and_the_page_given_back_also_after_a_kill(course
 
 
 @pytest.mark.slow
-def test_what_is_not_marked_is_told_and_what_is_told_on_a_page_is_set(course: Path) -> None:
-    """Slow: a fork server."""
-    (course / FILE).write_text(f'[labs.{LAB}]\nattempts = 1\ntell = "visible"\n')
-    first = submit(course, "ada", ONE, WRONG)
+@pytest.mark.timeout(400)
+def test_students_are_told_of_attempts_of_what_waits_and_of_what_is_not_marked(course: Path) -> None:
+    """Slow: two watches start, each with a fork server."""
+    told = f'[labs.{LAB}]\nattempts = {{}}\ntell = "visible"\nuntil = 2999-01-01T12:00:00Z\n'
+    (course / FILE).write_text(told.format(1))
+    first, right = submit(course, "ada", ONE, WRONG), submit(course, "ben", ONE)
+    damaged = submit(course, "cy", ONE, content="not a notebook")
     running = start(course)
-    wait_for(running, first)
+    wait_for(running, first, right, damaged)
     second, dees = submit(course, "ada", TWO), submit(course, "dee", THREE)
-    wait_for(running, dees)
+    wait_for(running, dees, second)
+    page, answer = first.read_text(), right.read_text()
+    assert "Attempt 1 of 1. No further one is marked until your instructor grades the lab." in page
+    assert "The lab is open until 2999-01-01 12:00 UTC." in page
+    assert "3 and 4 give 25" in page and "other shapes and float64" not in page + answer
+    assert "0.5 of 0.5 points without hidden checks" in answer
+    refused = second.read_text()
+    assert "Not marked: the one attempt is used up." in refused
+    assert "The mark of what was handed in at 2026-02-01 10:01 UTC counts" in refused
+
+    (course / FILE).write_text(told.format(2) + "wait_minutes = 600\n")  # it is looked at once more, and waits
+    while "It waits, and is marked from 20" not in second.read_text():
+        time.sleep(0.05)
     output = end(running)
-    assert "ada 01_squares: not marked, its 1 attempts are used up" in output and not second.exists()
-    assert "ada 01_squares: 0 of 2" in output and "2 submissions marked" in output
-    page = first.read_text()
-    assert "3 and 4 give 25" in page and "other shapes and float64" not in page
-    assert scores(course) == {"ada": 0, "dee": 2}
+    assert "ada 01_squares: not marked, the one attempt is used up" in output
+    assert "ada 01_squares: 0 of 2" in output and "4 submissions marked" in output
+    assert "cy 01_squares: damaged, Your file could not be graded, so it counts as empty." in output
+    assert scores(course) == {"ada": 0, "ben": 2, "cy": 0, "dee": 2}
+
+    with Gradebook(f"sqlite:///{course}/gradebook.db") as gradebook:
+        for student in ("ben", "cy", "dee"):
+            gradebook.update_or_create_student(student, first_name=student)
+    output = start(course, "--once", "--newest").communicate(timeout=100)[0]
+    assert output.count("ada is not on the roster") == 1 and "1 submission marked" in output
+    assert "Attempt" not in second.read_text() and "0.5 of 0.5 points without hidden checks" in second.read_text()
+    assert scores(course)["ada"] == 2
 
 
 @pytest.mark.slow
@@ -167,6 +193,38 @@ def test_what_is_still_being_copied_has_not_arrived(course: Path) -> None:
     (folder / "later").rename(folder / "submission_secret.txt")
     assert [arrival.student for arrival in inbox.arrivals([LAB], known)] == ["ada"]
     assert not list(inbox.arrivals(["01_square"], {})), "a name that begins like the lab's"
+
+
+def test_a_folder_that_never_becomes_whole_is_told_once_a_copy_would_be_done(course: Path) -> None:
+    submit(course, "ada", ONE)
+    inbound = course / "exchange" / "gradlab" / "inbound"
+    (inbound / f"ada+{LAB}+{ONE}+x1" / "submission_secret.txt").unlink()
+    (inbound / f"ben+{LAB}+{ONE}+x1").write_text("no folder")
+    told: list[str] = []
+    api, known = open_course(course), dict[str, Arrival]()
+    on = Watching(api, [LAB], inbox_of(api), told.append, Event(), Term(), known=known)
+    assert due_now(on) == [] and told == []
+    late = utc_now() + 2 * HANDING_IN
+    wrong = {each.student: each.wrong for each in on.inbox.arrivals([LAB], known, late)}
+    assert wrong == {
+        "ada": "it has no submission_secret.txt that can be read, which nbgrader submit writes last",
+        "ben": "it cannot be read: Not a directory",
+    }
+    for _ in range(2):
+        tell_of_wrong(on, list(on.inbox.arrivals([LAB], known, late)), late)
+    assert sorted(words.partition(": ")[2][:14] for words in told) == ["not marked, it"] * 2
+    submit(course, "cy", ONE)
+    assert [each.student for each in due_now(on)] == ["cy"] and set(known) == {f"cy+{LAB}+{ONE}+x1"}
+
+
+def test_a_page_that_says_why_there_is_no_mark_is_no_page_of_a_mark(course: Path) -> None:
+    page = submit(course, "ada", ONE)
+    inbox = inbox_of(open_course(course))
+    (arrival,) = inbox.arrivals([LAB], {})
+    inbox.put(arrival, LAB, unmarked_page(LAB, "ada", "today", "Not marked: it came late.").encode())
+    assert page.exists() and not inbox.has_page(arrival, LAB)
+    inbox.put(arrival, LAB, b"<!doctype html>")
+    assert inbox.has_page(arrival, LAB)
 
 
 def test_a_course_without_an_exchange_is_told_what_to_do(small_course: Path) -> None:

@@ -9,6 +9,7 @@ from threading import Thread
 import pytest
 
 from autograder.grading.inbox import Inbox
+from autograder.reports.unmarked import unmarked_page
 from labext.handing_in import LATER, NotHandedIn, class_of, hand_in
 from labkit.progress import page_path
 
@@ -35,7 +36,7 @@ def inbox(student: Path) -> Inbox:
     return Inbox(exchange / "inbound", exchange / "outbound", exchange / "feedback", owned=False)
 
 
-def answer_the_next(student: Path, page: Path) -> Thread:
+def answer_the_next(student: Path, page: Path, text: str = PAGE) -> Thread:
     """What a watch does: as soon as a submission is there, its page is released."""
 
     def watch() -> None:
@@ -43,7 +44,7 @@ def answer_the_next(student: Path, page: Path) -> Thread:
             pass
         inbox(student).release(arrived[0], [page])
 
-    page.write_text(PAGE)
+    page.write_text(text)
     thread = Thread(target=watch)
     thread.start()
     return thread
@@ -63,6 +64,23 @@ def test_what_is_handed_in_comes_back_with_its_mark(student: Path, tmp_path: Pat
     (arrived,) = inbox(student).arrivals([LAB], {})
     assert json.loads((arrived.folder / f"{LAB}.ipynb").read_text())["metadata"]["gradlab"]["lab"] == LAB
     assert asyncio.run(hand_in(to, notebook, wait=0.1)) == {"words": LATER, "marked": False}
+
+
+@pytest.mark.slow
+def test_what_waits_or_is_not_marked_is_told_and_keeps_the_page_of_the_last_mark(student: Path, tmp_path: Path) -> None:
+    """Slow: nbgrader submits in a process of its own."""
+    notebook = student / LAB / f"{LAB}.ipynb"
+    to = class_of(notebook, student)
+    assert to is not None
+    page_path(notebook).parent.mkdir(exist_ok=True)
+    page_path(notebook).write_text("of the last mark")
+    words = "It waits, and is marked from 2026-02-01 14:20 UTC on."
+    page = unmarked_page(LAB, "ada", "today", words)
+    watching = answer_the_next(student, tmp_path / f"{LAB}.html", page)
+    told = asyncio.run(hand_in(to, notebook))
+    watching.join()
+    assert told == {"words": f"Handed in. {words}", "marked": False}
+    assert page_path(notebook).read_text() == "of the last mark"
 
 
 @pytest.mark.slow

@@ -204,8 +204,9 @@ function activate(app, tracker, palette, launcher, modules) {
         say(`Handing in ${lab}`, 'in-progress', false);
         marked = await course.mark(notebook.context.path, true);
       }
-      say(marked.words, 'success', 8000);
-      if (marked.marked !== false) showPage(lab, marked.page);
+      const has = marked.marked !== false; // a page with a mark; else the words say what comes, or why none does
+      say(marked.words, has ? 'success' : 'info', has ? 8000 : 20000);
+      if (has) showPage(lab, marked.page);
     } catch (error) {
       Notification.dismiss(told);
       await showErrorMessage('This notebook was not marked', error);

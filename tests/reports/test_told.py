@@ -1,0 +1,101 @@
+"""With `tell = "visible"`, a page is the same whatever the hidden checks said, and counts what a student can run."""
+
+import html
+import re
+from dataclasses import replace
+
+import nbformat
+import pytest
+
+from autograder.gradebook.schema import ExerciseResult, SubmissionResult
+from autograder.reports.feedback import feedback_page
+from autograder.reports.student_view import as_told, student_view
+from autograder.reports.unmarked import HEAD, is_unmarked, unmarked_page
+from autograder.term import Tell
+from labkit.outcome import Outcome, earned
+
+VISIBLE = Outcome("a", "3 and 4 give 25", passed=True)
+GUARD = Outcome("b", "x stays", passed=True, guard=True)
+HIDDEN = Outcome("c", "other shapes", weight=2, passed=True, hidden=True, required=True)
+
+
+def submission(hidden: bool, penalty: float = 0.0, notes: tuple[str, ...] = ()) -> SubmissionResult:
+    """Two exercises, of which the second has hidden checks alone, and a question. hidden: whether those passed."""
+    last = replace(HIDDEN, passed=hidden)
+    checks = {"squares": (VISIBLE, GUARD, last), "quiz": (last,)}
+    exercises = [
+        ExerciseResult(name=name, points=earned(of_it, 8), worth=8, checks=of_it) for name, of_it in checks.items()
+    ]
+    exercises.append(ExerciseResult(name="why", points=1.5, worth=2, by_hand=True, comment="well said"))
+    points = sum(e.points or 0 for e in exercises) - penalty
+    return SubmissionResult(
+        student="ada", lab="x", points=points, worth=18, penalty=penalty, exercises=tuple(exercises), notes=notes
+    )
+
+
+def page(result: SubmissionResult, tell: Tell) -> str:
+    return feedback_page(result, nbformat.v4.new_notebook(), tell)
+
+
+def test_neither_points_nor_totals_nor_reasons_differ_by_what_hidden_checks_said() -> None:
+    right, wrong = submission(True), submission(False)
+    assert right.points == 17.5 and wrong.points == 1.5, "a required check that fails voids the exercise"
+    assert page(right, "visible") == page(wrong, "visible")
+    assert page(right, "points") != page(wrong, "points") and page(right, "all") != page(wrong, "all")
+
+
+def test_lateness_is_a_part_of_all_points_and_so_is_not_told() -> None:
+    assert page(submission(True, penalty=1.75), "visible") == page(submission(False), "visible")
+    assert "1.75 taken off for lateness" in page(submission(True, penalty=1.75), "all")
+
+
+def test_what_is_counted_is_what_the_student_can_run() -> None:
+    text = html.unescape(re.sub(r"\s+", " ", re.sub(r"<(?!meta)[^>]+>", " ", page(submission(False), "visible"))))
+    assert 'content="5.5 of 6 points without hidden checks"' in text, "JupyterLab says it, too"
+    assert "4 of 4 points. Hidden checks decide over 4 more, which are told later." in text
+    assert "Hidden checks decide over 8 points, which are told later." in text
+    assert "other shapes" not in text and "well said" in text
+
+
+def test_a_required_hidden_check_takes_nothing_from_those_above() -> None:
+    checks = student_view(submission(False).exercises, "visible")["squares"]
+    assert [(check.label, check.points, check.unpaid) for check in checks] == [
+        ("3 and 4 give 25", 2, ""),
+        ("x stays", 2, ""),
+    ]
+    assert student_view(submission(False).exercises, "points")["squares"] == []
+
+
+@pytest.mark.parametrize("excused", [frozenset({"c"}), frozenset()])
+def test_an_excuse_of_a_hidden_check_tells_nothing_of_it(excused: frozenset[str]) -> None:
+    def told(hidden: bool) -> SubmissionResult:
+        found = submission(hidden)
+        squares = found.exercises[0].model_copy(update={"excused": excused})
+        return as_told(found.model_copy(update={"exercises": (squares, *found.exercises[1:])}), "visible")
+
+    assert [(e.points, e.worth) for e in told(True).exercises] == [(e.points, e.worth) for e in told(False).exercises]
+
+
+def test_a_note_on_the_cell_of_a_hidden_test_is_left_out() -> None:
+    """Of a plain assignment, whose tests run in a cell of the submission's process."""
+    test = ExerciseResult(name="test_a", points=0, worth=2, checks=(replace(HIDDEN, passed=False),), notebook="ps1")
+    notes = ("ps1: test_a: it ran longer than 9 s.", "test_a: it ran longer than 9 s.", "A cell was put back.")
+    result = SubmissionResult(student="ada", lab="x", points=0, worth=2, exercises=(test,), notes=notes)
+    assert as_told(result, "visible").notes == ("A cell was put back.",)
+
+
+def test_a_page_without_a_mark_is_known_by_its_head_and_no_other_is() -> None:
+    name = '<meta name="gradlab-unmarked"'
+    text = unmarked_page(
+        name, name, "2026-02-01 10:01 UTC", "Not marked: all 3 attempts are used up.", "The last mark counts."
+    )
+    assert is_unmarked(text.encode()[:HEAD]) and text.count(name) == 1
+    assert "Not marked: all 3 attempts are used up." in text and "<script" not in text
+    named = submission(True).model_copy(update={"lab": name, "student": name})
+    assert not is_unmarked(page(named, "all").encode())
+
+
+def test_a_line_on_attempts_stands_near_the_top() -> None:
+    line = "Attempt 2 of 3."
+    text = feedback_page(submission(True), nbformat.v4.new_notebook(), standing=line)
+    assert text.index(line) < text.index("<table>")
