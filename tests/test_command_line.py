@@ -75,6 +75,15 @@ def test_labs_that_are_named_are_built_alone(small_course: Path, here: Here) -> 
     assert "it has 01_squares, 02_cubes" in here("build 03_none", status=1)
 
 
+def test_a_course_without_an_exchange_hears_of_it_only_where_it_is_used(small_course: Path) -> None:
+    with (small_course / "nbgrader_config.py").open("a") as config:
+        config.write(f'c.Exchange.root = "{small_course}/nowhere"\n')
+    output = gradlab("status", cwd=small_course)
+    assert "nowhere" not in output and "instructor" not in output, output
+    output = gradlab("watch", "01_squares", "--once", status=1, cwd=small_course)
+    assert "contact your instructor" not in output and f"there is no {small_course}/nowhere/gradlab/inbound" in output
+
+
 def test_a_mistake_in_a_lab_is_printed_with_file_and_line(small_course: Path) -> None:
     exercise = small_course / "labs" / "01_squares" / "exercises" / "sum_of_squares.py"
     exercise.write_text(exercise.read_text().replace("    ### END SOLUTION\n", ""))

@@ -23,11 +23,8 @@ def open_course(course: Path, isolation: str = "") -> Any:
 
     if isolation:
         config.Examine.isolation = isolation
-    api = NbGraderAPI(coursedir=CourseDirectory(config=config), config=config)
-    api.log.propagate = False
-    api.log.handlers = []  # nothing on the terminal; what an operation logs comes back with its result
-    api.log.setLevel(logging.INFO)
-    return api
+    log = _silent_log()  # it looks for an exchange as it is made, which no command here may need
+    return NbGraderAPI(coursedir=CourseDirectory(config=config, log=log), config=config, log=log)
 
 
 def read_config(course: Path) -> Any:
@@ -53,6 +50,15 @@ def must(result: dict[str, Any], doing: str) -> None:
     if not result["success"]:
         words = (result.get("error") or result.get("log") or "no reason given").strip()
         raise GradlabError(f"nbgrader failed while {doing}:\n{words}")
+
+
+def _silent_log() -> logging.Logger:
+    """Nothing on the terminal: what an operation of nbgrader's logs comes back with its result."""
+    log = logging.getLogger("autograder.nbgrader")
+    log.propagate = False
+    log.handlers = [logging.NullHandler()]
+    log.setLevel(logging.INFO)
+    return log
 
 
 def _quiet() -> None:
