@@ -173,9 +173,11 @@ def test_a_term_is_walked_by_the_commands_of_the_page(term: Term, capfd: Any) ->
     walk("gradlab status")
     before = [term.submit(ONE, TWICE, IN_TIME, term.notebook(ONE, "s31")), term.submit(ONE, "s01", IN_TIME)]
     (term.folder / "term.toml").write_text(next(tomls).replace(UNTIL, OPEN))
-    walk("nbgrader collect")
+    walk(f"gradlab watch {ONE}")
     assert all(page.exists() for page in before) and term.points(ONE) == {TWICE: 0, "s01": 2}
-    assert "other shapes and float64" not in before[0].read_text()
+    page = before[0].read_text()
+    assert "other shapes and float64" not in page and "points without hidden checks" in page
+    assert "Attempt 1 of 5. The next one is marked from 20" in page and "open until 2999-02-01 18:00 UTC." in page
 
     shutil.rmtree(before[0].parent)
     shutil.rmtree(term.exchange / "pytorch" / "inbound")
@@ -187,7 +189,10 @@ def test_a_term_is_walked_by_the_commands_of_the_page(term: Term, capfd: Any) ->
         file.write(next(tomls))
     walk("gradlab feedback")
     told = said[f"gradlab grade {ONE}"]
-    assert "38 graded; 1 kept from before; 1 damaged; 2 late; 1 not handed in." in told
+    assert "0 graded; 39 kept from before; 1 damaged; 2 late; 1 not handed in." in told
+    watched = said[f"gradlab watch {ONE} --once --newest"]
+    assert "38 submissions marked" in watched and f"{DAMAGED} {ONE}: damaged, Your file could not be" in watched
+    assert "not on the roster" not in watched and "not marked" not in watched
     assert (term.folder / "results" / f"{ONE}.html").stat().st_size > 10_000
     walk("gradlab extend")
     assert term.page(TWICE, ONE, SECOND).exists() and not term.page(NEVER, ONE, IN_TIME).exists()

@@ -38,7 +38,7 @@ def collect(
     file: Annotated[Path, typer.Argument(help="The zip of all submissions, from Canvas, Moodle or Gradescope.")],
     course: CoursePath = Path("."),
 ) -> None:
-    """Put the submissions of an LMS's zip into submitted/. Those of the exchange: nbgrader collect LAB --update."""
+    """Put the submissions of an LMS's zip into submitted/. Those of the exchange: gradlab watch."""
     from autograder.gradebook.writer import opened
     from autograder.grading.nbgrader_api import open_course
     from autograder.lms.downloads import collect_zip, marked_late
