@@ -176,8 +176,8 @@ class Saving(Base, APIHandler):
 
 
 class MarkHandler(Saving):
-    """POST MarkAsked: {mark}, as it is now; with `changed`, in words, where nothing was saved, since somebody else
-    marked it meanwhile.
+    """POST MarkAsked: {marks} of the question, as they are now: others may read too. With `changed`, in words, where
+    nothing was saved, since somebody else marked this answer meanwhile.
     """
 
     @web.authenticated
@@ -190,15 +190,13 @@ class MarkHandler(Saving):
             if asked.points is not None and asked.points > place.worth:
                 raise GradlabError(f"at most {place.worth:g} points; more is extra credit, which the formgrader gives")
             wanted = marks.Mark(asked.points, None, asked.comment, False, asked.chosen)
+            told = {}
             try:
-                mark = marks.save(desk, gradebook, place, asked.student, wanted, asked.version)
-                return {"mark": _mark(place, asked.student, mark)}
+                marks.save(desk, gradebook, place, asked.student, wanted, asked.version)
             except marks.Changed as changed:
                 gradebook.db.rollback()
-                now = marks.marks_of(gradebook, place, marks.rubric_of(desk, place)).get(asked.student)
-                if now is None:
-                    raise Unknown("the gradebook knows no such student here") from None
-                return {"mark": _mark(place, asked.student, now), "changed": str(changed)}
+                told = {"changed": str(changed)}
+            return {"marks": _marks(desk, gradebook, place), **told}
 
         self.finish(await self.with_gradebook(save))
 
@@ -226,9 +224,8 @@ class RubricHandler(Saving):
                 done = marks.change_items(desk, gradebook, place, items, asked.version, agreed)
             except marks.Changed as changed:
                 raise GradlabError(str(changed)) from None
-            rubric = marks.rubric_of(desk, place)
-            now = pages.marks_for_script(marks.marks_of(gradebook, place, rubric), place)
-            told = {"rubric": pages.rubric_for_script(rubric), "marks": now}
+            rubric = pages.rubric_for_script(marks.rubric_of(desk, place))
+            told = {"rubric": rubric, "marks": _marks(desk, gradebook, place)}
             return told if done else told | {"changes": changes[0]}
 
         self.finish(await self.with_gradebook(save))
@@ -242,5 +239,5 @@ def _item(data: dict[str, Any]) -> Item:
         raise web.HTTPError(400, f"an item cannot be saved: {first['loc'][0]}: {first['msg']}") from None
 
 
-def _mark(place: Place, student: str, mark: marks.Mark) -> Any:
-    return pages.marks_for_script({student: mark}, place)[student]
+def _marks(desk: Desk, gradebook: Any, place: Place) -> dict[str, Any]:
+    return pages.marks_for_script(marks.marks_of(gradebook, place, marks.rubric_of(desk, place)), place)

@@ -29,9 +29,19 @@ CROWD = {
 
 
 @pytest.fixture(scope="module")
-def desk(built_course: Path, tmp_path_factory: pytest.TempPathFactory) -> Iterator[LabServer]:
+def running(built_course: Path, tmp_path_factory: pytest.TempPathFactory) -> Iterator[LabServer]:
     """What `gradlab desk` starts, below a base URL as on a JupyterHub."""
-    yield from served(built_course, tmp_path_factory.mktemp("read"), answered=True)
+    for server in served(built_course, tmp_path_factory.mktemp("read"), answered=True):
+        shutil.copy(server.folder / "gradebook.db", server.folder / "unread.db")
+        yield server
+
+
+@pytest.fixture
+def desk(running: LabServer) -> LabServer:
+    """Of which nothing is read yet."""
+    shutil.copy(running.folder / "unread.db", running.folder / "gradebook.db")
+    shutil.rmtree(running.folder / "rubrics", ignore_errors=True)
+    return running
 
 
 @pytest.fixture
@@ -269,13 +279,33 @@ def test_what_is_not_saved_is_kept_and_said_and_another_instructors_mark_is_show
     assert asked == ["beforeunload"], "who leaves the page is asked first"
 
 
+def test_of_two_who_read_at_once_the_one_goes_on_where_the_other_has_not_been(page: Page, desk: LabServer) -> None:
+    """Slow: the same server."""
+    opened(page, desk)
+    page.locator("li[data-student=ada] article").click()
+    other = page.context.new_page()
+    opened(other, desk)
+    for student in ("ben", "cleo"):
+        other.locator(f"li[data-student={student}] article").click()
+        if student == "ben":
+            other.get_by_label("Points").fill("1")
+            other.keyboard.press("Control+Enter")
+            expect(other.locator("li[data-student=ben] .told")).to_have_text("1 of 3")
+    other.get_by_label("Points").fill("2")  # and is not saved
+    page.get_by_label("Points").fill("3")
+    page.keyboard.press("Control+Enter")
+    expect(page.locator("#whose")).to_have_text("cleo")
+    expect(page.locator("li[data-student=ben] .told")).to_have_text("1 of 3")
+    page.get_by_label("Points").fill("1.5")
+    page.keyboard.press("Control+Enter")
+    expect(page.locator("li[data-student=cleo] .told")).to_have_text("1.5 of 3")
+    other.keyboard.press("Control+Enter")
+    expect(other.locator("#said")).to_contain_text("This answer was marked meanwhile. It has: 1.5 of 3")
+    assert [rows(desk)[student][0] for student in ("ada", "ben", "cleo")] == [3, 1, 1.5]
+
+
 def test_one_mark_goes_to_all_who_wrote_the_same(page: Page, desk: LabServer) -> None:
     """Slow: the same server."""
-    with Gradebook(f"sqlite:///{desk.folder}/gradebook.db") as gradebook:
-        for student in ("cleo", "dan"):
-            grade = gradebook.find_grade(QUESTION, LAB, LAB, student)
-            grade.manual_score, grade.needs_manual_grade = None, True
-        gradebook.db.commit()
     opened(page, desk)
     page.locator("li[data-student=cleo] article").click()
     page.get_by_label("Points").fill("0.25")

@@ -139,12 +139,12 @@ def test_items_and_marks_are_saved_and_a_second_instructor_is_told(client: Clien
     half = [rubric["items"][1]["id"]]
     asked = {**PLACE, "student": "ada", "version": first["marks"]["ada"]["version"], "comment": "Say why."}
     _, text, _ = client.ask("/mark", {**asked, "chosen": half})
-    assert json.loads(text)["mark"]["told"] == "1.5 of 3"
+    assert json.loads(text)["marks"]["ada"]["told"] == "1.5 of 3"
     _, text, _ = client.ask("/mark", {**asked, "points": 3})
     told = json.loads(text)
-    assert "meanwhile" in told["changed"] and told["mark"]["points"] == 1.5
-    _, text, _ = client.ask("/mark", {**asked, "points": 3, "version": told["mark"]["version"]})
-    assert json.loads(text)["mark"]["points"] == 3
+    assert "meanwhile" in told["changed"] and told["marks"]["ada"]["points"] == 1.5
+    _, text, _ = client.ask("/mark", {**asked, "points": 3, "version": told["marks"]["ada"]["version"]})
+    assert json.loads(text)["marks"]["ada"]["points"] == 3
     with Gradebook(f"sqlite:///{client.server.folder}/gradebook.db") as gradebook:
         grade = gradebook.find_grade(QUESTION, LAB, LAB, "ada")
         assert (grade.manual_score, grade.needs_manual_grade) == (3, False)

@@ -1,5 +1,5 @@
 // Marks on their way to the gradebook: one request for each answer. What was not saved stays in the page.
-import { mark, tell } from "./answers.js";
+import { mark, rows, tell } from "./answers.js";
 import { get, reading, say, state } from "./page.js";
 import { draft, nextWaiting, show, showComments } from "./panel.js";
 
@@ -24,12 +24,19 @@ async function saveOne(row, { points, chosen, comment }) {
   const student = row.dataset.student;
   const body = { student, chosen, comment, points: chosen.length || points === "" ? null : Number(points), version: mark(row).version };
   const reply = await post("mark", body);
-  state.marks[student] = reply.mark;
   if (!reply.changed) reading.drafts.delete(student);
-  tell(row);
+  take(reply.marks, student);
   if (!reply.changed) return;
-  const had = reply.mark.comment ? `, with the comment \u201c${reply.mark.comment.slice(0, 300)}\u201d` : "";
-  throw new Error(`${reply.changed} It has: ${reply.mark.told}${had}. Save again to write over it.`);
+  const had = mark(row).comment ? `, with the comment \u201c${mark(row).comment.slice(0, 300)}\u201d` : "";
+  throw new Error(`${reply.changed} It has: ${mark(row).told}${had}. Save again to write over it.`);
+}
+
+// Others may mark too. Who has a draft here is told of their mark when it is saved.
+function take(marks, student) {
+  for (const [each, own] of Object.entries(marks)) {
+    if (each === student || (each in state.marks && !reading.drafts.has(each))) state.marks[each] = own;
+  }
+  rows.forEach(tell);
 }
 
 export async function save(others = []) {
@@ -41,7 +48,8 @@ export async function save(others = []) {
   reading.drafts.set(row.dataset.student, wanted); // also where nothing is another: it may wait, and is to be read now
   let trouble = "";
   try {
-    for (const each of [row, ...others]) await saveOne(each, wanted);
+    await saveOne(row, wanted);
+    for (const each of others) if (mark(each).waits) await saveOne(each, wanted);
     const text = wanted.comment.trim();
     if (text) state.comments = [text, ...state.comments.filter((each) => each !== text)];
     showComments();
