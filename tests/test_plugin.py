@@ -17,7 +17,10 @@ from autograder.gradebook.store import load_result
 from autograder.grading.nbgrader_api import open_course
 from autograder.grading.whole_lab import grade_lab
 from autograder.plugin import configure
+from autograder.term import FILE
 from labkit import show_strides
+from labkit.outcome import Outcome
+from tests.reports.written_class import Handed, write_class
 
 LAB = "01_squares"
 SCRIPT = """
@@ -87,3 +90,14 @@ def test_limits_of_the_configuration_hold_and_the_result_says_what_it_was_graded
     assert again is not None and again.notes == ()
     assert any("the memory limit of 0.5 GiB" in check.seen for check in again.cells[0].checks)
     assert "landlock" in again.isolation and again.versions.torch
+
+
+def test_nbgraders_feedback_keeps_untold_what_the_term_does(small_course: Path) -> None:
+    visible, hidden = Outcome("a", "3 and 4 give 25", passed=True), Outcome("b", "other shapes", hidden=True)
+    write_class(small_course, [Handed("ada", points=1.0, checks=(visible, hidden))])
+    page = small_course / "feedback" / "ada" / LAB / f"{LAB}.html"
+    for tell, told in (("visible", "1 of 1 points without hidden checks"), ("all", "1 of 2 points")):
+        (small_course / FILE).write_text(f'[labs.{LAB}]\ntell = "{tell}"\n')
+        assert open_course(small_course).generate_feedback(LAB, force=True)["success"]
+        text = page.read_text()
+        assert f'content="{told}"' in text and ("other shapes" in text) == (tell == "all")

@@ -112,8 +112,8 @@ def watch(
         if ahead:
             ending.callback(ahead.close)
         from autograder.grading.nbgrader_api import open_course  # while the fork server imports, too
-        from autograder.grading.watch import prepare_all, released, started_pool
         from autograder.grading.watch import watch as marks
+        from autograder.grading.watch_start import prepare_all, released, started_pool
         from autograder.grading.where import Cluster, ThisMachine
 
         api = open_course(course, isolation)

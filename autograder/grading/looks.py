@@ -120,12 +120,15 @@ def _leave(on: Watching, arrival: Arrival, decision: Decision, history: Sequence
     """Do not mark it, or not now, and say so where its page would be."""
     if decision.later:
         on.later[arrival.folder] = decision.later
-        words, more = f"It waits, and is marked from {in_words(decision.later, on.inbox.zone)} on.", ""
+        words = f"It waits, and is marked from {in_words(decision.later, on.inbox.zone)} on."
+        more = "If you hand in again, the newer one is marked in its place."
     else:
         on.tell(f"{arrival.student} {arrival.lab}: not marked, {decision.never}")
         on.done.add(arrival.folder)
         on.refused.add(arrival.folder)
         words, more = f"Not marked: {decision.never}.", what_counts(history, on.inbox.zone)
+    if any(mark.submitted == arrival.when for mark in history):
+        return  # gradlab grade gave it a mark, whose page comes when the instructor releases it
     handed_in = in_words(arrival.when, on.inbox.zone)
     page = unmarked_page(arrival.lab, arrival.student, handed_in, words, more).encode()
     try:

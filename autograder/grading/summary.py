@@ -12,6 +12,7 @@ from typing import Any
 from nbgrader.api import Grade, Student, SubmittedAssignment, SubmittedNotebook
 from sqlalchemy import select
 
+from autograder.gradebook.roster import not_on_roster
 from autograder.grading.class_writer import Done
 
 MOST = 5  # names in one line
@@ -21,7 +22,7 @@ MOST = 5  # names in one line
 class Summary:
     """Numbers of submissions. empty: damaged, or no notebook. stopped: at a limit. waiting: for a person to read.
 
-    missing: students of the gradebook who did not hand in.
+    missing: students of the gradebook who did not hand in. strangers: who did, and are not on the roster.
     """
 
     graded: int
@@ -32,6 +33,7 @@ class Summary:
     late: int
     waiting: int
     missing: int
+    strangers: int = 0
 
     def words(self) -> str:
         parts = [
@@ -41,6 +43,7 @@ class Summary:
             (self.late, "late"),
             (self.waiting, "to be read by a person"),
             (self.missing, "not handed in"),
+            (self.strangers, "not on the roster"),
             (self.failed, "not graded"),
         ]
         return "; ".join([f"{self.graded} graded", *(f"{number} {words}" for number, words in parts if number)])
@@ -77,6 +80,7 @@ def summary_of(gradebook: Any, lab: str, done: Iterable[Done]) -> Summary:
         late=sum(submission.total_seconds_late > 0 for submission in submissions),
         waiting=sum(submission.id in waiting for submission in submissions),
         missing=len(set(gradebook.db.scalars(select(Student.id))) - handed_in),
+        strangers=len(not_on_roster(gradebook, handed_in)),
     )
 
 

@@ -18,23 +18,19 @@ from time import monotonic
 from typing import Any
 
 from autograder.errors import GradlabError
-from autograder.forkserver.client import Purpose
-from autograder.forkserver.starting import Started
 from autograder.gradebook.history import read_history
 from autograder.gradebook.reader import result_in
 from autograder.gradebook.roster import not_on_roster
-from autograder.gradebook.writer import opened, recorded
+from autograder.gradebook.writer import recorded
 from autograder.grading.attempts import CAUSE, standing
 from autograder.grading.class_writer import Done, GradebookWriter, course_of, graded_there
 from autograder.grading.inbox import Arrival, bring_in, inbox_of
 from autograder.grading.looks import Watching, due_now
 from autograder.grading.one_submission import Graded
-from autograder.grading.plain_class import refuse_nothing
-from autograder.grading.pool import Pool
 from autograder.grading.task import Task
 from autograder.grading.teams import handed_in_by
 from autograder.grading.where import Where
-from autograder.grading.whole_lab import class_of, on_this_machine, prepare, settings_from
+from autograder.grading.whole_lab import class_of, settings_from
 from autograder.grading.worker import Failure
 from autograder.handed_in import utc_now
 from autograder.intake.files import readable
@@ -84,30 +80,6 @@ def watch(
             return
         else:
             stop.wait(LOOK_SECONDS)
-
-
-def released(api: Any) -> list[str]:
-    """The labs that students can fetch. Raises GradlabError where there is none."""
-    inbox, course = inbox_of(api), course_of(api)
-    found = sorted(p.name for p in inbox.outbound.glob("*") if (course / "source" / p.name).is_dir())
-    if not found:
-        raise GradlabError(f"no lab of this course is in {inbox.outbound}: nbgrader release_assignment LAB first")
-    return found
-
-
-def prepare_all(api: Any, labs: Sequence[str]) -> None:
-    """Put these labs into the gradebook before the first submission comes, which would wait for it."""
-    with opened(api.coursedir.db_url, api.coursedir.course_id) as gradebook:
-        for lab in labs:
-            refuse_nothing(course_of(api), lab)
-            prepare(api, course_of(api), lab, gradebook)
-
-
-def started_pool(api: Any, device: str, jobs: int, ahead: Started | None) -> Pool:
-    """Workers that wait. ahead: as in ThisMachine."""
-    course, settings = course_of(api), settings_from(api.config, on_this_machine(device))
-    wanted = Purpose(settings.isolation, settings.limits, settings.device)
-    return Pool(wanted, settings.timeouts.submission, (course,), jobs, ahead)
 
 
 class _Stretch:
