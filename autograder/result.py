@@ -11,6 +11,7 @@ from typing import Literal
 from pydantic import Field
 
 from autograder.course import Model
+from autograder.versions import Versions
 from labkit.outcome import Outcome
 
 
@@ -30,15 +31,6 @@ class GradedCell(Model):
     worth: float
     checks: tuple[Outcome, ...]
     own_process: bool = False
-
-
-class Versions(Model):
-    """What it was graded with. gpu: names and drivers, where the device is no CPU."""
-
-    gradlab: str
-    python: str
-    torch: str
-    gpu: str = ""
 
 
 class Result(Model):

@@ -15,6 +15,7 @@ from autograder.demo.students import filled, reference
 from autograder.sandbox.doctor import LEVELS
 from autograder.sandbox.layers import LAYERS
 from tests.conftest import NIGHTLY, ROOT
+from tests.reports.written_class import LAB, Handed, write_class
 
 Here = Callable[..., str]
 
@@ -51,6 +52,19 @@ def test_help_names_every_command(here: Here) -> None:
     output = here("--help")
     for command in ("build", "prove", "grade", "feedback", "report", "export", "new", "doctor", "demo"):
         assert command in output
+
+
+@pytest.mark.parametrize("arguments", ["--help", "status", "report", f"similar {LAB}"])
+def test_what_only_reads_marks_does_not_wait_for_torch(small_course: Path, arguments: str) -> None:
+    write_class(small_course, [Handed(f"s{n}") for n in range(6)])
+    code = (
+        f"import sys; sys.argv = ['gradlab', *{arguments.split()}]\n"
+        "from autograder.cli import main\n"
+        "try: main()\n"
+        "except SystemExit as end: print(end.code or 0, 'torch' in sys.modules)\n"
+    )
+    done = subprocess.run([sys.executable, "-c", code], cwd=small_course, capture_output=True, text=True, timeout=120)
+    assert done.stdout.splitlines()[-1] == "0 False", done.stdout + done.stderr
 
 
 def test_build_check_names_the_stale_file_and_the_fix(small_course: Path, here: Here) -> None:

@@ -9,7 +9,7 @@ import typer
 
 from autograder.cli.app import CoursePath, LabName, app, count, err, out
 from autograder.errors import GradlabError
-from autograder.lms.grades import System
+from autograder.lms.system import System
 
 
 @app.command()

@@ -11,7 +11,7 @@ import typer
 
 from autograder.cli.app import CoursePath, LabName, app, count, err, out
 from autograder.errors import GradlabError
-from autograder.lms.grades import System
+from autograder.lms.system import System
 
 if TYPE_CHECKING:
     from autograder.gradebook.class_schema import LabClass
@@ -88,7 +88,7 @@ def similar(lab: LabName, course: CoursePath = Path(".")) -> None:
     from autograder.term import read_term
 
     term = read_term(course)
-    group = read_class(open_course(course).coursedir.db_url, course.resolve(), lab)
+    group = read_class(open_course(course).coursedir.db_url, course.resolve(), lab, checks=False)
 
     def apart(first: str, second: str) -> bool:
         team = term.team_of(lab, first)

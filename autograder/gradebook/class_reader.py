@@ -40,10 +40,13 @@ from autograder.metadata import KEY, exercise_of, facts_of, kind_of, stub_of
 from autograder.term import read_term
 
 
-def read_class(db_url: str, course: Path, lab: str, inbound: Path | None = None, whole: bool = True) -> LabClass:
+def read_class(
+    db_url: str, course: Path, lab: str, inbound: Path | None = None, whole: bool = True, checks: bool = True
+) -> LabClass:
     """Everybody in the course, with this lab. Raises GradlabError where the gradebook does not know the lab.
 
-    inbound: where the exchange keeps what was handed in. whole: with checks, and what was written.
+    inbound: where the exchange keeps what was handed in. whole: with checks, unless these are not asked for, and what
+    was written.
     """
     source, term = _cells(course / "source" / lab / f"{lab}.ipynb"), read_term(course)
     extended = term.extended(lab)
@@ -74,15 +77,15 @@ def read_class(db_url: str, course: Path, lab: str, inbound: Path | None = None,
             "attempts": tuple(tried),
             "uncollected": bool(tried and (student not in there or tried[-1] > (there[student] or tried[-1]))),
         }
-        found = _documents(course, lab, student, whole) if row else {}
+        found = _documents(course, lab, student, whole, checks) if row else {}
         excused = term.excused(lab, student)
-        checks = {
+        shown = {
             name: tuple(as_passed(seen, excused[name])) if name in excused else seen
             for name, seen in found.pop("checks", {}).items()
         }
         if row and not stubs:  # the builder did not make it, so nobody knows what was handed out
             found["written"] = dict.fromkeys(row["marks"], "")
-        members.append(Member(student, checks=checks, **(known | row | found)))
+        members.append(Member(student, checks=shown, **(known | row | found)))
     return LabClass(lab, columns, tuple(members), due, stubs, solutions)
 
 
@@ -164,22 +167,24 @@ def _students(gradebook: Any) -> dict[str, str]:
     return {student: " ".join(part for part in (first, last) if part) for student, first, last in rows}
 
 
-def _documents(course: Path, lab: str, student: str, whole: bool) -> dict[str, Any]:
+def _documents(course: Path, lab: str, student: str, whole: bool, checks: bool) -> dict[str, Any]:
     """What files say of a graded submission."""
-    history, page = tuple(read_history(course, lab, student)), pages_of(course, lab, student)
-    if not whole:
-        return {"notes": notes_of(course, lab, student), "history": history, "page": page}
+    found: dict[str, Any] = {
+        "history": tuple(read_history(course, lab, student)),
+        "page": pages_of(course, lab, student),
+    }
+    if whole:
+        found["written"] = _written(_cells(autograded_path(course, lab, student)))
+    if not (whole and checks):
+        return found | {"notes": notes_of(course, lab, student)}
     document = load_result(course, lab, student)
     if document is None:
-        return {"history": history, "page": page}
-    return {
+        return found
+    return found | {
         "notes": document.notes,
         "changed": document.changed,
         "checks": {_named(document.name_of(cell.id))[1]: cell.checks for cell in document.cells},
         "own_process": tuple(document.name_of(cell.id) for cell in document.cells if cell.own_process),
-        "written": _written(_cells(autograded_path(course, lab, student))),
-        "history": history,
-        "page": page,
     }
 
 

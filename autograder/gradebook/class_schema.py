@@ -5,9 +5,12 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from datetime import datetime
+from typing import TYPE_CHECKING
 
 from autograder.gradebook.history import PastMark
-from labkit.outcome import Outcome
+
+if TYPE_CHECKING:
+    from labkit.outcome import Outcome
 
 
 @dataclass(frozen=True)

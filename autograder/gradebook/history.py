@@ -7,9 +7,13 @@ from __future__ import annotations
 
 from datetime import UTC, datetime
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 from autograder.course import Model
-from autograder.result import Result, Versions
+from autograder.versions import Versions
+
+if TYPE_CHECKING:
+    from autograder.result import Result
 
 
 class PastMark(Model):

@@ -3,12 +3,15 @@
 from __future__ import annotations
 
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 from pydantic import ValidationError
 
 from autograder.errors import GradlabError
-from autograder.result import Result
 from autograder.whole_files import write_whole
+
+if TYPE_CHECKING:
+    from autograder.result import Result
 
 
 def result_path(course: Path, lab: str, student: str) -> Path:
@@ -25,6 +28,8 @@ def load_result(course: Path, lab: str, student: str) -> Result | None:
     path = result_path(course, lab, student)
     if not path.exists():
         return None
+    from autograder.result import Result  # with it torch comes
+
     try:
         return Result.model_validate_json(path.read_bytes())
     except ValidationError as error:

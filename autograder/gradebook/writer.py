@@ -11,7 +11,7 @@ import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from datetime import datetime, timedelta
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from nbformat import NotebookNode
 from nbgrader.api import BaseCell, Comment, Grade, Gradebook, Notebook, Student, SubmittedAssignment, SubmittedNotebook
@@ -23,7 +23,9 @@ from sqlalchemy.orm import selectinload
 from autograder.errors import GradlabError
 from autograder.gradebook.excused import Excused, excused_of, points_with
 from autograder.metadata import answer_to, name_among, plain_name
-from autograder.result import Result
+
+if TYPE_CHECKING:
+    from autograder.result import Result
 
 WAITS = (0.5, 1.0, 2.0, 4.0, 8.0)  # seconds between tries, beside SQLite's own five each
 AGAIN = "the results are kept, so the same command goes on"

@@ -29,8 +29,9 @@ from autograder.intake.releases import read_releases
 from autograder.intake.repair import blank, repair
 from autograder.intake.submitted_cells import as_released, is_answer
 from autograder.metadata import exercise_of, facts_of, is_written, kind_of, name_of, parts_of
-from autograder.result import GradedCell, Result, Versions
+from autograder.result import GradedCell, Result
 from autograder.sandbox.gpu import gpus
+from autograder.versions import Versions
 from labkit.outcome import earned
 from labkit.verdict import Verdict
 

@@ -15,8 +15,9 @@ import autograder
 import labkit
 from autograder.digest import digest, digest_of_files
 from autograder.examiner.clock import Timeouts
-from autograder.result import GradedCell, Result, Versions
+from autograder.result import GradedCell, Result
 from autograder.sandbox import Limits
+from autograder.versions import Versions
 
 SHORT = 12  # digits of a digest that tells one thing from another
 GRADLAB, CODE, SUBMISSION, BESIDE = "Gradlab", "Gradlab's code", "the submission", "what lies beside the notebook"

@@ -7,17 +7,13 @@ number. Gradescope: the form of its grades as CSV. csv: all that is known, for a
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from enum import StrEnum
 
 from autograder.gradebook.class_schema import LabClass, Member
 from autograder.lms.people import Person
+from autograder.lms.system import System
 from autograder.reports.tables import plain
 
 Table = tuple[list[str], list[list[object]]]  # heading, rows
-
-
-class System(StrEnum):
-    CANVAS, MOODLE, GRADESCOPE, CSV = "canvas", "moodle", "gradescope", "csv"
 
 
 def grades(system: System, people: Sequence[Person], labs: Sequence[LabClass]) -> Table:

@@ -5,10 +5,13 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass
+from typing import TYPE_CHECKING
 
 from autograder.gradebook.class_schema import Column, LabClass, Member
 from autograder.reports.class_statistics import Correlation, item_rest, mean_share
-from labkit.outcome import Outcome
+
+if TYPE_CHECKING:
+    from labkit.outcome import Outcome
 
 MAX_SEEN = 200  # characters of what a check saw
 MAX_CODE = 1500  # of an example

@@ -27,8 +27,9 @@ from autograder.gradebook.reader import read_results
 from autograder.gradebook.writer import opened as open_gradebook
 from autograder.grading.where import ThisMachine
 from autograder.grading.whole_lab import grade_lab
-from autograder.lms.grades import System, grades
+from autograder.lms.grades import grades
 from autograder.lms.people import people_in
+from autograder.lms.system import System
 from autograder.reports.feedback import write_feedback
 from autograder.reports.report import write_report
 from autograder.reports.tables import write_table

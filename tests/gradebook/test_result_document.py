@@ -10,7 +10,8 @@ from hypothesis import strategies as st
 
 from autograder.errors import GradlabError
 from autograder.gradebook.store import load_result, result_path, write_result
-from autograder.result import GradedCell, Result, Versions
+from autograder.result import GradedCell, Result
+from autograder.versions import Versions
 from labkit import assert_close, check
 from labkit.check import recording
 from labkit.outcome import Outcome

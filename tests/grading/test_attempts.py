@@ -5,8 +5,8 @@ from zoneinfo import ZoneInfo
 
 from autograder.gradebook.history import PastMark
 from autograder.grading.attempts import decide, settings_for, standing, what_counts
-from autograder.result import Versions
 from autograder.term import Extension, LabTerm, Term
+from autograder.versions import Versions
 
 NOW = datetime(2026, 2, 1, 12, 0)
 VERSIONS = Versions(gradlab="0", python="3", torch="2")

@@ -17,8 +17,9 @@ from autograder.grading.one_submission import Graded
 from autograder.grading.pool import grade_all
 from autograder.grading.task import Settings, Task
 from autograder.grading.worker import UNGRADABLE, Failure
-from autograder.result import Result, Versions
+from autograder.result import Result
 from autograder.sandbox import available, strongest_level
+from autograder.versions import Versions
 from tests.grading.processes import children
 
 COURSE = b'{"cells": [], "metadata": {}, "nbformat": 4, "nbformat_minor": 5}'

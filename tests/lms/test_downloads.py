@@ -8,8 +8,8 @@ import pytest
 from autograder.errors import GradlabError
 from autograder.lms.downloads import collect_zip, marked_late
 from autograder.lms.feedback_zip import write_feedback_zip
-from autograder.lms.grades import System
 from autograder.lms.people import Person
+from autograder.lms.system import System
 
 LAB = "01_a"
 PEOPLE = [

@@ -7,8 +7,9 @@ from pathlib import Path
 import pytest
 
 from autograder.gradebook.class_schema import Column, LabClass, Mark, Member
-from autograder.lms.grades import System, grades
+from autograder.lms.grades import grades
 from autograder.lms.people import Person
+from autograder.lms.system import System
 from autograder.reports.tables import write_table
 
 PEOPLE = [

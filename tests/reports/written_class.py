@@ -18,7 +18,8 @@ from autograder.gradebook.writer import Marks, record
 from autograder.grading.nbgrader_api import open_course
 from autograder.grading.whole_lab import prepare
 from autograder.metadata import exercise_of
-from autograder.result import GradedCell, Result, Versions
+from autograder.result import GradedCell, Result
+from autograder.versions import Versions
 from labkit.outcome import Outcome
 
 LAB = "01_squares"

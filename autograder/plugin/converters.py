@@ -1,4 +1,4 @@
-"""What nbgrader_config.py plugs into nbgrader, so that its own commands and its formgrader grade as `gradlab` does."""
+"""What takes the place of nbgrader's own: exporters, preprocessors and a hook, each named in configure()."""
 
 from __future__ import annotations
 
@@ -9,9 +9,7 @@ from typing import Any
 
 import nbformat
 from nbconvert.exporters import HTMLExporter, NotebookExporter
-from nbconvert.utils.base import NbConvertBase
 from nbformat import NotebookNode
-from nbgrader.converters import GenerateAssignment
 from nbgrader.preprocessors import ClearSolutions, NbGraderPreprocessor, SaveAutoGrades
 from traitlets import Float, Unicode
 
@@ -206,42 +204,6 @@ def _fork_server(isolation: str, limits: Limits, course: Path) -> ForkServer:
 def close_warm() -> None:
     while _open:
         _open.popitem()[1].close()
-
-
-def configure(c: Any) -> None:
-    """Set up nbgrader for a Gradlab course. Call it from nbgrader_config.py with `get_config()`.
-
-    Classes are named by their paths: the formgrader passes its configuration on as JSON.
-    """
-    # release/ is committed: without this, nbgrader would see it and never put the lab into its gradebook.
-    c.GenerateAssignment.force = True
-    stock = GenerateAssignment.class_traits()["preprocessors"].default_args[0]
-    names = [f"{kind.__module__}.{kind.__name__}" for kind in stock if kind is not ClearSolutions]
-    names.insert(stock.index(ClearSolutions), "autograder.plugin.ClearAnswers")
-    c.GenerateAssignment.preprocessors = [
-        "autograder.plugin.UpgradeMetadata",
-        *names,
-        "autograder.plugin.ClearHiddenFacts",
-        "autograder.plugin.RememberRelease",
-    ]
-    c.Autograde.pre_convert_hook = "autograder.plugin.settle_submission"
-    c.Autograde.exporter_class = "autograder.plugin.SubmissionExporter"
-    c.Autograde.autograde_preprocessors = [
-        "autograder.plugin.Examine",
-        "nbgrader.preprocessors.IgnorePattern",
-        "nbconvert.preprocessors.ClearMetadataPreprocessor",
-        "nbgrader.preprocessors.LimitOutput",
-        "autograder.plugin.SaveScores",
-        "nbgrader.preprocessors.AssignLatePenalties",
-        "nbgrader.preprocessors.CheckCellMetadata",
-    ]
-    c.GenerateFeedback.exporter_class = "autograder.plugin.FeedbackExporter"
-    c.GenerateFeedback.preprocessors = []
-    # What a student's cell displays must not run in the browser of whoever reads it in the formgrader.
-    c.HTMLExporter.sanitize_html = True
-    # As images, since a sanitised page shows their HTML as text.
-    c.WidgetsDataTypeFilter.display_data_priority = ["image/svg+xml", *NbConvertBase().display_data_priority]
-    c.ClearSolutions.code_stub = {"python": "# YOUR CODE HERE\nraise NotImplementedError()"}
 
 
 def source_path(coursedir: Any, ids: dict[str, str]) -> str:

@@ -1,0 +1,48 @@
+"""What nbgrader_config.py plugs into nbgrader, so that its own commands and its formgrader grade as `gradlab` does.
+
+Every command reads that file, so what grades is imported only where nbgrader asks for it by its name.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+from nbconvert.utils.base import NbConvertBase
+from nbgrader.converters import GenerateAssignment
+from nbgrader.preprocessors import ClearSolutions
+
+
+def configure(c: Any) -> None:
+    """Set up nbgrader for a Gradlab course. Call it from nbgrader_config.py with `get_config()`.
+
+    Classes are named by their paths: the formgrader passes its configuration on as JSON.
+    """
+    # release/ is committed: without this, nbgrader would see it and never put the lab into its gradebook.
+    c.GenerateAssignment.force = True
+    stock = GenerateAssignment.class_traits()["preprocessors"].default_args[0]
+    names = [f"{kind.__module__}.{kind.__name__}" for kind in stock if kind is not ClearSolutions]
+    names.insert(stock.index(ClearSolutions), "autograder.plugin.converters.ClearAnswers")
+    c.GenerateAssignment.preprocessors = [
+        "autograder.plugin.converters.UpgradeMetadata",
+        *names,
+        "autograder.plugin.converters.ClearHiddenFacts",
+        "autograder.plugin.converters.RememberRelease",
+    ]
+    c.Autograde.pre_convert_hook = "autograder.plugin.converters.settle_submission"
+    c.Autograde.exporter_class = "autograder.plugin.converters.SubmissionExporter"
+    c.Autograde.autograde_preprocessors = [
+        "autograder.plugin.converters.Examine",
+        "nbgrader.preprocessors.IgnorePattern",
+        "nbconvert.preprocessors.ClearMetadataPreprocessor",
+        "nbgrader.preprocessors.LimitOutput",
+        "autograder.plugin.converters.SaveScores",
+        "nbgrader.preprocessors.AssignLatePenalties",
+        "nbgrader.preprocessors.CheckCellMetadata",
+    ]
+    c.GenerateFeedback.exporter_class = "autograder.plugin.converters.FeedbackExporter"
+    c.GenerateFeedback.preprocessors = []
+    # What a student's cell displays must not run in the browser of whoever reads it in the formgrader.
+    c.HTMLExporter.sanitize_html = True
+    # As images, since a sanitised page shows their HTML as text.
+    c.WidgetsDataTypeFilter.display_data_priority = ["image/svg+xml", *NbConvertBase().display_data_priority]
+    c.ClearSolutions.code_stub = {"python": "# YOUR CODE HERE\nraise NotImplementedError()"}
