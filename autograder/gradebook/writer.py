@@ -10,7 +10,7 @@ import contextlib
 import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from datetime import datetime, timedelta
+from datetime import datetime
 from typing import TYPE_CHECKING, Any
 
 from nbformat import NotebookNode
@@ -22,6 +22,7 @@ from sqlalchemy.orm import selectinload
 
 from autograder.errors import GradlabError
 from autograder.gradebook.excused import Excused, excused_of, points_with
+from autograder.gradebook.extensions import extend
 from autograder.metadata import answer_to, name_among, plain_name
 
 if TYPE_CHECKING:
@@ -213,12 +214,6 @@ def take_off(gradebook: Gradebook, submission: Any, penalty: Penalty) -> None:
             gradebook.db.refresh(notebook, ["score"])
             taken_off = penalty(submission.student_id, notebook.score, submission.total_seconds_late)
             notebook.late_submission_penalty = None if taken_off is None else min(max(taken_off, 0), notebook.score)
-
-
-def extend(submission: Any, due: datetime | None, until: datetime | None) -> None:
-    """Give this row of the gradebook until then, UTC. Without a time, what somebody gave it in nbgrader stays."""
-    if until is not None and due is not None:
-        submission.extension = max(until - due, timedelta())
 
 
 def _submissions(gradebook: Gradebook, lab: str, students: Sequence[str] | None = None) -> list[Any]:

@@ -11,7 +11,7 @@ from nbgrader.api import MissingEntry
 from nbgrader.utils import is_grade, parse_utc
 
 from autograder.errors import GradlabError
-from autograder.gradebook.writer import extend
+from autograder.gradebook.extensions import extend, remember_given
 from autograder.grading.plain_class import refuse_nothing
 from autograder.metadata import facts_of, name_of
 from autograder.plain.assignment import source_notebooks
@@ -44,6 +44,7 @@ def extend_until(course: Path, gradebook: Any, lab: str, student: str, until: st
     due = next((a.duedate for a in gradebook.assignments if a.name == lab), None)
     refuse_unknown(course, gradebook, student)
     add_extension(course, Extension(lab=lab, student=student, until=time, reason=reason))
+    remember_given(course, lab, [student])
     try:
         extend(gradebook.find_submission(lab, student), due, time)
         gradebook.db.commit()

@@ -12,6 +12,7 @@ from typing import Any
 from nbgrader.preprocessors import AssignLatePenalties
 
 from autograder.errors import GradlabError
+from autograder.gradebook.extensions import take_back
 from autograder.gradebook.names import graded_names
 from autograder.gradebook.writer import Penalty, opened
 from autograder.grading.class_writer import Done, GradebookWriter, course_of
@@ -115,6 +116,7 @@ def class_of(api: Any, lab: str, where: Where, student: str = "") -> Iterator[tu
     refuse_stale(course, lab)
     with alone(course, lab), opened(api.coursedir.db_url, api.coursedir.course_id) as gradebook:
         prepare(api, course, lab, gradebook)
+        take_back(course, lab, gradebook, term.extended(lab))
         writer = GradebookWriter(api, lab, settings, layers, gradebook, late_penalty(api.config), term, by)
         try:
             yield writer, students

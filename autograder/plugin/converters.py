@@ -15,10 +15,11 @@ from traitlets import Float, Unicode
 
 from autograder.examiner.clock import Timeouts
 from autograder.forkserver.client import ForkServer, Purpose
+from autograder.gradebook.extensions import extend
 from autograder.gradebook.history import remember_mark
 from autograder.gradebook.reader import read_notebook, read_result
 from autograder.gradebook.store import load_result, write_result
-from autograder.gradebook.writer import decided, extend, marks_of, set_score
+from autograder.gradebook.writer import decided, marks_of, set_score
 from autograder.grading.one_submission import Submission, grade_notebook
 from autograder.grading.plain_in_nbgrader import examined, joined, own_notebook, sanitized, settle_plain, without_others
 from autograder.grading.plain_submission import plain_marks

@@ -1,0 +1,46 @@
+"""Extensions of term.toml in the gradebook: one whose lines are deleted is taken back, one that nbgrader gave stays."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterable
+from datetime import datetime, timedelta
+from pathlib import Path
+from typing import Any
+
+from nbgrader.api import MissingEntry
+
+from autograder.whole_files import write_whole
+
+
+def extend(submission: Any, due: datetime | None, until: datetime | None) -> None:
+    """Give this row of the gradebook until then, UTC. Without a time, what somebody gave it in nbgrader stays."""
+    if until is not None and due is not None:
+        submission.extension = max(until - due, timedelta())
+
+
+def remember_given(course: Path, lab: str, students: Iterable[str]) -> set[str]:
+    """Add these to whom term.toml gave more time, and so may take it back. Those who were there."""
+    path = _path(course, lab)
+    before = set(json.loads(path.read_text(encoding="utf-8"))) if path.exists() else set()
+    if not before.issuperset(students):
+        write_whole(path, json.dumps(sorted(before.union(students))) + "\n")
+    return before
+
+
+def take_back(course: Path, lab: str, gradebook: Any, extended: Iterable[str]) -> None:
+    """Take more time back from who has it by term.toml no longer. extended: who has it now."""
+    now = set(extended)
+    gone = remember_given(course, lab, now) - now
+    for student in gone:
+        try:
+            gradebook.find_submission(lab, student).extension = None
+        except MissingEntry:
+            continue
+    if gone:
+        gradebook.db.commit()
+        write_whole(_path(course, lab), json.dumps(sorted(now)) + "\n")
+
+
+def _path(course: Path, lab: str) -> Path:
+    return course / "results" / lab / ".extended"

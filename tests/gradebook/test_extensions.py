@@ -1,0 +1,32 @@
+"""An extension whose lines in term.toml were deleted is taken back; one that was given in nbgrader is nbgrader's."""
+
+from datetime import datetime
+from pathlib import Path
+
+from nbgrader.api import Gradebook
+
+from autograder.gradebook.extensions import take_back
+from autograder.grading.decisions import extend_until
+from autograder.term import FILE, read_term
+from tests.reports.written_class import LAB, Handed, write_class
+
+LATE = datetime(2027, 2, 2, 18)
+
+
+def test_deleted_lines_take_the_extension_back(small_course: Path) -> None:
+    class_ = [Handed(student, submitted=LATE) for student in ("ada", "ben", "cleo")]
+    written = write_class(small_course, class_, "2027-02-01 18:00 UTC", missing=["dan"])
+
+    def late() -> dict[str, float]:
+        with Gradebook(written.url) as gradebook:
+            take_back(small_course, LAB, gradebook, read_term(small_course).extended(LAB))
+        return {member.student: member.late / 3600 for member in written.read().members}
+
+    with Gradebook(written.url) as gradebook:
+        gradebook.grant_extension(LAB, "ada", days=2)
+        for student in ("ben", "dan"):
+            extend_until(small_course, gradebook, LAB, student, "2027-02-02 12:00 UTC", "")
+    assert late() == late() == {"ada": 0, "ben": 6, "cleo": 24, "dan": 0}
+    (small_course / FILE).write_text("")
+    assert late() == {"ada": 0, "ben": 24, "cleo": 24, "dan": 0}
+    assert [member.student for member, _ in written.read().extended] == ["ada"]
