@@ -29,7 +29,7 @@ class LabStatus:
         """Commands, each with why, in the order in which they are of use."""
         steps = []
         if self.uncollected:
-            steps.append(f"nbgrader collect --update {self.lab}: {self.uncollected} wait in the exchange")
+            steps.append(f"gradlab watch {self.lab} --once --newest: {self.uncollected} wait in the exchange")
         if self.counts[Standing.TO_GRADE]:
             steps.append(f"gradlab grade {self.lab}: {self.counts[Standing.TO_GRADE]} wait for it")
         if self.counts[Standing.WAITS]:
@@ -62,7 +62,7 @@ def next_to_begin(found: Sequence[LabStatus]) -> list[str]:
     """Commands before anybody has handed in. found: of the labs that the gradebook knows."""
     if not found:
         return ["nbgrader generate_assignment LAB, nbgrader release_assignment LAB"]
-    return ["gradlab watch, while they work; nbgrader collect LAB --update, after the deadline"]
+    return ["gradlab watch, while they work; gradlab watch LAB --once --newest, after the deadline"]
 
 
 def dates_table(found: Sequence[Dates]) -> tuple[list[str], list[list[str]]]:

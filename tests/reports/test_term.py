@@ -116,7 +116,7 @@ def test_a_status_ends_with_what_to_do_in_the_order_of_use() -> None:
     assert (found.handed_in, found.graded, found.mean) == (4, 3, None)
     commands = [step.split(":")[0] for step in next_steps([found])]
     assert commands == [
-        "nbgrader collect --update 01",
+        "gradlab watch 01 --once --newest",
         "gradlab grade 01",
         "gradlab desk",
         "gradlab feedback 01",
