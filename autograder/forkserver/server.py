@@ -113,6 +113,7 @@ def _import_what_labs_import() -> Callable[[int, str], None]:
     from autograder.student.figures import draw_once
     from autograder.student.kernel import Kernel
     from autograder.student.main import start
+    from autograder.student.shell import raise_once
 
     torch.set_num_threads(1)
     for name in FIRST_USED:
@@ -122,6 +123,7 @@ def _import_what_labs_import() -> Callable[[int, str], None]:
         getattr(labkit, name)  # pictures are imported when they are first named
     kernel = Kernel()
     draw_once()
+    raise_once(kernel.shell)
     return lambda control, compiled: start(control, kernel, compiled)
 
 
