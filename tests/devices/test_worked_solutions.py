@@ -7,12 +7,14 @@ import io
 import re
 import warnings
 from collections.abc import Iterator
+from pathlib import Path
 from types import FunctionType
 from typing import Any
 
 import pytest
 from torch import Tensor
 
+from autograder.authoring.course_folder import read_course, read_labs
 from autograder.authoring.regions import without_markers
 from autograder.course import Kind, Lab
 from labkit.check import recording
@@ -90,6 +92,12 @@ def test_where_new_tensors_are_made_on_the_device_generators_are_made_for_it(lab
         if any("use_device()" in each.source for each in lab.cells) and "torch.Generator()" in cell.source
     }
     assert on_cpu == {("06_training", "")}  # the order of the data, and the runs of `checkpoint`, which stay on the CPU
+
+
+def test_a_new_lab_runs_on_the_device_that_is_there(course_without_gradebook: Path) -> None:
+    (lab,) = read_labs(read_course(course_without_gradebook))
+    failed, on_cpu, raised = on_the_device.run(lab, on_the_device.second_device())
+    assert not any(failed.values()) and not on_cpu and not raised
 
 
 @pytest.mark.nightly
