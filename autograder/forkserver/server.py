@@ -1,8 +1,9 @@
 """The fork server: has imported what labs import, holds no secret, and forks a sandboxed student process for each
 submission, which it watches from outside.
 
-Run as `python -P -m autograder.forkserver.server DESCRIPTOR...`, with a socket for each client: the second one and
-those after it are served by forks of the first process. It runs no parallel operation and no CUDA call before a fork.
+Run as `python -P -m autograder.forkserver.server labs|plain DESCRIPTOR...`, with a socket for each client: the second
+one and those after it are served by forks of the first process. It runs no parallel operation and no CUDA call before a
+fork. plain: for notebooks that name nothing of TORCHS; a start takes half the time then, and so does each fork.
 """
 
 from __future__ import annotations
@@ -27,23 +28,24 @@ from autograder.sandbox import Limits, adopt_orphans, available, names, network_
 
 POLL_SECONDS = 0.05
 # Imported at their first use, which would be in every student process anew; matplotlib looks for fonts then.
-FIRST_USED = (
+ANYBODYS = ("ipywidgets", "matplotlib.pyplot")
+TORCHS = (
     "functorch.compile",
-    "ipywidgets",
     "labkit",
-    "matplotlib.pyplot",
     "sklearn.datasets",
     "torch._dynamo.backends.debugging",
     "torch.distributed",
     "torch.distributed.tensor.experimental",
     "torch.export",
     "torch.fx.experimental.proxy_tensor",
+    "torch.fx.experimental.symbolic_shapes",
     "torch.nn.attention.flex_attention",
     "torch.utils.checkpoint",
 )
+FIRST_USED = (*ANYBODYS, *TORCHS)
 
 
-def main(descriptors: Sequence[int]) -> None:
+def main(descriptors: Sequence[int], plain: bool = False) -> None:
     """Take [isolation, limits, readable paths, device, compiled] and answer [error, layers]; import, which is done
     already where these came late; then take orders until the client hangs up.
     """
@@ -51,7 +53,7 @@ def main(descriptors: Sequence[int]) -> None:
     clients = [socket.socket(fileno=descriptor) for descriptor in descriptors]
     found = available()  # before torch is there: the forks that try the layers are cheap then
     told, _, _ = select.select(clients[:1], [], [], 0)
-    serve = None if told else _import_what_labs_import()
+    serve = None if told else _import_what_cells_import(plain)
     try:
         level, limits, readable, device, compiled = receive(clients[0])
     except ConnectionClosed:
@@ -62,7 +64,7 @@ def main(descriptors: Sequence[int]) -> None:
         send(clients[0], [str(error), []])
         return
     send(clients[0], ["", names(layers)])
-    serve = serve or _import_what_labs_import()
+    serve = serve or _import_what_cells_import(plain)
     if compiled:
         importlib.import_module("torch._inductor.compile_fx")
     make_forks_cheap()
@@ -104,7 +106,7 @@ def _serve(orders: socket.socket, runs: Runs) -> None:
             looked = time.monotonic()
 
 
-def _import_what_labs_import() -> Callable[[int, str], None]:
+def _import_what_cells_import(plain: bool) -> Callable[[int, str], None]:
     """Import torch and the rest, and give what a student process does once it is in its sandbox, with its socket and a
     cache of torch.compile, or nothing.
     """
@@ -116,10 +118,10 @@ def _import_what_labs_import() -> Callable[[int, str], None]:
     from autograder.student.shell import raise_once
 
     torch.set_num_threads(1)
-    for name in FIRST_USED:
+    for name in ANYBODYS if plain else FIRST_USED:
         importlib.import_module(name)
-    labkit = sys.modules["labkit"]
-    for name in labkit.__all__:
+    labkit = importlib.import_module("labkit")
+    for name in () if plain else labkit.__all__:
         getattr(labkit, name)  # pictures are imported when they are first named
     kernel = Kernel()
     draw_once()
@@ -151,5 +153,5 @@ def _carry_out(order: Any, orders: socket.socket, runs: Runs) -> Any:
 
 
 if __name__ == "__main__":
-    main([int(argument) for argument in sys.argv[1:]])
+    main([int(argument) for argument in sys.argv[2:]], plain=sys.argv[1] == "plain")
     os._exit(0)  # an interpreter with torch takes most of a second to end in order

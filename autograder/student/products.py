@@ -7,7 +7,6 @@ from dataclasses import dataclass, field
 from typing import Any, NamedTuple
 
 import torch
-import torch.fx.experimental.symbolic_shapes  # a first backward imports it, for a third of a second in each fork
 from torch import Tensor
 from torch.autograd.graph import GradientEdge, get_gradient_edge
 

@@ -1,20 +1,23 @@
 """A fork server gives student processes in which honest labs work, and leaves nothing behind."""
 
+import contextlib
 import os
 import sys
 import time
 from pathlib import Path
 
+import nbformat
 import psutil
 import pytest
 
-from autograder import plugin
 from autograder.errors import GradlabError
 from autograder.examiner.clock import Clock, Timeouts
 from autograder.examiner.examine import Step, examine
 from autograder.examiner.submission_code import Student
 from autograder.forkserver.client import ForkServer, Purpose, refuse_readable
 from autograder.forkserver.huge_pages import gather
+from autograder.forkserver.starting import names_no_torch, start
+from autograder.plugin import converters
 from autograder.sandbox import Limits, available, strongest_level
 
 LEVEL = strongest_level(available())
@@ -57,6 +60,38 @@ def test_what_honest_labs_do_works_in_the_sandbox(fork_server: ForkServer) -> No
         assert printed in str(seen[name].outputs), (name, seen[name].outputs)
 
 
+def test_without_what_only_torch_labs_import_they_work_too() -> None:
+    with contextlib.closing(ForkServer(Purpose(LEVEL), started=start(1, plain=True))) as light:
+        loaded = "import sys\nprint([n for n in ('sklearn', 'sympy', 'torch._dynamo') if n in sys.modules])"
+        steps = [Step("loaded", "student", loaded)]
+        steps += [Step(name, "student", source) for name, (source, _) in HONEST.items()]
+        seen = examine(steps, light.student)
+    assert "[]" in str(seen["loaded"].outputs)
+    for name, (_, printed) in HONEST.items():
+        assert printed in str(seen[name].outputs), (name, seen[name].outputs)
+
+
+@pytest.mark.parametrize(("source", "expected"), [("def f(x): return x", True), ("import torch", False), ("", True)])
+def test_a_course_is_asked_whether_it_names_torch(tmp_path: Path, source: str, expected: bool) -> None:
+    folder = tmp_path / "source" / "ps1"
+    folder.mkdir(parents=True)
+    assert not names_no_torch(tmp_path, "ps1"), "there is no notebook yet"
+    for name, text in (("p1", "1 + 1"), ("p2", source)):
+        nbformat.write(nbformat.v4.new_notebook(cells=[nbformat.v4.new_code_cell(text)]), folder / f"{name}.ipynb")
+    assert names_no_torch(tmp_path, "ps1") is expected
+
+
+def test_a_traceback_imports_nothing_and_looks_through_no_modules(fork_server: ForkServer) -> None:
+    """Each of the two would cost every submission tens of milliseconds."""
+    before = "import inspect, sys\nloaded, looked = set(sys.modules), []\nfound = inspect.ismodule\n"
+    before += "inspect.ismodule = lambda each: looked.append(each) or found(each)"
+    after = "inspect.ismodule = found\nprint(sorted(set(sys.modules) - loaded), len(looked) < 100)"
+    cells = {"before": before, "raises": "def f(): raise ValueError\nf()", "after": after}
+    seen = examine([Step(name, "student", source) for name, source in cells.items()], fork_server.student)
+    assert "ValueError" in str(seen["raises"].outputs)
+    assert "[] True" in str(seen["after"].outputs), seen["after"].outputs
+
+
 def test_two_processes_of_a_check_meet_over_loopback(fork_server: ForkServer) -> None:
     if "network namespace" not in fork_server.layers:
         pytest.skip("gloo needs a network namespace")
@@ -96,12 +131,12 @@ def test_the_warm_process_has_one_thread_and_its_end_leaves_nothing() -> None:
 
 def test_a_warm_process_that_died_is_replaced_for_the_next_submission(tmp_path: Path) -> None:
     limits = Limits()
-    first = plugin._fork_server(LEVEL, limits, tmp_path)
-    assert plugin._fork_server(LEVEL, limits, tmp_path) is first
+    first = converters._fork_server(LEVEL, limits, tmp_path)
+    assert converters._fork_server(LEVEL, limits, tmp_path) is first
     first.started.process.kill()
     with pytest.raises(GradlabError, match="the fork server is lost"):
         first.student()
-    second = plugin._fork_server(LEVEL, limits, tmp_path)
+    second = converters._fork_server(LEVEL, limits, tmp_path)
     assert second is not first
     second.student().kill()
     plugin.close_warm()
