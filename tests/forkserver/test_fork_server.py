@@ -139,7 +139,7 @@ def test_a_warm_process_that_died_is_replaced_for_the_next_submission(tmp_path: 
     second = converters._fork_server(LEVEL, limits, tmp_path)
     assert second is not first
     second.student().kill()
-    plugin.close_warm()
+    converters.close_warm()
     assert second.started.process.poll() is not None
 
 
