@@ -13,6 +13,7 @@ from nbgrader.utils import parse_utc
 TIMESTAMP = "timestamp.txt"
 SECRET = "submission_secret.txt"  # what `nbgrader submit` writes last
 MAX_TIME = 100  # bytes of a text that says a time
+COLLECT = "gradlab watch {lab} --once --newest (from the exchange), or gradlab collect {lab} ZIP (from an LMS)"
 A_PATH = re.compile(r"(^|[\s:])/|\.\.")  # as a time zone, which dateutil would open
 
 

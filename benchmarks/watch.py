@@ -1,4 +1,4 @@
-"""What `gradlab watch` takes: from a submission to its page, one at a time, and a burst against `gradlab grade`.
+"""What `gradlab watch` takes: from a submission to its page, one at a time, and a burst against the class's commands.
 
 A submission lies in the exchange as `nbgrader submit` leaves it; the clock starts when its last file is there, and ends
 when its page stands where `nbgrader fetch_feedback` looks.
@@ -24,7 +24,7 @@ from nbgrader.utils import notebook_hash
 
 from autograder.course import Lab
 from benchmarks.classroom import copy_for, hand_in, members, new_course
-from benchmarks.measure import per_submission
+from benchmarks.measure import Cost, cost_of, per_submission
 from benchmarks.paths import JOBS, gradlab
 
 SINGLE = 12  # submissions of a lab, one after the other; the first one warms up
@@ -51,8 +51,8 @@ def run(labs: Sequence[str] = LABS, burst: int = BURST) -> str:
             f"| {name} | {median(took):.2f} | {max(took):.2f} |\n" for name, took in zip(labs, singles, strict=True)
         )
         + f"\n{burst} submissions of the light lab that lie there at once, seconds of wall time a submission.\n\n"
-        "| `gradlab grade`, without its start | `gradlab watch`, pages and release too | ratio |\n|---|---|---|\n"
-        + crowd
+        "| `gradlab grade`, without its start | `gradlab feedback`, without its start | `gradlab watch`, which does "
+        "both and releases | against both |\n|---|---|---|---|\n" + crowd
     )
 
 
@@ -72,6 +72,7 @@ def _burst(base: Path, lab: Lab, count: int) -> str:
     few = copy_for(base / "course", lab.name, base / "few")
     hand_in(few, lab, JOBS, DIFFERENT)
     alone = per_submission(gradlab(graded, lab.name), count, gradlab(few, lab.name), JOBS).wall
+    pages_alone = per_submission(_feedback(graded, lab.name), count, _feedback(few, lab.name), JOBS).wall
     course = _course(base, lab.name, "burst")
     pages = []
     with _watching(course, lab.name) as running:
@@ -81,7 +82,12 @@ def _burst(base: Path, lab: Lab, count: int) -> str:
         pages = [_submit(course, lab.name, *each) for each in members(lab, count, DIFFERENT)]
         running.send_signal(signal.SIGCONT)
         watched = _wait(running, pages) / count
-    return f"| {alone:.3f} | {watched:.3f} | {watched / alone:.2f} |\n"
+    ratio = watched / (alone + pages_alone)
+    return f"| {alone:.3f} | {pages_alone:.3f} | {watched:.3f} | {ratio:.2f} |\n"
+
+
+def _feedback(course: Path, lab: str) -> Cost:
+    return cost_of([sys.executable, "-m", "autograder.cli", "feedback", lab], course)
 
 
 def _course(base: Path, lab: str, name: str) -> Path:

@@ -23,6 +23,7 @@ from autograder.grading.plain_class import refuse_nothing, source_digest
 from autograder.grading.task import Settings, settings_of
 from autograder.grading.teams import handed_in_by
 from autograder.grading.where import Cluster, ThisMachine, Where
+from autograder.handed_in import COLLECT
 from autograder.intake.files import settle_names
 from autograder.plain.assignment import is_plain
 from autograder.sandbox import names, require
@@ -110,9 +111,7 @@ def class_of(api: Any, lab: str, where: Where, student: str = "") -> Iterator[tu
     students = [each for each in sorted(by) if student in ("", each)]
     if not students:
         who = f"from {student} " if student else ""
-        raise GradlabError(
-            f"no submission {who}in {course}/submitted/*/{lab}: collect them with nbgrader collect {lab}"
-        )
+        raise GradlabError(f"no submission {who}in {course}/submitted/*/{lab}\n    fix: {COLLECT.format(lab=lab)}")
     refuse_stale(course, lab)
     with alone(course, lab), opened(api.coursedir.db_url, api.coursedir.course_id) as gradebook:
         prepare(api, course, lab, gradebook)

@@ -8,6 +8,7 @@ from typing import Any
 
 from autograder.errors import GradlabError
 from autograder.gradebook.class_schema import Column, LabClass, Member
+from autograder.handed_in import COLLECT
 from autograder.reports import charts, findings
 from autograder.reports.class_statistics import spread
 from autograder.reports.pages import points, render_live
@@ -27,7 +28,7 @@ WORDS = {
 def write_report(group: LabClass, path: Path) -> None:
     """Write one page that needs nothing beside it."""
     if not any(member.handed_in for member in group.members):
-        raise GradlabError(f"nobody handed in {group.lab} yet: nbgrader collect {group.lab}, then gradlab grade")
+        raise GradlabError(f"nobody handed in {group.lab} yet\n    fix: {COLLECT.format(lab=group.lab)}")
     path.parent.mkdir(parents=True, exist_ok=True)
     term, similar = path.with_name("term.html"), path.with_name(f"{group.lab}.similar.html")
     others = {"term": term.name if term.exists() else "", "similar": similar.name if similar.exists() else ""}

@@ -9,6 +9,7 @@ from statistics import fmean
 
 from autograder.errors import GradlabError
 from autograder.gradebook.class_schema import LabClass, Member
+from autograder.handed_in import COLLECT
 from autograder.reports import charts
 from autograder.reports.calendar import calendar
 from autograder.reports.class_statistics import FEW, spread
@@ -72,7 +73,7 @@ def _behind(
 def write_term(labs: Sequence[LabClass], term: Term, path: Path) -> None:
     """The page, and beside it the table of points as CSV."""
     if not any(member.handed_in for lab in labs for member in lab.members):
-        raise GradlabError("nobody handed in anything yet: nbgrader collect LAB, then gradlab grade LAB")
+        raise GradlabError(f"nobody handed in anything yet\n    fix: {COLLECT.format(lab='LAB')}")
     path.parent.mkdir(parents=True, exist_ok=True)
     rows = rows_of(labs, term.practice)
     there = {lab.lab: f"{lab.lab}.html" for lab in labs if path.with_name(f"{lab.lab}.html").exists()}

@@ -173,5 +173,5 @@ def test_the_same_as_csv_and_json(tmp_path: Path) -> None:
 
 
 def test_nothing_handed_in_is_an_error_that_says_what_to_do(tmp_path: Path) -> None:
-    with pytest.raises(GradlabError, match="nbgrader collect x"):
+    with pytest.raises(GradlabError, match="gradlab watch x --once"):
         write_report(lab(), tmp_path / "x.html")

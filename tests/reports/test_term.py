@@ -98,7 +98,7 @@ def test_more_extensions_than_a_line_holds_are_counted() -> None:
 
 
 def test_no_lab_begun_is_an_error_that_says_what_to_do(tmp_path: Path) -> None:
-    with pytest.raises(GradlabError, match="nbgrader collect"):
+    with pytest.raises(GradlabError, match="gradlab watch LAB --once"):
         write_term([lab("01", [None])], Term(), tmp_path / "term.html")
 
 
