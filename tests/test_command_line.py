@@ -112,7 +112,7 @@ def test_a_mistake_in_a_lab_is_printed_with_file_and_line(small_course: Path) ->
         ("build --course labs/01_squares", "--course"),
         ("prove 02_circles", "it has 01_squares"),
         ("grade 02_circles", "no lab '02_circles'"),
-        ("grade 01_squares", "collect them with"),
+        ("grade 01_squares", "gradlab watch 01_squares --once --newest"),
         ("report 01_squares", "gradlab grade"),
         ("collect 02_circles all.zip", "no lab '02_circles'"),
         ("excuse 01_squares empty --student eve", "no student 'eve'"),
