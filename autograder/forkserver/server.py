@@ -18,13 +18,16 @@ import sys
 import time
 from collections.abc import Callable, Sequence
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from autograder.errors import GradlabError
 from autograder.forkserver.huge_pages import gather
 from autograder.forkserver.supervisor import Runs
 from autograder.rpc.frames import ConnectionClosed, receive, send
 from autograder.sandbox import Limits, adopt_orphans, available, names, network_for, require, runtime_paths
+
+if TYPE_CHECKING:
+    from autograder.student.kernel import Kernel
 
 POLL_SECONDS = 0.05
 # Imported at their first use, which would be in every student process anew; matplotlib looks for fonts then.
@@ -110,11 +113,18 @@ def _import_what_cells_import(plain: bool) -> Callable[[int, str], None]:
     """Import torch and the rest, and give what a student process does once it is in its sandbox, with its socket and a
     cache of torch.compile, or nothing.
     """
+    from autograder.student.main import start
+
+    kernel = warm_kernel(plain)
+    return lambda control, compiled: start(control, kernel, compiled)
+
+
+def warm_kernel(plain: bool = False) -> Kernel:
+    """A kernel to be forked, in a process that has imported and done once what each fork would import and do anew."""
     import torch
 
     from autograder.student.figures import draw_once
     from autograder.student.kernel import Kernel
-    from autograder.student.main import start
     from autograder.student.shell import raise_once
 
     torch.set_num_threads(1)
@@ -126,7 +136,7 @@ def _import_what_cells_import(plain: bool) -> Callable[[int, str], None]:
     kernel = Kernel()
     draw_once()
     raise_once(kernel.shell)
-    return lambda control, compiled: start(control, kernel, compiled)
+    return kernel
 
 
 def make_forks_cheap() -> None:
