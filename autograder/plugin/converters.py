@@ -53,8 +53,7 @@ class SubmissionExporter(NotebookExporter):  # type: ignore[misc]
             return self.from_notebook_node(notebook, resources=resources, **kwargs)
         course = nbformat.read(source_path(autograde.coursedir, ids), as_version=4)
         try:
-            ids = resources["nbgrader"]
-            releases = read_releases(releases_of(Path(autograde.coursedir.root), ids["assignment"]))
+            releases = read_releases(releases_of(root, ids["assignment"]))
             repaired = repair(read_submission(Path(filename)), course, releases)
         except Refused as refused:
             repaired = blank(course, str(refused))
@@ -83,7 +82,7 @@ class RememberRelease(NbGraderPreprocessor):  # type: ignore[misc]
     """Keeps the students' notebook, so that grading knows what they may have fetched."""
 
     def preprocess(self, nb: NotebookNode, resources: Any) -> Any:
-        if "gradlab" in nb.metadata:
+        if is_built(nb):
             remember_release(Path(self.parent.parent.coursedir.root), resources["nbgrader"]["assignment"], nb)
         return nb, resources
 
@@ -144,7 +143,8 @@ class SaveScores(SaveAutoGrades):  # type: ignore[misc]
 
     def preprocess(self, nb: NotebookNode, resources: Any) -> Any:
         course, result = Path(self.parent.parent.coursedir.root), resources["gradlab"]
-        excused = read_term(course).excused(result.lab, result.student)
+        term = read_term(course)
+        excused, until = term.excused(result.lab, result.student), term.extended(result.lab).get(result.student)
         before = load_result(course, result.lab, result.student)
         if result.notebooks:
             marks = plain_marks(result, {resources["nbgrader"]["notebook"]: nb})
@@ -156,14 +156,13 @@ class SaveScores(SaveAutoGrades):  # type: ignore[misc]
         self._marks = decided(marks, result, excused, before)
         nb, resources = super().preprocess(nb, resources)
         points = sum(self._marks.scores[cell.id] or 0.0 for cell in result.cells if cell.id in self._marks.scores)
-        remember_mark(course, result, points, self._extended(course, result), "nbgrader autograde")
+        remember_mark(course, result, points, self._extended(result, until), "nbgrader autograde")
         return nb, resources
 
-    def _extended(self, course: Path, result: Result) -> datetime | None:
+    def _extended(self, result: Result, until: datetime | None) -> datetime | None:
         """When it was handed in. The row gets its extension, which AssignLatePenalties looks at next."""
         with self.gradebook:
             submission = self.gradebook.find_submission(result.lab, result.student)
-            until = read_term(course).extended(result.lab).get(result.student)
             extend(submission, submission.assignment.duedate, until)
             self.gradebook.db.commit()
             submitted: datetime | None = submission.timestamp
