@@ -57,28 +57,28 @@ def generated_files(lab: Lab, root: Path) -> dict[Path, str]:
     return {root / kind / lab.name / f"{lab.name}.ipynb": to_text(make(lab)) for kind, make in GENERATED.items()}
 
 
-def build(course: Course) -> list[Path]:
-    """Write what differs, remove notebooks of labs that are gone. The files that changed."""
-    changed = []
-    wanted = _all_files(course)
-    for path, text in wanted.items():
-        if not path.exists() or path.read_text(encoding="utf-8") != text:
-            path.parent.mkdir(parents=True, exist_ok=True)
-            path.write_text(text, encoding="utf-8")
-            changed.append(path)
-    for path in _strays(course, wanted):
+def build(course: Course, names: tuple[str, ...] = ()) -> list[Path]:
+    """Write what differs, remove notebooks of labs that are gone. The files that changed.
+
+    names: of labs whose own notebooks alone are looked at; everything where none is named.
+    """
+    wanted = _wanted(course, names)
+    changed = _differing(wanted)
+    for path in changed:
+        path.parent.mkdir(parents=True, exist_ok=True)
+        path.write_text(wanted[path], encoding="utf-8")
+    strays = [] if names else _strays(course, wanted)
+    for path in strays:
         path.unlink()
         if not any(path.parent.iterdir()):
             path.parent.rmdir()
-        changed.append(path)
-    return changed
+    return changed + strays
 
 
-def stale(course: Course) -> list[Path]:
-    """Generated files that differ from what the sources give, are missing, or belong to no lab."""
-    wanted = _all_files(course)
-    differing = [p for p, text in wanted.items() if not p.exists() or p.read_text(encoding="utf-8") != text]
-    return sorted(differing + _strays(course, wanted))
+def stale(course: Course, names: tuple[str, ...] = ()) -> list[Path]:
+    """Generated files that differ from what the sources give, are missing, or belong to no lab; names as in build()."""
+    wanted = _wanted(course, names)
+    return sorted(_differing(wanted) + ([] if names else _strays(course, wanted)))
 
 
 def is_stale(root: Path, lab: str) -> bool:
@@ -93,14 +93,20 @@ def is_stale(root: Path, lab: str) -> bool:
     return built.read_text(encoding="utf-8") != files[built]
 
 
-def _all_files(course: Course) -> dict[Path, str]:
-    labs = list(read_labs(course))
-    release = course.root / "release"
-    files = {release / start_page.NAME: to_text(start_page.start_page(course))}
-    files[release / glossary.NAME] = to_text(glossary.glossary(labs))
+def _wanted(course: Course, names: tuple[str, ...]) -> dict[Path, str]:
+    labs = list(read_labs(course, names))
+    files: dict[Path, str] = {}
+    if not names:
+        release = course.root / "release"
+        files[release / start_page.NAME] = to_text(start_page.start_page(course))
+        files[release / glossary.NAME] = to_text(glossary.glossary(labs))
     for lab in labs:
         files |= generated_files(lab, course.root)
     return files
+
+
+def _differing(wanted: dict[Path, str]) -> list[Path]:
+    return [path for path, text in wanted.items() if not path.exists() or path.read_text(encoding="utf-8") != text]
 
 
 def _strays(course: Course, wanted: dict[Path, str]) -> list[Path]:

@@ -22,24 +22,17 @@ def build(
 ) -> None:
     """Make source/, release/ and solutions/ from labs/; of labs that are named, their notebooks alone."""
     from autograder.authoring.course_folder import build as build_all
-    from autograder.authoring.course_folder import generated_files, read_course, read_labs, stale
-    from autograder.whole_files import write_whole
+    from autograder.authoring.course_folder import read_course, stale
 
     read, named = read_course(course), tuple(labs or ())
     number = count(len(set(named)) or len(read.labs), "lab")
-    wanted: dict[Path, str] = {}
-    for lab in read_labs(read, named) if named else ():
-        wanted |= generated_files(lab, read.root)
-    differing = [path for path, text in wanted.items() if not path.exists() or path.read_text("utf-8") != text]
     if check:
-        if files := differing if named else stale(read):
+        if files := stale(read, named):
             listed = "\n".join(f"  {f}" for f in files)
             raise GradlabError(f"stale, missing or stray:\n{listed}\n    fix: run gradlab build and commit the result")
         out.print(f"{number} up to date. Next: gradlab prove")
         return
-    for path in differing:
-        write_whole(path, wanted[path])
-    changed = differing if named else build_all(read)
+    changed = build_all(read, named)
     for path in changed:
         out.print(f"{'wrote' if path.exists() else 'removed'} {path}")
     out.print(f"{number} built, {count(len(changed), 'file')} changed. Next: gradlab prove")
