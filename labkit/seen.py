@@ -71,7 +71,7 @@ class _Mark(torch.autograd.Function):
     def forward(ctx: Any, value: Tensor, ticket: Tensor, backwards: list[int]) -> Tensor:
         ctx.save_for_backward(ticket)
         ctx.backwards = backwards
-        return value.view_as(value)
+        return value.clone()  # a view of a custom function's could not be changed in place, as what f gave could
 
     @staticmethod
     def backward(ctx: Any, *grads: Any) -> Any:

@@ -78,7 +78,7 @@ def told(mark: Mark, place: Place) -> str:
 def box(words: Markup) -> Markup:
     """Prose in its box. What may be wider than that is scrolled by keyboard too. No < of a student's is left in it."""
     wide = "<table" in words or 'display="block"' in words
-    inside = Markup(words.replace("<pre>", '<pre tabindex="0">'))
+    inside = Markup(str(words).replace("<pre>", '<pre tabindex="0">'))
     return Markup('<div class="words"{}>{}</div>').format(Markup(' tabindex="0"' if wide else ""), inside)
 
 

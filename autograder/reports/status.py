@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from statistics import fmean
 
 from autograder.gradebook.class_schema import LabClass
+from autograder.handed_in import utc_now
 from autograder.reports.calendar import Dates
 from autograder.reports.class_statistics import FEW
 from autograder.reports.standing import Standing, by_standing
@@ -15,7 +16,9 @@ from autograder.term import minute
 
 @dataclass(frozen=True)
 class LabStatus:
-    """mean: of the points, of 1; None for fewer than five. uncollected: hand-ins that only the exchange has."""
+    """mean: of the points, of 1; None for fewer than five. uncollected: hand-ins that only the exchange has. due: it
+    is past, or there is none.
+    """
 
     lab: str
     handed_in: int
@@ -24,12 +27,14 @@ class LabStatus:
     mean: float | None
     uncollected: int
     without_page: int
+    due: bool = True
 
     def next_steps(self) -> list[str]:
         """Commands, each with why, in the order in which they are of use."""
         steps = []
         if self.uncollected:
-            steps.append(f"gradlab watch {self.lab} --once --newest: {self.uncollected} wait in the exchange")
+            all_of_them = " --newest" if self.due else ""  # whatever term.toml bounds while they work
+            steps.append(f"gradlab watch {self.lab} --once{all_of_them}: {self.uncollected} wait in the exchange")
         if self.counts[Standing.TO_GRADE]:
             steps.append(f"gradlab grade {self.lab}: {self.counts[Standing.TO_GRADE]} wait for it")
         if self.counts[Standing.WAITS]:
@@ -51,6 +56,7 @@ def status_of(group: LabClass) -> LabStatus:
         mean=fmean(shares) if len(shares) >= FEW else None,
         uncollected=sum(member.uncollected for member in group.members),
         without_page=sum(not member.page.endswith(".html") for member in group.graded),
+        due=group.due is None or group.due <= utc_now(),
     )
 
 

@@ -12,7 +12,7 @@ from playwright.sync_api import Page, expect
 pytestmark = [pytest.mark.browser, pytest.mark.nightly]
 
 RELEASE = Path(__file__).parents[2] / "release"
-LABS = sorted(path.name for path in RELEASE.iterdir())
+LABS = sorted(path.name for path in RELEASE.iterdir() if path.is_dir())
 
 
 @pytest.fixture
@@ -35,7 +35,10 @@ def test_a_released_lab_runs_from_its_first_cell_to_its_last(student: LabServer,
     for picture in page.locator(".gradlab-picture").all():
         choices = picture.locator("[role=group] > button[aria-pressed]").all()
         seen = {frame(picture)}
-        for choice in choices if picture.locator("[data-format]").count() == 0 else []:
+        step = picture.get_by_role("button", name="next above")
+        for choice in choices:
             choice.click()
+            if step.count():
+                step.click()  # where a choice only says of what the next one is
             seen.add(frame(picture))
         assert len(seen) > 1 or len(choices) < 2, "whatever is chosen, the picture is the same"

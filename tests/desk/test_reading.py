@@ -52,6 +52,13 @@ def test_a_question_shows_what_was_asked_the_model_answer_and_each_answer(course
     assert 'src="/user/x/gradlab/desk/static/desk.js"' in html
 
 
+def test_code_in_an_answer_can_be_scrolled_by_keyboard(course: Path) -> None:
+    path = autograded_path(course, LAB, "ada")
+    path.write_text(path.read_text().replace("Because a square", "```\\nx < y\\n```\\nBecause a square"))
+    html = question_page("/d", read(course, LAB, LAB, QUESTION), "x")
+    assert '<pre tabindex="0"><code>x &lt; y' in html and "&lt;pre" not in html
+
+
 def test_a_comment_that_was_given_comes_back_for_the_others(course: Path) -> None:
     with Gradebook(desk_of(course).db_url) as gradebook:
         for student, text in (("ada", "Why?"), ("ben", "</script>Say why."), ("cleo", "Why?")):

@@ -28,7 +28,7 @@ SAME = {
     r"USDT:[\d\- :]+": "USDT",  # the profiler writes the time and its pid
     r"0x[0-9a-f]{6,}": "0x",
     r"/ipykernel_\d+/": "/ipykernel/",
-    r"[\d.]+(e[+-]?\d+)? (ns|[µμ]s|ms|s)\b": "TIME",  # of %time and %timeit
+    r" *[\d.]+(e[+-]?\d+)? (ns|[µμ]s|ms|s)\b": " TIME",  # of %time and %timeit, and in columns
     r"\b[0-9a-f]{32}\b": "ID",  # of widgets and of displays
 }
 CELLS = {
@@ -232,6 +232,9 @@ def test_a_worked_solution_puts_out_what_it_does_in_a_stock_kernel(
     notebook = nbformat.read(ROOT / "source" / lab / f"{lab}.ipynb", as_version=4)
     steps = [step for step in steps_of(notebook) if step.kind != "check"]
     sources = [SEEDS, *(step.source for step in steps)]
-    found = zip(steps, here(fork_server, sources)[1:], stock(sources, tmp_path)[1:], strict=True)
-    for step, ours, theirs in found:
-        assert same(ours) == same(theirs), step.id
+    ours, theirs = here(fork_server, sources)[1:], stock(sources, tmp_path)[1:]
+    differing = [n for n, (own, its) in enumerate(zip(ours, theirs, strict=True)) if same(own) != same(its)]
+    again = stock(sources, tmp_path)[1:] if differing else theirs
+    for n in differing:  # pids and times of the lab's own: a stock kernel puts out others, too, when it is asked again
+        assert same(theirs[n]) != same(again[n]), (steps[n].id, ours[n], theirs[n])
+    assert len(differing) < len(steps) / 4

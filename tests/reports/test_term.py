@@ -3,7 +3,7 @@
 import csv
 from collections.abc import Sequence
 from dataclasses import replace
-from datetime import datetime
+from datetime import datetime, timedelta
 from pathlib import Path
 
 import pytest
@@ -12,6 +12,7 @@ from typer.testing import CliRunner
 from autograder.cli.app import app
 from autograder.errors import GradlabError
 from autograder.gradebook.class_schema import Column, LabClass, Mark, Member
+from autograder.handed_in import utc_now
 from autograder.intake.notes import COUNTS_AS_EMPTY
 from autograder.reports.calendar import calendar
 from autograder.reports.status import dates_table, next_steps, status_of
@@ -122,6 +123,9 @@ def test_a_status_ends_with_what_to_do_in_the_order_of_use() -> None:
         "gradlab feedback 01",
         "gradlab report 01",
     ]
+    early = replace(group, members=members, due=utc_now() + timedelta(days=1))
+    (step,) = (step for step in next_steps([status_of(early)]) if "exchange" in step)
+    assert step.startswith("gradlab watch 01 --once:"), "what term.toml bounds holds until the lab is due"
 
 
 def test_the_commands_write_the_pages_and_say_where_each_lab_stands(small_course: Path) -> None:
