@@ -17,6 +17,7 @@ from hypothesis import settings
 if TYPE_CHECKING:
     from autograder.course import Course, Lab
     from autograder.forkserver.client import ForkServer
+    from autograder.grading.where import ThisMachine
 
 ROOT = Path(__file__).parent.parent
 
@@ -100,6 +101,18 @@ def built_course(course_without_gradebook: Path) -> Path:
 
     with open_course(course_without_gradebook).gradebook:
         return course_without_gradebook
+
+
+@pytest.fixture(scope="session")
+def two_graders(built_course: Path) -> Iterator[ThisMachine]:
+    """They stay, as those of `gradlab watch` do, for tests that ask what grading gives: each start imports torch."""
+    from autograder.grading.nbgrader_api import open_course
+    from autograder.grading.watch_start import started_pool
+    from autograder.grading.where import ThisMachine
+
+    pool = started_pool(open_course(built_course), "cpu", 2, None)
+    yield ThisMachine(2, pool=pool)
+    pool.close()
 
 
 @pytest.fixture

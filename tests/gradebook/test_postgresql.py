@@ -93,9 +93,9 @@ def on_postgresql(course: Path, db_url: str) -> Any:
     return api
 
 
-def graded(api: Any, course: Path) -> dict[str, bool]:
+def graded(api: Any, where: ThisMachine) -> dict[str, bool]:
     """student -> whether it had been graded before."""
-    done = list(grade_lab(api, LAB, ThisMachine(2)))
+    done = list(grade_lab(api, LAB, where))
     assert not any(d.failure for d in done)
     return {d.student: d.kept for d in done}
 
@@ -137,15 +137,15 @@ def pages(api: Any, course: Path) -> dict[str, bytes]:
 
 @pytest.mark.slow
 def test_rows_and_pages_are_those_of_sqlite_and_a_second_run_does_nothing(
-    small_course: Path, tmp_path: Path, db_url: str
+    small_course: Path, tmp_path: Path, db_url: str, two_graders: ThisMachine
 ) -> None:
     """Slow: a class is graded, with a late penalty, and a server is started."""
     make_class(small_course)
     sqlite, other = opened(small_course), tmp_path / "other"
-    assert set(graded(sqlite, small_course).values()) == {False}
+    assert set(graded(sqlite, two_graders).values()) == {False}
     shutil.copytree(small_course, other, ignore=shutil.ignore_patterns("gradebook.db"))
     postgresql = on_postgresql(other, db_url)
-    assert set(graded(postgresql, other).values()) == {True}, "its results are there, and its gradebook is empty"
+    assert set(graded(postgresql, two_graders).values()) == {True}, "its results are there, and its gradebook is empty"
     rows = all_rows(db_url)
     assert rows == all_rows(sqlite.coursedir.db_url)
     assert len(rows["submitted_assignment"]) == 6 and any(
@@ -153,7 +153,7 @@ def test_rows_and_pages_are_those_of_sqlite_and_a_second_run_does_nothing(
     )
     assert pages(postgresql, other) == pages(sqlite, small_course)
     assert not (other / "gradebook.db").exists()
-    assert set(graded(postgresql, other).values()) == {True}
+    assert set(graded(postgresql, two_graders).values()) == {True}
     assert all_rows(db_url) == rows
 
 

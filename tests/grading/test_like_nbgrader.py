@@ -48,7 +48,7 @@ def opened(course: Path) -> Any:
 
 @pytest.mark.slow
 def test_marks_penalties_notebooks_and_files_are_those_of_nbgrader_autograde(
-    small_course: Path, tmp_path: Path
+    small_course: Path, tmp_path: Path, two_graders: ThisMachine
 ) -> None:
     """Slow: a class is graded twice, once by nbgrader."""
     make_class(small_course)
@@ -57,7 +57,7 @@ def test_marks_penalties_notebooks_and_files_are_those_of_nbgrader_autograde(
     api = opened(small_course)
     for folder in sorted((small_course / "submitted").iterdir()):
         must(api.autograde(LAB, folder.name, force=True, create=True), "autograding")
-    done = list(grade_lab(opened(other), LAB, ThisMachine(2)))
+    done = list(grade_lab(opened(other), LAB, two_graders))
     assert sorted(d.student for d in done) == ["broken", "greedy", "late", "prints", "right", "wrong"]
     assert not any(d.failure for d in done)
     assert gradebook_rows(other) == gradebook_rows(small_course)
@@ -72,18 +72,18 @@ def test_marks_penalties_notebooks_and_files_are_those_of_nbgrader_autograde(
 
 
 @pytest.mark.slow
-def test_what_a_person_did_in_the_gradebook_stays(small_course: Path) -> None:
+def test_what_a_person_did_in_the_gradebook_stays(small_course: Path, two_graders: ThisMachine) -> None:
     """Slow: a class is graded twice."""
     hand_in(small_course, {"right": None, "wrong": WRONG})
     api = open_course(small_course)
-    list(grade_lab(api, LAB))
+    list(grade_lab(api, LAB, two_graders))
     with api.gradebook as gradebook:
         grade = gradebook.find_grade("check-sum_of_squares", LAB, LAB, "wrong")
         grade.manual_score, grade.extra_credit = 1.25, 0.5
         gradebook.find_comment("exercise-sum_of_squares", LAB, LAB, "wrong").manual_comment = "Look at the sign."
         gradebook.db.commit()
     for again in (False, True):
-        list(grade_lab(api, LAB, again=again))
+        list(grade_lab(api, LAB, two_graders, again=again))
         row = gradebook_rows(small_course)["wrong"]
         assert row[1] == 1.75 and ("exercise-sum_of_squares", None, "Look at the sign.") in row[5]
         assert row[4][0][4] is False, "unlike with nbgrader, the mark holds: the answer is the one that was read"

@@ -31,9 +31,9 @@ STUDENTS = {f"student_{n:02}": WRONG if n % 3 == 0 else None for n in range(8)}
 KILLS = 20 if NIGHTLY else 1  # by day the grader; test_pool.py ends workers, test_fork_server.py fork servers
 
 
-def graded(course: Path) -> dict[str, bool]:
+def graded(course: Path, where: ThisMachine) -> dict[str, bool]:
     """student -> whether it had been graded before."""
-    done = list(grade_lab(open_course(course), LAB, ThisMachine(2)))
+    done = list(grade_lab(open_course(course), LAB, where))
     assert not any(each.failure for each in done)
     return {each.student: each.kept for each in done}
 
@@ -66,17 +66,17 @@ def handed_in(built_course: Path, tmp_path_factory: pytest.TempPathFactory) -> P
 
 
 @pytest.fixture(scope="module")
-def undisturbed(handed_in: Path) -> Path:
+def undisturbed(handed_in: Path, two_graders: ThisMachine) -> Path:
     """The same course graded in one go, once for all tests that compare with it or go on from it."""
     course = Path(shutil.copytree(handed_in, handed_in.parent / "undisturbed"))
-    assert not any(graded(course).values())
+    assert not any(graded(course, two_graders).values())
     return course
 
 
 @pytest.mark.slow
 @pytest.mark.timeout(1800)
 def test_a_grading_that_loses_any_of_its_processes_ends_as_an_undisturbed_one(
-    handed_in: Path, undisturbed: Path
+    handed_in: Path, undisturbed: Path, two_graders: ThisMachine
 ) -> None:
     """Slow: a class is graded again for each kill."""
     killed = 0
@@ -96,7 +96,7 @@ def test_a_grading_that_loses_any_of_its_processes_ends_as_an_undisturbed_one(
         output = running.communicate(timeout=120)[0]
         what = f"{kind} killed {more:.2f} s after result {done}: {output}"
         before = documents(course)
-        assert graded(course) == {student: student in before for student in STUDENTS}, what
+        assert graded(course, two_graders) == {student: student in before for student in STUDENTS}, what
         if kind != "grader":
             assert len(before) == 8 and running.returncode == 0, what
         assert gradebook_rows(course) == gradebook_rows(undisturbed), what
@@ -138,11 +138,11 @@ def test_two_gradings_of_a_lab_do_not_run_at_once(small_course: Path) -> None:
 
 @pytest.mark.slow
 def test_only_what_changed_is_graded_again_and_what_is_lost_is_told(
-    undisturbed: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    undisturbed: Path, two_graders: ThisMachine, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """Slow: a class is graded twice more."""
     course = Path(shutil.copytree(undisturbed, tmp_path / "course"))
-    assert set(graded(course).values()) == {True}
+    assert set(graded(course, two_graders).values()) == {True}
 
     document = result_path(course, LAB, "student_03")
     document.write_text(
@@ -154,7 +154,7 @@ def test_only_what_changed_is_graded_again_and_what_is_lost_is_told(
     everyone = grade.grade_all
     with monkeypatch.context() as losing:
         losing.setattr(grade, "grade_all", lambda *of: (p for p in everyone(*of) if p[0].student != "student_lost"))
-        done = {each.student: each for each in grade_lab(open_course(course), LAB)}
+        done = {each.student: each for each in grade_lab(open_course(course), LAB, two_graders)}
     assert done.pop("student_lost").failure == "it came back without a mark: run this again"
     assert not any(each.failure for each in done.values())
     reasons = {student: each.anew for student, each in done.items() if not each.kept}
@@ -164,7 +164,7 @@ def test_only_what_changed_is_graded_again_and_what_is_lost_is_told(
     lab.write_text(lab.read_text().replace("points=2", "points=3"))
     build(read_course(course))
     monkeypatch.setattr(task, "versions", lambda: versions().model_copy(update={"torch": "1.0"}))
-    everybody = list(grade_lab(open_course(course), LAB, ThisMachine(2)))
+    everybody = list(grade_lab(open_course(course), LAB, two_graders))
     assert {each.anew for each in everybody} == {("torch changed", "the lab changed"), ()}  # (): the lost one
     assert anew_words(everybody) == "8 graded anew: torch changed (8), the lab changed (8)"
     assert gradebook_rows(course)["student_02"][1] == 3

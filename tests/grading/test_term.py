@@ -33,9 +33,9 @@ class OnePoint(BasePlugin):
 """
 
 
-def graded(course: Path) -> dict[str, bool]:
+def graded(course: Path, where: ThisMachine) -> dict[str, bool]:
     """student -> whether it had been graded before."""
-    done = list(grade_lab(open_course(course), LAB, ThisMachine(2)))
+    done = list(grade_lab(open_course(course), LAB, where))
     assert not any(each.failure for each in done)
     return {each.student: each.kept for each in done}
 
@@ -51,11 +51,11 @@ def points(course: Path, student: str) -> float:
 
 
 @pytest.fixture(scope="module")
-def graded_course(built_course: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
+def graded_course(built_course: Path, two_graders: ThisMachine, tmp_path_factory: pytest.TempPathFactory) -> Path:
     """ada is right, ben fails one check, cy fails all; everybody graded once."""
     course = Path(shutil.copytree(built_course, tmp_path_factory.mktemp("term") / "course"))
     hand_in(course, {"ada": None, "ben": ONLY_FLOAT, "cy": WRONG})
-    graded(course)
+    graded(course, two_graders)
     return course
 
 
@@ -65,19 +65,19 @@ def course(graded_course: Path, tmp_path: Path) -> Path:
 
 
 @pytest.mark.slow
-def test_an_excused_check_pays_without_grading_anything_again(course: Path) -> None:
+def test_an_excused_check_pays_without_grading_anything_again(course: Path, two_graders: ThisMachine) -> None:
     """Slow: a class is looked at by a whole grader."""
     assert (points(course, "ada"), points(course, "cy")) == (2, 0) and 0 < points(course, "ben") < 2
     decided = excuse(course, LAB, "empty", "", "the text did not say it")
     assert (decided.exercise, decided.check) == ("sum_of_squares", "empty")
-    assert graded(course) == {"ada": True, "ben": True, "cy": True}
+    assert graded(course, two_graders) == {"ada": True, "ben": True, "cy": True}
     assert (points(course, "ben"), points(course, "cy")) == (2, 0)
     result = read_result(f"sqlite:///{course}/gradebook.db", course, LAB, "ben")
     (shown,) = [check for check in student_view(result.exercises)["sum_of_squares"] if not check.passed]
     assert shown.unpaid == EXCUSED
 
     excuse(course, LAB, "sum_of_squares", "cy", "was ill")
-    graded(course)
+    graded(course, two_graders)
     assert points(course, "cy") == 2
     assert [mark.points for mark in read_history(course, LAB, "cy")] == [0, 2]
 
@@ -92,7 +92,7 @@ def test_what_is_excused_must_be_one_thing_that_the_lab_has(small_course: Path) 
 
 @pytest.mark.nightly  # by day tests/test_teaching.py walks a term with it
 @pytest.mark.slow
-def test_an_extension_takes_a_penalty_back(course: Path) -> None:
+def test_an_extension_takes_a_penalty_back(course: Path, two_graders: ThisMachine) -> None:
     """Slow: a class is looked at by a whole grader, twice."""
     (course / "late_by_one.py").write_text(LATE)
     with (course / "nbgrader_config.py").open("a") as config:
@@ -101,7 +101,7 @@ def test_an_extension_takes_a_penalty_back(course: Path) -> None:
         (course / "submitted" / student / LAB / "timestamp.txt").write_text("2027-02-02 10:00:00 UTC")
     with gradebook(course) as found:
         found.update_or_create_assignment(LAB, duedate="2027-02-01 18:00:00")
-    graded(course)
+    graded(course, two_graders)
     assert points(course, "ada") == 1
     with gradebook(course) as found:
         until, note = extend_until(course, found, LAB, "ada", "2027-02-03 18:00 UTC", "ill")
@@ -110,12 +110,14 @@ def test_an_extension_takes_a_penalty_back(course: Path) -> None:
             extend_until(course, found, LAB, "eve", "2027-02-03 18:00 UTC", "")
         with pytest.raises(GradlabError, match="is no time"):
             extend_until(course, found, LAB, "ada", "soon", "")
-    graded(course)
+        with pytest.raises(GradlabError, match="not after the due date"):
+            extend_until(course, found, LAB, "ada", "2020-02-03 18:00 UTC", "")
+    graded(course, two_graders)
     assert points(course, "ada") == 2 and points(course, "ben") < 1
 
 
 @pytest.mark.slow
-def test_a_mark_by_hand_stays_until_the_answer_is_another(course: Path) -> None:
+def test_a_mark_by_hand_stays_until_the_answer_is_another(course: Path, two_graders: ThisMachine) -> None:
     """Slow: a class is graded three times."""
 
     def grade() -> Any:
@@ -126,18 +128,18 @@ def test_a_mark_by_hand_stays_until_the_answer_is_another(course: Path) -> None:
         by_hand = found.find_grade("check-sum_of_squares", LAB, LAB, "cy")
         by_hand.manual_score, by_hand.needs_manual_grade = 1.5, False
         found.db.commit()
-    list(grade_lab(open_course(course), LAB, ThisMachine(2), again=True))
+    list(grade_lab(open_course(course), LAB, two_graders, again=True))
     assert (grade().manual_score, grade().needs_manual_grade) == (1.5, False)
     hand_in(course, {"cy": WRONG + "# another\n"})
-    graded(course)
+    graded(course, two_graders)
     assert (grade().manual_score, grade().needs_manual_grade) == (1.5, True)
-    list(grade_lab(open_course(course), LAB, ThisMachine(2), again=True))
+    list(grade_lab(open_course(course), LAB, two_graders, again=True))
     assert grade().needs_manual_grade  # nobody has looked yet
 
 
 @pytest.mark.nightly  # by day tests/test_teaching.py walks a term with it
 @pytest.mark.slow
-def test_regrading_shows_what_would_change_before_it_writes(course: Path) -> None:
+def test_regrading_shows_what_would_change_before_it_writes(course: Path, two_graders: ThisMachine) -> None:
     """Slow: a class is graded twice more."""
     exercise = course / "labs" / LAB / "exercises" / "sum_of_squares.py"
     text = exercise.read_text()
@@ -147,7 +149,7 @@ def test_regrading_shows_what_would_change_before_it_writes(course: Path) -> Non
     asked: list[Regraded] = []
 
     def answer(yes: bool) -> Regraded:
-        return regrade(open_course(course), LAB, ThisMachine(2), lambda found: asked.append(found) or yes)
+        return regrade(open_course(course), LAB, two_graders, lambda found: asked.append(found) or yes)
 
     before = {student: points(course, student) for student in ("ada", "ben", "cy")}
     assert not answer(False).written
@@ -158,22 +160,22 @@ def test_regrading_shows_what_would_change_before_it_writes(course: Path) -> Non
     assert asked[1].changes == asked[0].changes
     assert points(course, "ben") == 2
     assert [mark.cause for mark in read_history(course, LAB, "ben")] == ["grade", "regrade"]
-    assert set(graded(course).values()) == {True}
+    assert set(graded(course, two_graders).values()) == {True}
 
 
 @pytest.mark.nightly  # by day tests/test_teaching.py walks a term with it
 @pytest.mark.slow
-def test_a_team_has_the_newest_submission_of_its_members(course: Path) -> None:
+def test_a_team_has_the_newest_submission_of_its_members(course: Path, two_graders: ThisMachine) -> None:
     """Slow: a class is graded."""
     (course / FILE).write_text(
         '[[team]]\nname = "blue"\nmembers = ["cy", "dee"]\n\n[[team]]\nname = "red"\nmembers = ["ada", "ben"]\n'
         'labs = ["another"]\n'
     )
-    assert graded(course) == {"ada": True, "ben": True, "cy": True, "dee": False}
+    assert graded(course, two_graders) == {"ada": True, "ben": True, "cy": True, "dee": False}
     hand_in(course, {"dee": None})
     for student, time in (("cy", "2027-02-01 10:00:00 UTC"), ("dee", "2027-02-01 11:00:00 UTC")):
         (course / "submitted" / student / LAB / "timestamp.txt").write_text(time)
-    graded(course)
+    graded(course, two_graders)
     assert {student: points(course, student) for student in ("cy", "dee")} == {"cy": 2, "dee": 2}
     result = read_result(f"sqlite:///{course}/gradebook.db", course, LAB, "cy")
     assert "Handed in by dee, for your team." in result.notes
@@ -181,16 +183,16 @@ def test_a_team_has_the_newest_submission_of_its_members(course: Path) -> None:
 
 @pytest.mark.nightly  # by day tests/test_teaching.py walks a term with it
 @pytest.mark.slow
-def test_extra_credit_comes_on_top(course: Path) -> None:
+def test_extra_credit_comes_on_top(course: Path, two_graders: ThisMachine) -> None:
     """Slow: a class is looked at by a whole grader."""
     (course / FILE).write_text(f'[labs.{LAB}]\nextra_credit = ["sum_of_squares"]\n')
-    graded(course)
+    graded(course, two_graders)
     result = read_result(f"sqlite:///{course}/gradebook.db", course, LAB, "ada")
     assert (result.points, result.worth) == (2, 0)
     assert result.exercises[0].extra and result.exercises[0].worth == 2
     (course / FILE).write_text(f'[labs.{LAB}]\nextra_credit = ["cubes"]\n')
     with pytest.raises(GradlabError, match="names 'cubes'"):
-        graded(course)
+        graded(course, two_graders)
 
 
 def test_decisions_replace_earlier_ones_and_leave_what_people_wrote(tmp_path: Path) -> None:

@@ -15,31 +15,31 @@ from autograder.grading.whole_lab import grade_lab
 from tests.grading.graded_class import LAB, gradebook_rows, hand_in
 
 
-def failures(course: Path) -> dict[str, str]:
-    return {done.student: done.failure for done in grade_lab(open_course(course), LAB, ThisMachine(1))}
+def failures(course: Path, where: ThisMachine) -> dict[str, str]:
+    return {done.student: done.failure for done in grade_lab(open_course(course), LAB, where)}
 
 
 @pytest.mark.slow
-def test_a_folder_that_cannot_be_written_costs_its_student(small_course: Path) -> None:
+def test_a_folder_that_cannot_be_written_costs_its_student(small_course: Path, two_graders: ThisMachine) -> None:
     """Slow: a class is graded three times."""
     hand_in(small_course, {"ada": None, "ben": None, "cy": None})
     in_the_way = small_course / "autograded" / "ben"
     in_the_way.parent.mkdir()
     in_the_way.write_text("a file")
-    came = failures(small_course)
+    came = failures(small_course, two_graders)
     assert {student for student, why in came.items() if why} == {"ben"}
     assert "cannot be read or written" in came["ben"] and str(in_the_way) in came["ben"]
     assert sorted(gradebook_rows(small_course)) == ["ada", "cy"]
-    found = regrade(open_course(small_course), LAB, ThisMachine(1), lambda _: True)
+    found = regrade(open_course(small_course), LAB, two_graders, lambda _: True)
     assert found.graded == 1 and found.written and [student for student, _ in found.failures] == ["ben"]
     in_the_way.unlink()
-    assert set(failures(small_course).values()) == {""}
+    assert set(failures(small_course, two_graders).values()) == {""}
     assert sorted(gradebook_rows(small_course)) == ["ada", "ben", "cy"]
 
 
 @pytest.mark.slow
 @pytest.mark.skipif(os.geteuid() != 0 or shutil.which("mount") is None, reason="a file system is mounted")
-def test_a_full_disk_stops_all(small_course: Path) -> None:
+def test_a_full_disk_stops_all(small_course: Path, two_graders: ThisMachine) -> None:
     """Slow: a submission is graded."""
     hand_in(small_course, {"ada": None})
     full = small_course / "autograded" / "ada"
@@ -48,7 +48,7 @@ def test_a_full_disk_stops_all(small_course: Path) -> None:
         pytest.skip("no file system can be mounted here")
     try:
         with pytest.raises(OSError) as error:
-            failures(small_course)
+            failures(small_course, two_graders)
     finally:
         subprocess.run(["umount", full], check=True)
     assert error.value.errno == errno.ENOSPC

@@ -89,8 +89,8 @@ AUTOTESTS = """python3:
 """
 
 
-def grade(course: Path, lab: str) -> list[Done]:
-    return list(grade_lab(open_course(course), lab, ThisMachine(2)))
+def grade(course: Path, lab: str, where: ThisMachine) -> list[Done]:
+    return list(grade_lab(open_course(course), lab, where))
 
 
 def made(root: Path) -> Path:
@@ -115,11 +115,11 @@ def made(root: Path) -> Path:
 
 
 @pytest.fixture(scope="module")
-def course(tmp_path_factory: pytest.TempPathFactory) -> Path:
+def course(two_graders: ThisMachine, tmp_path_factory: pytest.TempPathFactory) -> Path:
     root = made(tmp_path_factory.mktemp("plain"))
     code_digest()  # of the code as it is now, also where somebody edits it while this runs
     for lab in ("ps1", "ps3"):
-        done = grade(root, lab)
+        done = grade(root, lab, two_graders)
         assert not [each.failure for each in done if each.failure]
     return root
 
@@ -219,13 +219,15 @@ def test_feedback_tells_nothing_of_a_hidden_test(course: Path) -> None:
     assert "kept.append" in kept  # the student's own code
 
 
-def test_what_has_been_graded_is_kept_and_a_change_is_graded_alone(course: Path, tmp_path: Path) -> None:
+def test_what_has_been_graded_is_kept_and_a_change_is_graded_alone(
+    course: Path, two_graders: ThisMachine, tmp_path: Path
+) -> None:
     course = Path(shutil.copytree(course, tmp_path, dirs_exist_ok=True))
     before = {student: document(course, student).to_json() for student in HANDED_IN}
-    assert all(each.kept for each in grade(course, "ps1"))
+    assert all(each.kept for each in grade(course, "ps1", two_graders))
     path = course / "submitted/exits/ps1/p1.ipynb"
     path.write_text(answered(SOURCE, RELEASED | RIGHT | {"value": "a = 7"}))
-    done = grade(course, "ps1")
+    done = grade(course, "ps1", two_graders)
     assert [each.student for each in done if not each.kept] == ["exits"]
     assert marks(course, "exits")["value_is"] == 1
     assert {s: document(course, s).to_json() for s in HANDED_IN if s != "exits"} == {
