@@ -19,6 +19,7 @@ from markupsafe import Markup, escape
 from autograder.term import minute
 
 CODE = re.compile("`([^`\n]+)`")
+BREAK = re.compile(r"(?<=[^\W_])(?:_+|@)(?=[^\W_])|(?<=[^\W\d_])\.(?=[^\W\d_])")
 
 
 def render_live(template: str, charts: Sequence[Any], chart_script: str, **values: Any) -> str:
@@ -56,6 +57,6 @@ def code(text: str) -> Markup:
     return Markup(CODE.sub(r"<code>\1</code>", str(escape(text))))
 
 
-def breaks(name: str) -> Markup:
-    """A name that may go on in the next line after an underscore, and nowhere else."""
-    return Markup("_<wbr>").join(name.split("_"))
+def breaks(text: str) -> Markup:
+    """The text, escaped; its names may go on in the next line after an underscore, and after a dot or an @."""
+    return Markup(BREAK.sub(r"\g<0><wbr>", str(escape(text))))

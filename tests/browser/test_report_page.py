@@ -6,6 +6,7 @@ from typing import Any
 
 import pytest
 from axe_playwright_python.sync_playwright import Axe
+from layout import broken_words
 from playwright.sync_api import Page, expect
 
 from autograder.gradebook.class_schema import Column, LabClass, Mark, Member
@@ -63,7 +64,7 @@ def test_pictures_are_drawn_nothing_is_loaded_and_nothing_is_cut_off(
     assert not [f"{f['id']}: {f['nodes'][0]['html']}" for f in found]
 
 
-def test_a_table_sorts_by_its_heads_with_the_keyboard_and_filters(page: Page, report: Path) -> None:
+def test_a_table_sorts_by_its_whole_heads_with_mouse_and_keyboard_and_filters(page: Page, report: Path) -> None:
     opened(page, report, 1200, "light")
     table = page.locator("#marks-table")
     head = table.locator("thead th").nth(1)
@@ -71,7 +72,32 @@ def test_a_table_sorts_by_its_heads_with_the_keyboard_and_filters(page: Page, re
     for order, sign in (("ascending", 1), ("descending", -1)):
         page.keyboard.press("Enter")
         expect(head).to_have_attribute("aria-sort", order)
+        assert table.locator("thead th[aria-sort=ascending], thead th[aria-sort=descending]").count() == 1
+        assert head.evaluate("head => getComputedStyle(head).outlineStyle") == "solid", "where the focus is"
         points = [float(text) for text in table.locator("tbody tr td:first-of-type").all_inner_texts()]
         assert points == sorted(points, key=lambda number: sign * number) and len(set(points)) > 2
+    for corner in (True, False):  # far from the words
+        box = head.bounding_box()
+        assert box
+        before = head.get_attribute("aria-sort")
+        where = (box["x"] + 2, box["y"] + 2) if corner else (box["x"] + box["width"] - 2, box["y"] + box["height"] - 2)
+        page.mouse.click(*where)
+        assert head.get_attribute("aria-sort") != before
     page.get_by_label("Show students whose name holds").fill("_11")
     expect(table.locator("tbody tr:visible")).to_have_count(1)
+
+
+@pytest.mark.parametrize("width", [1200, 360])
+def test_heads_of_marks_are_whole_and_leave_no_gap_above_them(page: Page, tmp_path: Path, width: int) -> None:
+    names = ("masked_scaled_dot_product_attention_with_dropout", "standardize_features_per_channel", "q")
+    marks = dict.fromkeys(names, Mark(1.0))
+    members = tuple(Member(f"student_{n}", handed_in=True, graded=True, marks=marks) for n in range(3))
+    path = tmp_path / "x.html"
+    path.write_text(report_page(LabClass("x", tuple(Column(name, 3) for name in names), members)), encoding="utf-8")
+    page.set_viewport_size({"width": width, "height": 900})
+    page.goto(path.as_uri())
+    row = page.locator("#marks-table thead tr")
+    box = row.bounding_box()
+    assert box and box["height"] <= 160
+    assert row.evaluate("row => [...row.cells].every((cell) => cell.scrollHeight <= cell.clientHeight + 1)")
+    assert broken_words(page, "#marks-table thead") == []

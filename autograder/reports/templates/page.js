@@ -25,8 +25,8 @@ for (const table of document.querySelectorAll("table.sortable")) {
     const button = document.createElement("button");
     button.type = "button";
     button.append(...head.childNodes);
-    button.addEventListener("click", () => sort(table, head, column));
     head.append(button);
+    head.addEventListener("click", () => sort(table, head, column)); // a click anywhere in it; a key's comes by the button
     head.setAttribute("aria-sort", "none");
   });
 }

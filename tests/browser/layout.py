@@ -1,0 +1,33 @@
+"""What a page's layout does to its text, as the browser measures it."""
+
+from playwright.sync_api import Page
+
+BROKEN = """(where) => {
+  const found = [];
+  for (const element of document.querySelectorAll(where)) {
+    const walker = document.createTreeWalker(element, NodeFilter.SHOW_TEXT);
+    while (walker.nextNode()) {
+      const node = walker.currentNode;
+      const vertical = getComputedStyle(node.parentElement).writingMode !== "horizontal-tb";
+      for (const piece of node.data.matchAll(/[^\\s_.@-]+/g)) {
+        const range = document.createRange();
+        range.setStart(node, piece.index);
+        range.setEnd(node, piece.index + piece[0].length);
+        const lines = new Set([...range.getClientRects()].map((box) => Math.round(vertical ? box.left : box.top)));
+        if (lines.size > 1) found.push(piece[0]);
+      }
+    }
+  }
+  return found;
+}"""
+
+
+def broken_words(page: Page, where: str) -> list[str]:
+    """The pieces of names and words within these elements that stand on more than one line."""
+    found: list[str] = page.evaluate(BROKEN, where)
+    return found
+
+
+def fits(page: Page) -> bool:
+    """Whether the page is as wide as its window at most."""
+    return bool(page.evaluate("document.documentElement.scrollWidth <= document.documentElement.clientWidth"))

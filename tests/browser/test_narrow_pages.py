@@ -1,0 +1,87 @@
+"""Pages on a phone: long names go on in the next line after an underscore, and nothing makes the page wider."""
+
+from datetime import datetime
+from pathlib import Path
+
+import nbformat
+import pytest
+from layout import broken_words, fits
+from playwright.sync_api import Page
+
+from autograder.gradebook.class_schema import Column, LabClass, Mark, Member
+from autograder.gradebook.schema import ExerciseResult, SubmissionResult
+from autograder.reports.feedback import feedback_page
+from autograder.reports.report import report_page
+from autograder.reports.similar import similar_page
+from autograder.reports.similar_pairs import Alike, Pair, Search
+from autograder.reports.term import write_term
+from autograder.term import Term
+from labkit.outcome import Outcome
+
+pytestmark = pytest.mark.browser
+LAB = "05_attention_and_its_gradients"
+NAMES = ("masked_scaled_dot_product_attention", "standardize_features_per_channel", "why")
+STUDENTS = ("maximilian_von_oberndorf_1", "alexandra.papadopoulou-smith@university.example")
+FAILED = Outcome("rows", "rows_of_masked_scaled_attention sum to one", seen="nan", misconception="exp overflows")
+
+
+def opened(page: Page, folder: Path, text: str) -> Page:
+    path = folder / "x.html"
+    path.write_text(text, encoding="utf-8")
+    page.set_viewport_size({"width": 360, "height": 740})
+    page.goto(path.as_uri())
+    return page
+
+
+def class_() -> LabClass:
+    members = tuple(
+        Member(
+            student,
+            handed_in=True,
+            graded=True,
+            marks=dict.fromkeys(NAMES, Mark(1.0)),
+            submitted=datetime(2027, 2, 1, 17, 58),
+            checks={NAMES[0]: (FAILED,)},
+            written=dict.fromkeys(NAMES, "x = 1"),
+            notes=("Something was put right.",),
+        )
+        for student in STUDENTS
+    )
+    return LabClass(LAB, tuple(Column(name, 3) for name in NAMES), members)
+
+
+def test_the_feedback_page_breaks_no_word(page: Page, tmp_path: Path) -> None:
+    exercises = tuple(
+        ExerciseResult(name=name, points=None if name == "why" else 0, by_hand=name == "why", worth=3, checks=(FAILED,))
+        for name in NAMES
+    )
+    result = SubmissionResult(student=STUDENTS[1], lab=LAB, points=0, worth=9, exercises=exercises)
+    opened(page, tmp_path, feedback_page(result, nbformat.v4.new_notebook()))
+    assert fits(page)
+    assert broken_words(page, "h1, h2, p, th, td") == []
+
+
+def test_the_report_breaks_no_word(page: Page, tmp_path: Path) -> None:
+    opened(page, tmp_path, report_page(class_()))
+    assert fits(page)
+    assert broken_words(page, "h1, h2, p, th, td, dt, dd, li, summary") == []
+
+
+def test_the_page_of_similar_submissions_breaks_no_word(page: Page, tmp_path: Path) -> None:
+    pair = Pair(*STUDENTS, 9.0, tuple(Alike(name, 1.0, 0, True) for name in NAMES))
+    opened(page, tmp_path, similar_page(class_(), Search((pair,), 5.0, 40)))
+    assert fits(page)
+    assert broken_words(page, "h1, h2, p, th, td, summary, span") == []
+
+
+def test_the_page_of_the_term_breaks_no_word(page: Page, tmp_path: Path) -> None:
+    write_term([class_()], Term(), tmp_path / "term.html")
+    opened(page, tmp_path, (tmp_path / "term.html").read_text())
+    assert fits(page)
+    assert broken_words(page, "h1, h2, p, th, td") == []
+
+
+def test_a_word_that_is_wider_than_the_window_is_broken(page: Page, tmp_path: Path) -> None:
+    result = SubmissionResult(student="W" * 80, lab="W" * 90, points=0, worth=9)
+    opened(page, tmp_path, feedback_page(result, nbformat.v4.new_notebook()))
+    assert fits(page) and broken_words(page, "h1")
