@@ -10,6 +10,8 @@ import re
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
+from autograder.examiner.check_connection import SHORT_SECONDS, TIMEOUTS
+from autograder.examiner.connection import STARVED, TIMED_OUT
 from autograder.gradebook.excused import as_passed
 from autograder.gradebook.schema import ExerciseResult, SubmissionResult
 from autograder.term import Tell
@@ -21,6 +23,9 @@ EXCUSED = "Your instructor excused this check: it counts as passed."
 MAX_DIGITS = 40  # in one message: a shape, an index and a value
 WHY = ". Run this check in your notebook to read why"
 BESIDE = ". Run this check in your notebook to see it beside what was expected"
+SHORT = TIMED_OUT.format(SHORT_SECONDS)
+LATE = re.compile(re.escape(TIMED_OUT).replace(re.escape("{:g}"), r"[\d.e+]+") + "|" + re.escape(STARVED))
+WHY_SHORT = f": once {TIMEOUTS} checks of an exercise have reached their limit, its others get {SHORT_SECONDS:g} s each"
 DIGIT = re.compile(r"\d")
 
 
@@ -56,6 +61,7 @@ def student_view(exercises: Sequence[ExerciseResult], tell: Tell = "all") -> dic
         told = [outcome for outcome in exercise.checks if is_told(outcome, tell)]
         paid = told if exercise.excused is None else as_passed(told, exercise.excused)
         counts = dict(zip(map(id, told), paid, strict=True))
+        short = _cut_short(exercise.checks)
         for outcome in exercise.checks:
             after_hidden = after_hidden or outcome.hidden
             if not is_told(outcome, tell):
@@ -64,8 +70,17 @@ def student_view(exercises: Sequence[ExerciseResult], tell: Tell = "all") -> dic
             points = exercise.worth * outcome.weight / weights
             excused, whole = counted.passed and not outcome.passed, exercise.excused == frozenset()
             why = EXCUSED if excused else "" if whole else unpaid(counted, paid)
-            view[exercise.name].append(replace(shown(outcome, after_hidden), points=points, unpaid=why))
+            check = replace(shown(outcome, after_hidden), points=points, unpaid=why)
+            view[exercise.name].append(replace(check, seen=check.seen + WHY_SHORT) if id(outcome) in short else check)
     return view
+
+
+def _cut_short(outcomes: Sequence[Outcome]) -> set[int]:
+    """The ids of those that reached the limit that checks have after others reached the lab's; see CheckConnection."""
+    late = [outcome for outcome in outcomes if outcome.blame == "process" and LATE.fullmatch(outcome.seen)]
+    if all(outcome.seen == SHORT for outcome in late[:TIMEOUTS]):  # the lab's own limit is as short
+        return set()
+    return {id(outcome) for outcome in late[TIMEOUTS:] if outcome.seen == SHORT}
 
 
 def is_told(outcome: Outcome, tell: Tell) -> bool:

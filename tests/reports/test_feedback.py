@@ -16,12 +16,14 @@ from autograder.authoring.course_folder import read_course, read_labs
 from autograder.authoring.notebooks import source_notebook
 from autograder.authoring.regions import HIDDEN
 from autograder.course import Course
+from autograder.examiner.connection import STARVED, TIMED_OUT
 from autograder.gradebook.schema import ExerciseResult, SubmissionResult
 from autograder.intake.repair import as_released
 from autograder.proving.bench import benches
 from autograder.reports.feedback import MAX_PIXELS, feedback_page, own_cells, ticked, write_feedback
+from autograder.reports.pages import breaks
 from autograder.reports.safe_svg import is_safe
-from autograder.reports.student_view import BESIDE, EXCUSED, shown, student_view
+from autograder.reports.student_view import BESIDE, EXCUSED, WHY_SHORT, shown, student_view
 from labkit import assert_close, check, show_strides
 from labkit.check import recording
 from labkit.outcome import Outcome
@@ -79,6 +81,42 @@ def test_matrices_are_shown_of_visible_checks_before_the_first_hidden_one_alone(
     assert visible.difference is not None and "Run this check" not in visible.seen
     assert hidden.difference is None and "Run this check" not in hidden.seen
     assert later.difference is None and later.seen.endswith(BESIDE)
+
+
+def timed_out(*seconds: float, hidden: bool = False) -> list[str]:
+    """What a page says of an exercise's checks that reached these limits; 0: the machine was too busy."""
+    words = [TIMED_OUT.format(s) if s else STARVED for s in seconds]
+    checks = tuple(Outcome(f"c{n}", "it ends", seen=w, blame="process", hidden=hidden) for n, w in enumerate(words))
+    exercise = ExerciseResult(name="f", points=0, worth=1, checks=checks)
+    page = feedback_page(
+        SubmissionResult(student="ada", lab="x", points=0, worth=1, exercises=(exercise,)), nbformat.v4.new_notebook()
+    )
+    told = [check.seen for check in student_view([exercise])["f"]]
+    assert all(f'<div class="why">{text}</div>' in page for text in told)
+    return told
+
+
+@pytest.mark.parametrize("hidden", [False, True])
+def test_a_limit_that_is_shorter_than_the_labs_says_why(hidden: bool) -> None:
+    lab, short = "the time limit of 20 s for a check was reached", "the time limit of 2 s for a check was reached"
+    assert WHY_SHORT == ": once 2 checks of an exercise have reached their limit, its others get 2 s each"
+    assert timed_out(20, 20, 2, 2, hidden=hidden) == [lab, lab, short + WHY_SHORT, short + WHY_SHORT]
+    assert timed_out(0, 20, 2, hidden=hidden)[2] == short + WHY_SHORT
+    assert timed_out(2, 2, 2, hidden=hidden) == [short] * 3, "the lab's own"
+
+
+def test_a_students_exception_with_the_words_of_a_limit_is_no_limit() -> None:
+    late = [Outcome(f"c{n}", "it ends", seen=TIMED_OUT.format(20), blame="process") for n in range(2)]
+    own = Outcome("own", "it ends", seen=TIMED_OUT.format(2), error="ValueError", blame="student")
+    exercise = ExerciseResult(name="f", points=0, worth=1, checks=(*late, own))
+    assert student_view([exercise])["f"][2].seen == TIMED_OUT.format(2)
+
+
+def test_a_name_may_go_on_in_the_next_line_between_its_parts_and_no_number_does() -> None:
+    assert breaks("scaled_dot_product") == "scaled_<wbr>dot_<wbr>product"
+    assert breaks("ada_1@uni.example: __init__ of torch.nn, 0.5 <b>") == (
+        "ada_<wbr>1@<wbr>uni.<wbr>example: __init__ of torch.<wbr>nn, 0.5 &lt;b&gt;"
+    )
 
 
 def test_the_page_shows_yours_and_the_expected_matrix_of_a_visible_check() -> None:
