@@ -2,6 +2,8 @@
 
 import random
 from collections.abc import Sequence
+from dataclasses import replace
+from datetime import datetime
 from pathlib import Path
 
 import numpy as np
@@ -11,7 +13,7 @@ from autograder.course import Lab
 from autograder.demo.students import reference
 from autograder.gradebook.class_schema import Column, LabClass, Mark, Member
 from autograder.reports.similar import known_of, similar_page, write_similar, written_by
-from autograder.reports.similar_pairs import evidence, nearness, search
+from autograder.reports.similar_pairs import Alike, Pair, Search, evidence, nearness, search
 from autograder.reports.similar_text import features
 from benchmarks.planted import disguised, planted_class, pool_of
 
@@ -109,6 +111,21 @@ def test_the_page_says_that_it_is_no_verdict_and_escapes_what_students_wrote(tmp
 def test_a_page_without_pairs_says_so() -> None:
     group = class_of([{"e": f"x = {n}"} for n in range(6)], ["e"])
     assert "No pair is above the line" in similar_page(group, search(written_by(group), {}))
+
+
+def test_a_pair_says_when_each_of_the_two_handed_in_where_that_is_known() -> None:
+    ada, ben = (Member(name, written={"e": "x = 1"}) for name in ("ada", "ben"))
+    pair = Pair("ada", "ben", 9.0, (Alike("e", 1.0, 0, True),))
+
+    def page(*members: Member) -> str:
+        return similar_page(LabClass("x", (Column("e", 1),), members), Search((pair,), 5.0, 40))
+
+    first, second = datetime(2027, 2, 1, 17, 58), datetime(2027, 2, 1, 18, 3)
+    both = page(replace(ada, submitted=first), replace(ben, submitted=second))
+    assert "ada: handed in 2027-02-01 17:58 UTC<br>ben: handed in 2027-02-01 18:03 UTC</p>" in both
+    one = page(ada, replace(ben, submitted=second))
+    assert "ada: handed in" not in one and "ben: handed in 2027-02-01 18:03 UTC</p>" in one
+    assert "handed in 2" not in page(ada, ben)
 
 
 def known(lab: Lab) -> dict[str, Sequence[str]]:
