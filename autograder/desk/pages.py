@@ -14,7 +14,7 @@ from autograder.desk.marks import MAX_COMMENT, Mark
 from autograder.desk.place import Place
 from autograder.desk.reading import Page, Question
 from autograder.desk.rubric import MAX_ITEMS, MAX_TEXT, Rubric
-from autograder.reports.pages import code, points
+from autograder.reports.pages import breaks, code, points
 
 
 def overview_page(base: str, labs: Mapping[str, Sequence[Question]], trouble: str = "") -> str:
@@ -95,6 +95,6 @@ def _environment() -> Environment:
         trim_blocks=True,
         lstrip_blocks=True,
     )
-    environment.filters |= {"points": points, "code": code, "box": box}
+    environment.filters |= {"points": points, "code": code, "box": box, "breaks": breaks}
     environment.filters["url"] = lambda text: quote(text, safe="")
     return environment

@@ -6,8 +6,15 @@ from pathlib import Path
 import nbformat
 import pytest
 from layout import broken_words, fits
+from markupsafe import Markup
 from playwright.sync_api import Page
 
+from autograder.desk import pages, reading
+from autograder.desk.marks import Mark as DeskMark
+from autograder.desk.pages import overview_page, question_page
+from autograder.desk.place import Place
+from autograder.desk.reading import Answer, Question
+from autograder.desk.rubric import Rubric
 from autograder.gradebook.class_schema import Column, LabClass, Mark, Member
 from autograder.gradebook.schema import ExerciseResult, SubmissionResult
 from autograder.reports.feedback import feedback_page
@@ -79,6 +86,22 @@ def test_the_page_of_the_term_breaks_no_word(page: Page, tmp_path: Path) -> None
     opened(page, tmp_path, (tmp_path / "term.html").read_text())
     assert fits(page)
     assert broken_words(page, "h1, h2, p, th, td") == []
+
+
+@pytest.mark.parametrize("lab", [LAB, "W" * 60])
+def test_the_desks_pages_are_no_wider(page: Page, tmp_path: Path, lab: str) -> None:
+    """As files, beside what the server gives beside them: what is measured is their style."""
+    (tmp_path / "static").symlink_to(Path(pages.__file__).parent / "static")
+    place = Place(lab, lab, f"question-{NAMES[0]}", "1", "2", 3.0, by_hand=True, task=False)
+    opened(page, tmp_path, overview_page(tmp_path.as_uri(), {lab: [Question(place, NAMES[0], 2, 1, 1)]}))
+    assert fits(page)
+    assert lab != LAB or broken_words(page, "h1, h2, th, td") == []
+    answer = Answer(STUDENTS[1], "", (), (FAILED,), DeskMark(None, 0.0, "", True), "", "")
+    text = Markup("Why is it so?")
+    asked = reading.Page(place, NAMES[0], text, text, (answer,), Rubric(), ())
+    opened(page, tmp_path, question_page(tmp_path.as_uri(), asked, ""))
+    assert fits(page)
+    assert lab != LAB or broken_words(page, "h1, h2, li") == []
 
 
 def test_a_word_that_is_wider_than_the_window_is_broken(page: Page, tmp_path: Path) -> None:
