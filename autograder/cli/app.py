@@ -15,7 +15,7 @@ from autograder.whole_files import is_full
 
 DOC = "A course whose labs grade themselves. A term with every command: docs/teaching.md."
 app = typer.Typer(add_completion=False, no_args_is_help=True, pretty_exceptions_enable=False, help=DOC)
-CoursePath = Annotated[Path, typer.Option("--course", help="The course's folder: the one that holds labs/.")]
+CoursePath = Annotated[Path, typer.Option("--course", help="The course's folder: the one with nbgrader_config.py.")]
 LabNames = Annotated[list[str] | None, typer.Argument(help="Labs by name; all of them where none is named.")]
 CPUS = len(os.sched_getaffinity(0))
 Jobs = Annotated[int, typer.Option(min=1, help="Submissions graded at a time.")]

@@ -58,16 +58,18 @@ def grade(
             ending.callback(ahead.close)
         from autograder.gradebook.writer import opened  # while the fork server imports, too
         from autograder.grading.nbgrader_api import open_course
-        from autograder.grading.summary import anew_words, stray, summary_of
+        from autograder.grading.summary import anew_words, summary_of
         from autograder.grading.where import Cluster, ThisMachine
         from autograder.grading.whole_lab import class_of
+        from autograder.intake.stray import stray
 
         api = open_course(course, isolation)
         results = []
         stop = ending.enter_context(stopped_by_ctrl_c())
         where = Cluster(cluster, wait, device) if cluster else ThisMachine(jobs, device, ahead)
         writer, students = ending.enter_context(class_of(api, lab, where, student))
-        steps = ending.enter_context(progress(err, f"grading {lab}", len(students)))
+        running = writer.running.copy if not cluster else dict[str, float]  # what a cluster has waits there, too
+        steps = ending.enter_context(progress(err, f"grading {lab}", len(students), running))
         for done in writer.grade(students, where, again, stop):
             steps.step(bool(done.failure))
             results.append(done)
@@ -115,6 +117,7 @@ def watch(
         from autograder.grading.watch import watch as marks
         from autograder.grading.watch_start import prepare_all, released, started_pool
         from autograder.grading.where import Cluster, ThisMachine
+        from autograder.reports.standing import after
 
         api = open_course(course, isolation)
         watched = list(labs or released(api))
@@ -134,7 +137,7 @@ def watch(
                 err.print(f"{who}: {each.failure}", markup=False)
             else:
                 damaged = f"damaged, {each.damaged}\n    " if each.damaged else ""
-                mark_of = f"{each.points:g} of {each.worth:g}, {each.seconds:.1f} s after it came"
+                mark_of = f"{each.points:g} of {each.worth:g}, {after(each.seconds)} after it came"
                 out.print(f"{who}: {damaged}{mark_of}", markup=False)
     out.print(f"{count(marked - failed, 'submission')} marked. Next: gradlab report LAB")
     if failed:

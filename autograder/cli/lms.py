@@ -28,7 +28,8 @@ def roster(
     with opened(api.coursedir.db_url, api.coursedir.course_id) as gradebook:
         new, known = write_roster(gradebook, people)
         for group in same_names(people_in(gradebook)):
-            err.print(f"{', '.join(p.id for p in group)} have one name, {group[0].full_name}", markup=False)
+            same = f"{', '.join(p.id for p in group)} have one name, {group[0].full_name}"
+            err.print(f"{same}: a zip that goes by names cannot tell them apart", markup=False)
     out.print(f"{count(new, 'student')} added, {known} known before. Next: gradlab status")
 
 
@@ -72,6 +73,7 @@ def export(
     from autograder.gradebook.class_reader import labs_in, read_class
     from autograder.gradebook.writer import opened
     from autograder.grading.nbgrader_api import open_course
+    from autograder.intake.stray import some
     from autograder.lms.grades import grades
     from autograder.lms.people import people_in
     from autograder.reports.tables import write_table
@@ -88,6 +90,9 @@ def export(
     path = root / "results" / ("marks.csv" if system is System.CSV else f"{system}.csv")
     write_table(path, *grades(system, people, graded))
     waiting = sum(member.waits for lab in graded for member in lab.members)
+    strangers = sorted({member.student for lab in graded for member in lab.members if not member.on_roster})
+    if strangers:
+        err.print(f"in the file, and not on the roster: {some(strangers)}", markup=False)
     if waiting:
         err.print(f"{count(waiting, 'submission')} wait to be read by a person: their points are not whole")
     out.print(f"wrote {count(len(people), 'student')} and {count(len(graded), 'lab')} to {path}")

@@ -26,10 +26,14 @@ def feedback(
     ] = None,
 ) -> None:
     """Write a feedback page for each graded submission."""
-    from autograder.gradebook.reader import read_results
+    from autograder.gradebook.reader import due_date, read_results
     from autograder.grading.nbgrader_api import open_course
+    from autograder.handed_in import utc_now
+    from autograder.intake.stray import some
     from autograder.lms.feedback_zip import write_feedback_zip
     from autograder.reports.feedback import write_feedback
+    from autograder.reports.feedback_release import make_releasable, still_working
+    from autograder.term import read_term
 
     api = open_course(course)
     results = read_results(api.coursedir.db_url, course.resolve(), lab)
@@ -38,12 +42,23 @@ def feedback(
         raise GradlabError(f"no graded submission of {lab}: run gradlab grade {lab} first")
     if waiting := sum(result.needs_manual_grade for result in results):
         err.print(f"{count(waiting, 'submission')} wait to be read by a person: their pages say so")
+    if who := still_working(due_date(api.coursedir.db_url, lab), read_term(course).extended(lab), utc_now()):
+        err.print(f"still at work: {who}. The pages tell right answers and a quiz's key: release them later")
+    outside = make_releasable(course, lab, pages)
+    written = f"{len(pages)} feedback pages in {course / 'feedback'}"
+    if outside and zipped is None:
+        err.print(
+            f"not from the exchange, so nobody can fetch their pages there: {some(outside)}\n"
+            "    hand these out yourself, for instance with --zip csv",
+            markup=False,
+        )
     if zipped is None:
-        out.print(f"{len(pages)} feedback pages in {course / 'feedback'}. Next: nbgrader release_feedback {lab}")
+        after = f"nbgrader release_feedback {lab}" if len(outside) < len(pages) else "hand them out"
+        out.print(f"{written}. Next: {after}")
         return
     path = course / "results" / f"{lab}.{zipped}.zip"
     packed = write_feedback_zip(zipped, course.resolve(), lab, path)
-    out.print(f"{len(pages)} feedback pages in {course / 'feedback'}, {packed} of them in {path}. Next: upload it")
+    out.print(f"{written}, {packed} of them in {path}. Next: upload it")
 
 
 @app.command()
@@ -56,8 +71,9 @@ def report(
 
     gc.disable()  # a large class is many objects, all of them alive: looking for others takes a fifth of the time
     Thread(target=charts.script, daemon=True).start()  # takes a second of another core
-    from autograder.gradebook.class_reader import read_class
+    from autograder.gradebook.class_reader import labs_in, read_class
     from autograder.grading.nbgrader_api import inbound_of, open_course
+    from autograder.intake.stray import stray
     from autograder.reports.class_export import write_class_csv, write_class_json
     from autograder.reports.report import write_report
     from autograder.reports.term import write_term
@@ -67,7 +83,7 @@ def report(
         api = open_course(course)
         group = read_class(api.coursedir.db_url, course.resolve(), lab, inbound_of(api))
         path = course / "results" / f"{lab}.html"
-        write_report(group, path)
+        write_report(group, path, stray(course, labs_in(api.coursedir.db_url)))
         write_class_csv(group, path.with_suffix(".csv"))
         write_class_json(group, path.with_suffix(".json"))
         out.print(f"wrote {path}, and the same as CSV and JSON beside it. Next: open it in a browser")
@@ -108,23 +124,23 @@ def status(course: CoursePath = Path(".")) -> None:
     """Say where each lab stands: handed in, graded, waiting, late, missing; its dates; and what to do next."""
     from rich.table import Table
 
+    from autograder.intake.stray import stray
     from autograder.reports.calendar import calendar
-    from autograder.reports.standing import Standing
-    from autograder.reports.status import dates_table, next_steps, next_to_begin, status_of
+    from autograder.reports.status import dates_table, next_steps, next_to_begin, numbers_table, status_of
     from autograder.term import read_term
 
     classes = _classes(course)
     found = [status_of(group) for group in classes]
     begun = [each for each in found if each.handed_in or each.uncollected]
-    table = Table(box=None, pad_edge=False)
-    table.add_column("lab", no_wrap=True)
-    for head in ("handed in", "graded", *Standing, "mean"):
-        table.add_column(head, justify="right", min_width=max(map(len, head.split())))
-    for each in begun:
-        counts = (each.handed_in, each.graded, *each.counts.values())
-        table.add_row(each.lab, *map(str, counts), "" if each.mean is None else f"{each.mean:.0%}")
     if begun:
-        out.print(table)
+        head, rows = numbers_table(begun)
+        numbers = Table(box=None, pad_edge=False)
+        numbers.add_column("lab", no_wrap=True)
+        for name in head[1:]:
+            numbers.add_column(name, justify="right", min_width=max(map(len, name.split())))
+        for row in rows:
+            numbers.add_row(*row)
+        out.print(numbers)
     for group, each in zip(classes, found, strict=True):
         if each not in begun:
             out.print(f"{group.lab}: none of {count(len(group.members), 'student')} handed in yet", markup=False)
@@ -140,6 +156,8 @@ def status(course: CoursePath = Path(".")) -> None:
     for of_lab in dates:
         if of_lab.extensions:
             out.print(f"More time for {of_lab.lab}, UTC: {of_lab.extended()}", markup=False)
+    for line in stray(course, [group.lab for group in classes]):
+        out.print(line, markup=False)
     steps = next_steps(begun) or (["gradlab report: all is graded and read"] if begun else next_to_begin(found))
     out.print("Next: " + "\n      ".join(steps), markup=False)
 

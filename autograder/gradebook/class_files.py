@@ -1,4 +1,4 @@
-"""What lies in files about a class: who handed in and how often, notes, and which pages are written."""
+"""What lies in files about a class: who handed in and how often, what came of it, and which pages are written."""
 
 from __future__ import annotations
 
@@ -29,13 +29,14 @@ def attempts_of(inbound: Path, lab: str) -> dict[str, list[datetime]]:
     return {student: sorted(times) for student, times in found.items()}
 
 
-def notes_of(course: Path, lab: str, student: str) -> tuple[str, ...]:
-    """The notes of a result document, without looking at the rest of it."""
+def trouble_of(course: Path, lab: str, student: str) -> dict[str, tuple[str, ...]]:
+    """The notes and the stopped cells of a result document, without looking at the rest of it."""
     path = result_path(course, lab, student)
     try:
-        return tuple(from_json(path.read_bytes()).get("notes", ()))
+        document = from_json(path.read_bytes())
+        return {name: tuple(document.get(name, ())) for name in ("notes", "stopped")}
     except FileNotFoundError:
-        return ()
+        return {}
     except ValueError as error:
         raise GradlabError(f"{path} is no result document: grade this submission again\n    {error}") from None
 

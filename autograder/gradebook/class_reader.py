@@ -29,11 +29,12 @@ from sqlalchemy import func, select
 from autograder.course import Kind
 from autograder.errors import GradlabError
 from autograder.gradebook.autograded import autograded_path
-from autograder.gradebook.class_files import attempts_of, notes_of, pages_of, submitted_times
+from autograder.gradebook.class_files import attempts_of, pages_of, submitted_times, trouble_of
 from autograder.gradebook.class_schema import Column, LabClass, Mark, Member
 from autograder.gradebook.excused import as_passed
 from autograder.gradebook.history import read_history
 from autograder.gradebook.names import kind_and_name, natural
+from autograder.gradebook.roster import not_on_roster
 from autograder.gradebook.store import load_result
 from autograder.gradebook.writer import opened
 from autograder.metadata import KEY, exercise_of, facts_of, kind_of, stub_of
@@ -58,18 +59,21 @@ def read_class(
         columns = _columns(gradebook, lab, source, term.lab(lab).extra_credit)
         rows = _rows(gradebook, lab, due, extended)
         names = _students(gradebook)
-    there = submitted_times(course, lab)
-    attempts = attempts_of(inbound, lab) if inbound else {}
+        there = submitted_times(course, lab)
+        attempts = attempts_of(inbound, lab) if inbound else {}
+        everybody = sorted({*names, *there, *attempts}, key=natural)
+        strangers = set(not_on_roster(gradebook, everybody))
     exercises = {exercise_of(cell): cell for cell in source if kind_of(cell) is Kind.EXERCISE}
     stubs = {name: stub_of(cell) for name, cell in exercises.items()}
     solutions = {name: cell.source for name, cell in exercises.items()}
     members = []
-    for student in sorted({*names, *there, *attempts}, key=natural):
+    for student in everybody:
         row = rows.get(student, {})
         tried = attempts.get(student, ())
         handed_in = bool(row) or student in there
         known: dict[str, Any] = {
             "name": names.get(student, ""),
+            "on_roster": student not in strangers,
             "handed_in": handed_in,
             "graded": bool(row),
             "until": extended.get(student),
@@ -176,12 +180,13 @@ def _documents(course: Path, lab: str, student: str, whole: bool, checks: bool) 
     if whole:
         found["written"] = _written(_cells(autograded_path(course, lab, student)))
     if not (whole and checks):
-        return found | {"notes": notes_of(course, lab, student)}
+        return found | trouble_of(course, lab, student)
     document = load_result(course, lab, student)
     if document is None:
         return found
     return found | {
         "notes": document.notes,
+        "stopped": document.stopped,
         "changed": document.changed,
         "checks": {_named(document.name_of(cell.id))[1]: cell.checks for cell in document.cells},
         "own_process": tuple(document.name_of(cell.id) for cell in document.cells if cell.own_process),

@@ -40,7 +40,8 @@ class Member:
     UTC without a zone. late: seconds after that, or after the lab's due date. checks: by exercise, with excused ones as
     passed. written: exercise or question -> what the student wrote there, without those left as they were handed out.
     page: the feedback page, or the graded notebook where there is none yet, seen from results/. attempts: each that the
-    exchange has. history: all marks so far.
+    exchange has. history: all marks so far. stopped: cells that ran into a limit or ended their process, or one of
+    whose checks did. on_roster: whether a roster names the student, where there is one.
     """
 
     student: str
@@ -55,6 +56,8 @@ class Member:
     until: datetime | None = None
     late: float = 0.0
     notes: tuple[str, ...] = ()
+    stopped: tuple[str, ...] = ()
+    on_roster: bool = True
     changed: tuple[str, ...] = ()
     checks: Mapping[str, tuple[Outcome, ...]] = field(default_factory=dict)
     written: Mapping[str, str] = field(default_factory=dict)

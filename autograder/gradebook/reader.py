@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from datetime import datetime
 from pathlib import Path
 from typing import Any
 
@@ -45,6 +46,12 @@ def result_in(gradebook: Gradebook, course: Path, lab: str, student: str) -> Sub
         return _result(gradebook.find_submission(lab, student), course, lab, read_term(course))
     except MissingEntry:
         raise GradlabError(f"the gradebook knows no submission of {lab} by {student}: grade it first") from None
+
+
+def due_date(db_url: str, lab: str) -> datetime | None:
+    """When the lab is due, UTC without a zone; None where nothing says so."""
+    with opened(db_url) as gradebook:
+        return next((each.duedate for each in gradebook.assignments if each.name == lab), None)
 
 
 def _result(submission: Any, course: Path, lab: str, term: Term) -> SubmissionResult:

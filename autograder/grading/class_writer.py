@@ -72,7 +72,9 @@ def graded_there(
 
 
 class GradebookWriter:
-    """by: student -> who handed in what counts for that student."""
+    """by: student -> who handed in what counts for that student. running: student -> since when it is being graded, by
+    time.monotonic.
+    """
 
     def __init__(
         self,
@@ -93,6 +95,7 @@ class GradebookWriter:
         self.releases = releases_of(self.course, lab)
         self.ignore = list(api.coursedir.ignore)
         self.term, self.by, self.cause = term, dict(by), "grade"
+        self.running: dict[str, float] = {}
         self._penalty, self._extended = penalty, term.extended(lab)
         self._anew: dict[str, tuple[str, ...]] = {}
         self._unwritten: list[Marks] = []
@@ -114,7 +117,9 @@ class GradebookWriter:
         """What comes of the submissions that are to be graded; nothing of it is kept."""
         few = students if len(students) <= FEW else ()
         tasks = self._tasks(students, recorded(self.gradebook, self.lab, few), again)
-        return graded_there(tasks, self.settings, where, self.course, stop)
+        for task, outcome in graded_there(tasks, self.settings, where, self.course, stop):
+            self.running.pop(task.student, None)
+            yield task, outcome
 
     def _taken(self, outcomes: Iterable[tuple[Task, Graded | Failure]]) -> Iterator[Done]:
         for task, outcome in outcomes:
@@ -139,6 +144,7 @@ class GradebookWriter:
             if isinstance(found, Done):
                 self._aside.append(found)
             else:
+                self.running[student] = time.monotonic()
                 yield found
 
     def look_at(self, student: str, row: Recorded | None, again: bool = False) -> Task | Done:

@@ -43,6 +43,8 @@ def extend_until(course: Path, gradebook: Any, lab: str, student: str, until: st
         raise GradlabError(f"{until!r} is no time\n    fix: for instance --until '2027-02-03 18:00 UTC'") from None
     due = next((a.duedate for a in gradebook.assignments if a.name == lab), None)
     refuse_unknown(course, gradebook, student)
+    if due is not None and time <= due:
+        raise GradlabError(f"{time} UTC is not after the due date, {due} UTC: nothing was written")
     add_extension(course, Extension(lab=lab, student=student, until=time, reason=reason))
     remember_given(course, lab, [student])
     try:
@@ -52,7 +54,7 @@ def extend_until(course: Path, gradebook: Any, lab: str, student: str, until: st
         pass  # it is given to the submission when that is graded
     if due is None:
         return time, f"{lab} has no due date, so nobody is late: nbgrader db assignment add {lab} --duedate TIME"
-    return time, "" if time > due else f"that is not after the due date, {due} UTC"
+    return time, ""
 
 
 def refuse_unknown(course: Path, gradebook: Any, student: str) -> None:

@@ -139,6 +139,21 @@ def _leave(on: Watching, arrival: Arrival, decision: Decision, history: Sequence
         on.tell(f"{on.inbox.feedback} cannot be written: {error.strerror}")
 
 
+def left_over(on: Watching) -> list[str]:
+    """What of the inbox has no mark when nothing is left to do now, in sums."""
+    waiting = sorted(when for folder, when in on.later.items() if folder not in on.tries)
+    wrong = sum(bool(arrival.wrong) for arrival in on.known.values())
+    lines = []
+    if waiting:
+        first = in_words(waiting[0], on.inbox.zone)
+        lines.append(f"{len(waiting)} wait for their time, the first until {first}: --newest marks them now")
+    if on.refused:
+        lines.append(f"{len(on.refused)} left by the limits of term.toml: --newest marks them")
+    if wrong:
+        lines.append(f"{wrong} count for nobody, for the reasons above")
+    return lines
+
+
 def tell_of_wrong(on: Watching, found: Sequence[Arrival], now: datetime) -> None:
     """Once of each: folders that count for nobody, and those whose time lies ahead."""
     for arrival in found:

@@ -2,11 +2,9 @@
 
 from __future__ import annotations
 
-import unicodedata
 from collections import Counter
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable
 from dataclasses import dataclass
-from pathlib import Path
 from typing import Any
 
 from nbgrader.api import Grade, Student, SubmittedAssignment, SubmittedNotebook
@@ -14,15 +12,14 @@ from sqlalchemy import select
 
 from autograder.gradebook.roster import not_on_roster
 from autograder.grading.class_writer import Done
-
-MOST = 5  # names in one line
+from autograder.intake.stray import some
 
 
 @dataclass(frozen=True)
 class Summary:
     """Numbers of submissions. empty: damaged, or no notebook. stopped: at a limit. waiting: for a person to read.
 
-    missing: students of the gradebook who did not hand in. strangers: who did, and are not on the roster.
+    missing: students of the gradebook who did not hand in. strangers: ids of those who did, and are not on the roster.
     """
 
     graded: int
@@ -33,7 +30,7 @@ class Summary:
     late: int
     waiting: int
     missing: int
-    strangers: int = 0
+    strangers: tuple[str, ...] = ()
 
     def words(self) -> str:
         parts = [
@@ -43,7 +40,7 @@ class Summary:
             (self.late, "late"),
             (self.waiting, "to be read by a person"),
             (self.missing, "not handed in"),
-            (self.strangers, "not on the roster"),
+            (len(self.strangers), f"not on the roster ({some(self.strangers)})"),
             (self.failed, "not graded"),
         ]
         return "; ".join([f"{self.graded} graded", *(f"{number} {words}" for number, words in parts if number)])
@@ -80,29 +77,5 @@ def summary_of(gradebook: Any, lab: str, done: Iterable[Done]) -> Summary:
         late=sum(submission.total_seconds_late > 0 for submission in submissions),
         waiting=sum(submission.id in waiting for submission in submissions),
         missing=len(set(gradebook.db.scalars(select(Student.id))) - handed_in),
-        strangers=len(not_on_roster(gradebook, handed_in)),
+        strangers=tuple(not_on_roster(gradebook, handed_in)),
     )
-
-
-def stray(course: Path, assignments: Sequence[str]) -> list[str]:
-    """What in submitted/ nobody will grade, and ids that look alike, a line each."""
-    found, alike = [], dict[str, list[str]]()
-    for folder in sorted((course / "submitted").glob("*")):
-        if not folder.is_dir():
-            found.append(f"submitted/{folder.name} is no student's folder, and was left alone")
-            continue
-        alike.setdefault(unicodedata.normalize("NFKC", folder.name).casefold().strip(), []).append(folder.name)
-        inside = sorted(path.name for path in folder.iterdir() if path.is_dir())
-        unknown = [name for name in inside if name not in assignments]
-        if unknown:
-            names = ", ".join(unknown[:MOST])
-            found.append(
-                f"submitted/{folder.name}/ holds {names}, which is no assignment: a submission lies in "
-                "submitted/STUDENT/LAB/LAB.ipynb"
-            )
-        elif not inside:
-            found.append(f"submitted/{folder.name}/ holds no submission")
-    for ids in alike.values():
-        if len(ids) > 1:
-            found.append(f"{' and '.join(ids)} look like one student: each gets a mark of its own")
-    return found

@@ -25,7 +25,7 @@ from autograder.gradebook.writer import recorded
 from autograder.grading.attempts import CAUSE, standing
 from autograder.grading.class_writer import Done, GradebookWriter, course_of, graded_there
 from autograder.grading.inbox import Arrival, bring_in, inbox_of
-from autograder.grading.looks import Watching, due_now
+from autograder.grading.looks import Watching, due_now, left_over
 from autograder.grading.one_submission import Graded
 from autograder.grading.task import Task
 from autograder.grading.teams import handed_in_by
@@ -34,6 +34,7 @@ from autograder.grading.whole_lab import class_of, settings_from
 from autograder.grading.worker import Failure
 from autograder.handed_in import utc_now
 from autograder.intake.files import readable
+from autograder.progress import LONG_SECONDS
 from autograder.reports.feedback import write_feedback
 from autograder.term import read_term
 
@@ -77,6 +78,8 @@ def watch(
         if due:
             yield from _Stretch(on, where, due).marked()
         elif once:
+            for words in left_over(on):
+                on.tell(words)
             return
         else:
             stop.wait(LOOK_SECONDS)
@@ -91,6 +94,7 @@ class _Stretch:
         self.writers: dict[str, GradebookWriter] = {}
         self.open: dict[str, ExitStack] = {}
         self.running: dict[tuple[str, str], Arrival] = {}  # by lab and student
+        self.since: dict[Path, float] = {}  # by folder, when its grading began
         self.own: dict[Path, Done] = {}  # what came of a submission for who handed it in, while its team is graded
         self.failed: set[Path] = set()
         self.ready: list[Marked] = []
@@ -116,6 +120,7 @@ class _Stretch:
     def _tasks(self) -> Iterator[Task | None]:
         while not self.on.stop.is_set():
             arrival = self._next()
+            self._tell_what_takes_long()
             if arrival is None:
                 yield None
             else:
@@ -131,6 +136,11 @@ class _Stretch:
             self.due.remove(arrival)
             self.on.turns[arrival.student] += 1
         return arrival
+
+    def _tell_what_takes_long(self) -> None:
+        for arrival in self.running.values():
+            if monotonic() - self.since[arrival.folder] > LONG_SECONDS:
+                self.on.tell(f"{arrival.student} {arrival.lab}: it takes long; others go past it")
 
     def _tasks_of(self, arrival: Arrival) -> list[Task]:
         """What is to be graded of it, for each of its team."""
@@ -155,6 +165,7 @@ class _Stretch:
             rows = recorded(writer.gradebook, lab, students)
             found = [writer.look_at(student, rows.get(student)) for student in students]
             tasks = [each for each in found if isinstance(each, Task)]
+            self.since[arrival.folder] = monotonic()
             self.running |= {(lab, task.student): arrival for task in tasks}
             for each in found:
                 if isinstance(each, Done):

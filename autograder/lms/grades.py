@@ -9,6 +9,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 
 from autograder.gradebook.class_schema import LabClass, Member
+from autograder.intake.notes import counts_as_empty
 from autograder.lms.people import Person
 from autograder.lms.system import System
 from autograder.reports.tables import plain
@@ -100,4 +101,6 @@ def _state(member: Member | None) -> str:
         return "missing"
     if not member.graded:
         return "not graded"
+    if counts_as_empty(member.notes):
+        return "damaged"
     return "to be read" if member.waits else "late" if member.late else "graded"

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -12,7 +12,7 @@ from autograder.handed_in import COLLECT
 from autograder.reports import charts, findings
 from autograder.reports.class_statistics import spread
 from autograder.reports.pages import points, render_live
-from autograder.reports.standing import Standing, by_standing, duration, speaks_of
+from autograder.reports.standing import Standing, by_standing, duration, reasons
 
 MOST_GROUPS = 50
 WORDS = {
@@ -22,21 +22,24 @@ WORDS = {
     Standing.LIMIT: "Ran into a limit, or ended its process",
     Standing.WAITS: "Wait for a person to read an answer",
     Standing.LATE: "Late",
+    Standing.STRANGER: "Handed in, and are not on the roster",
 }
 
 
-def write_report(group: LabClass, path: Path) -> None:
-    """Write one page that needs nothing beside it."""
+def write_report(group: LabClass, path: Path, stray: Sequence[str] = ()) -> None:
+    """Write one page that needs nothing beside it. stray: what in submitted/ nobody grades, in words."""
     if not any(member.handed_in for member in group.members):
         raise GradlabError(f"nobody handed in {group.lab} yet\n    fix: {COLLECT.format(lab=group.lab)}")
     path.parent.mkdir(parents=True, exist_ok=True)
-    term, similar = path.with_name("term.html"), path.with_name(f"{group.lab}.similar.html")
-    others = {"term": term.name if term.exists() else "", "similar": similar.name if similar.exists() else ""}
-    path.write_text(report_page(group, **others), encoding="utf-8")
+    term, similar = (
+        page.name if page.exists() else ""
+        for page in (path.with_name("term.html"), path.with_name(f"{group.lab}.similar.html"))
+    )
+    path.write_text(report_page(group, term, similar, stray), encoding="utf-8")
 
 
-def report_page(group: LabClass, term: str = "", similar: str = "") -> str:
-    """term, similar: the pages of the term and of similar submissions, where they are there."""
+def report_page(group: LabClass, term: str = "", similar: str = "", stray: Sequence[str] = ()) -> str:
+    """term, similar: the pages of the term and of similar submissions, where they are there. stray: as above."""
     graded = group.graded
     exercises = findings.exercises(group)
     drawn = _charts(group, exercises)
@@ -71,7 +74,8 @@ def report_page(group: LabClass, term: str = "", similar: str = "") -> str:
         similar=similar,
         cells=_cells_of(group.columns),
         duration=duration,
-        speaks_of=speaks_of,
+        reasons=reasons,
+        stray=stray,
         **sections,
     )
 

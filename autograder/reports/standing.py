@@ -17,6 +17,7 @@ class Standing(StrEnum):
     LIMIT = "at a limit"
     WAITS = "to be read"
     LATE = "late"
+    STRANGER = "not on the roster"
 
 
 def standings(member: Member, anybody: bool = True) -> list[Standing]:
@@ -25,9 +26,10 @@ def standings(member: Member, anybody: bool = True) -> list[Standing]:
         Standing.MISSING: anybody and not member.handed_in,
         Standing.TO_GRADE: member.handed_in and (not member.graded or member.again),
         Standing.DAMAGED: counts_as_empty(member.notes),
-        Standing.LIMIT: any(note.endswith(RAN_WITHOUT) for note in member.notes),
+        Standing.LIMIT: bool(member.stopped),
         Standing.WAITS: member.waits,
         Standing.LATE: member.late > 0,
+        Standing.STRANGER: not member.on_roster,
     }
     return [standing for standing, true in holds.items() if true]
 
@@ -42,9 +44,19 @@ def by_standing(group: LabClass) -> dict[Standing, list[Member]]:
     return found
 
 
-def speaks_of(note: str, standing: Standing) -> bool:
-    """Whether the note says why this holds of a submission."""
-    return counts_as_empty([note]) if standing is Standing.DAMAGED else note.endswith(RAN_WITHOUT)
+def reasons(member: Member, standing: Standing) -> list[str]:
+    """Why a submission is damaged, or at a limit, in sentences."""
+    if standing is Standing.DAMAGED:
+        return [note for note in member.notes if counts_as_empty([note])]
+    said = [note for note in member.notes if note.endswith(RAN_WITHOUT)]
+    names = {cell: cell.rpartition("/")[2] for cell in member.stopped}  # of a plain assignment, behind its notebook
+    silent = [cell for cell, name in names.items() if not any(f"{name}: " in note for note in said)]
+    return said + [f"{cell}: one of its checks ran into a limit, or ended the process." for cell in silent]
+
+
+def after(seconds: float) -> str:
+    """1.2 s; from two minutes on as a duration."""
+    return f"{seconds:.1f} s" if seconds < 120 else duration(seconds)
 
 
 def duration(seconds: float) -> str:

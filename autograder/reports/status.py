@@ -13,6 +13,8 @@ from autograder.reports.class_statistics import FEW
 from autograder.reports.standing import Standing, by_standing
 from autograder.term import minute
 
+SELDOM = ("in the exchange", Standing.DAMAGED, Standing.LIMIT, Standing.STRANGER)
+
 
 @dataclass(frozen=True)
 class LabStatus:
@@ -67,8 +69,22 @@ def next_steps(found: Sequence[LabStatus]) -> list[str]:
 def next_to_begin(found: Sequence[LabStatus]) -> list[str]:
     """Commands before anybody has handed in. found: of the labs that the gradebook knows."""
     if not found:
-        return ["nbgrader generate_assignment LAB, nbgrader release_assignment LAB"]
+        due = "nbgrader db assignment add LAB --duedate '2027-02-01 18:00 UTC' (nobody is late without)"
+        return [f"{due}, nbgrader generate_assignment LAB, nbgrader release_assignment LAB"]
     return ["gradlab watch, while they work; gradlab watch LAB --once --newest, after the deadline"]
+
+
+def numbers_table(found: Sequence[LabStatus]) -> tuple[list[str], list[list[str]]]:
+    """(head, rows) of how many submissions are where, without what seldom is and now is nowhere."""
+    columns: dict[str, list[str]] = {
+        "handed in": [str(each.handed_in) for each in found],
+        "in the exchange": [str(each.uncollected or "") for each in found],
+        "graded": [str(each.graded) for each in found],
+        **{standing: [str(each.counts[standing] or "") for each in found] for standing in Standing},
+        "mean": ["" if each.mean is None else f"{each.mean:.0%}" for each in found],
+    }
+    shown = {head: cells for head, cells in columns.items() if head not in SELDOM or any(cells)}
+    return ["lab", *shown], [list(row) for row in zip([each.lab for each in found], *shown.values(), strict=True)]
 
 
 def dates_table(found: Sequence[Dates]) -> tuple[list[str], list[list[str]]]:

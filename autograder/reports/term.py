@@ -24,7 +24,9 @@ LOW = 0.5  # of the points
 
 @dataclass(frozen=True)
 class Row:
-    """A student. by_lab: None where a lab was not handed in. points, worth: of labs that count. behind: why, if so."""
+    """A student. by_lab: None where a lab was not handed in. points, worth: of labs that count. behind: why, if so.
+    on_roster: whether a roster names the student, where there is one.
+    """
 
     student: str
     name: str
@@ -32,6 +34,7 @@ class Row:
     points: float
     worth: float
     behind: tuple[str, ...]
+    on_roster: bool = True
 
 
 def rows_of(labs: Sequence[LabClass], practice: frozenset[str] = frozenset()) -> list[Row]:
@@ -48,7 +51,8 @@ def rows_of(labs: Sequence[LabClass], practice: frozenset[str] = frozenset()) ->
         worth = sum(lab.worth for _, lab in counted)
         name = next((member.name for member in known if member), "")
         behind = _behind(counted, expected, total / worth if worth else None)
-        rows.append(Row(student, name, own, round(total, 4), worth, behind))
+        on_roster = all(member.on_roster for member in known if member)
+        rows.append(Row(student, name, own, round(total, 4), worth, behind if on_roster else (), on_roster))
     return rows
 
 

@@ -15,4 +15,4 @@ def test_who_handed_in_and_is_not_on_the_roster_is_counted_once_there_is_one(sma
     with Gradebook(written.url) as gradebook:
         assert "roster" not in summary_of(gradebook, LAB, []).words()
         write_roster(gradebook, [Person(id="ada", last_name="Lovelace"), Person(id="cy", last_name="Young")])
-        assert summary_of(gradebook, LAB, []).words() == "0 graded; 1 not handed in; 1 not on the roster"
+        assert summary_of(gradebook, LAB, []).words() == "0 graded; 1 not handed in; 1 not on the roster (ben)"

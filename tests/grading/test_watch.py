@@ -7,6 +7,7 @@ import subprocess
 import sys
 import time
 from dataclasses import replace
+from datetime import timedelta
 from pathlib import Path
 from threading import Event
 
@@ -17,7 +18,7 @@ from nbgrader.utils import notebook_hash
 from autograder.authoring.course_folder import read_course, read_labs
 from autograder.demo.students import filled, reference
 from autograder.grading.inbox import HANDING_IN, Arrival, inbox_of
-from autograder.grading.looks import Watching, due_now, tell_of_wrong
+from autograder.grading.looks import Watching, due_now, left_over, tell_of_wrong
 from autograder.grading.nbgrader_api import open_course
 from autograder.handed_in import utc_now
 from autograder.reports.unmarked import unmarked_page
@@ -141,6 +142,7 @@ def test_students_are_told_of_attempts_of_what_waits_and_of_what_is_not_marked(c
             gradebook.update_or_create_student(student, first_name=student)
     output = start(course, "--once", "--newest").communicate(timeout=100)[0]
     assert output.count("ada is not on the roster") == 1 and "1 submission marked" in output
+    assert "wait for their time" not in output and "for nobody" not in output
     assert "Attempt" not in second.read_text() and "0.5 of 0.5 points without hidden checks" in second.read_text()
     assert scores(course)["ada"] == 2
 
@@ -215,6 +217,24 @@ def test_a_folder_that_never_becomes_whole_is_told_once_a_copy_would_be_done(cou
     assert sorted(words.partition(": ")[2][:14] for words in told) == ["not marked, it"] * 2
     submit(course, "cy", ONE)
     assert [each.student for each in due_now(on)] == ["cy"] and set(known) == {f"cy+{LAB}+{ONE}+x1"}
+
+
+def test_what_has_no_mark_when_a_watch_ends_is_told_in_sums(course: Path) -> None:
+    api = open_course(course)
+    for student, when in (("ada", ONE), ("ben", TWO), ("cy", THREE)):
+        submit(course, student, when)
+    on = Watching(api, [LAB], inbox_of(api), lambda words: None, Event(), Term())
+    assert {arrival.student for arrival in due_now(on)} == {"ada", "ben", "cy"} and left_over(on) == []
+    ada, ben, cy = (on.known[name] for name in sorted(on.known))
+    on.later |= {ada.folder: ada.when + timedelta(days=1), ben.folder: ada.when}
+    on.tries[ben.folder] = 1  # it failed, of which its student's line tells
+    on.refused.add(ben.folder)
+    on.known[cy.folder.name] = replace(cy, wrong="its folder is a link")
+    assert left_over(on) == [
+        "1 wait for their time, the first until 2026-02-02 10:01 UTC: --newest marks them now",
+        "1 left by the limits of term.toml: --newest marks them",
+        "1 count for nobody, for the reasons above",
+    ]
 
 
 def test_a_page_that_says_why_there_is_no_mark_is_no_page_of_a_mark(course: Path) -> None:

@@ -1,12 +1,14 @@
 """Exported grades are read back as each system's own documentation says that it reads them."""
 
 import csv
+from dataclasses import replace
 from datetime import datetime
 from pathlib import Path
 
 import pytest
 
 from autograder.gradebook.class_schema import Column, LabClass, Mark, Member
+from autograder.intake.notes import COUNTS_AS_EMPTY
 from autograder.lms.grades import grades
 from autograder.lms.people import Person
 from autograder.lms.system import System
@@ -82,6 +84,12 @@ def test_the_spreadsheet_says_raw_and_late_points_and_who_is_missing(tmp_path: P
         "grace": ("late", "not graded"),
         "eve": ("missing", "missing"),
     }
+
+
+def test_a_file_that_could_not_be_read_is_called_damaged() -> None:
+    torn = lab("01_a", replace(member("ada", 0, 0), notes=(f"{COUNTS_AS_EMPTY} It is no notebook.",)))
+    _, rows = grades(System.CSV, PEOPLE, [torn])
+    assert "damaged" in next(row for row in rows if row[0] == "ada")
 
 
 @pytest.mark.parametrize("name", ["=1+1", "+49", "-x", "@sum", "\tx", "=HYPERLINK(1)"])

@@ -108,7 +108,9 @@ def test_who_needs_a_look_is_listed_by_why() -> None:
         member("missing", handed_in=False, graded=False, marks={}),
         member("new", graded=False, marks={}),
         member("damaged", why=Mark(0.0), notes=(f"{COUNTS_AS_EMPTY} It is no notebook.",)),
-        member("slow", why=Mark(0.0), notes=(f"a: it took longer than 60 s. {RAN_WITHOUT}",)),
+        member("slow", why=Mark(0.0), notes=(f"a: it took longer than 60 s. {RAN_WITHOUT}",), stopped=("a",)),
+        member("hangs", why=Mark(0.0), stopped=("check-b",)),
+        member("nobody", why=Mark(0.0), on_roster=False),
         member("waits"),
         member("late", why=Mark(0.0), late=90_000.0),
     )
@@ -117,12 +119,19 @@ def test_who_needs_a_look_is_listed_by_why() -> None:
         Standing.MISSING: ["missing"],
         Standing.TO_GRADE: ["new"],
         Standing.DAMAGED: ["damaged"],
-        Standing.LIMIT: ["slow"],
+        Standing.LIMIT: ["slow", "hangs"],
         Standing.WAITS: ["waits"],
         Standing.LATE: ["late"],
+        Standing.STRANGER: ["nobody"],
     }
-    page = report_page(group)
-    for words in ("It is no notebook.", "longer than 60 s", "1 d 1 h, nothing taken off"):
+    page = report_page(group, stray=["submitted/a.txt is no student's folder"])
+    for words in (
+        "It is no notebook.",
+        "longer than 60 s",
+        "check-b: one of its checks ran into a limit",
+        "1 d 1 h, nothing taken off",
+        "submitted/a.txt is no student&#39;s folder",
+    ):
         assert words in page
 
 

@@ -1,0 +1,35 @@
+"""What nbgrader's release_feedback needs beside the pages, and what to know before they are handed out."""
+
+from __future__ import annotations
+
+import secrets
+from collections.abc import Iterable, Mapping
+from datetime import datetime
+from pathlib import Path
+
+from autograder.handed_in import SECRET, TIMESTAMP
+from autograder.term import minute
+
+
+def make_releasable(course: Path, lab: str, pages: Iterable[Path]) -> list[str]:
+    """Whose pages no exchange can hand out: their submissions have no secret, which says who may fetch a page.
+
+    nbgrader stops where one is missing, and would give the page to whoever knows it; so they get one that nobody knows.
+    """
+    outside = []
+    for folder in dict.fromkeys(page.parent for page in pages):
+        student = folder.parent.name
+        if not (course / "autograded" / student / lab / SECRET).exists():
+            outside.append(student)
+        for name, text in ((TIMESTAMP, ""), (SECRET, secrets.token_hex())):
+            if not (folder / name).exists():
+                (folder / name).write_text(text)
+    return outside
+
+
+def still_working(due: datetime | None, extended: Mapping[str, datetime], now: datetime) -> str:
+    """Who may still hand in without being late, in words; empty where nobody may. Times are UTC without a zone."""
+    if due is not None and due > now:
+        return f"everybody until {minute(due)} UTC"
+    open_ = {student: until for student, until in extended.items() if until > now}
+    return ", ".join(f"{student} until {minute(until)} UTC" for student, until in sorted(open_.items()))

@@ -1,0 +1,45 @@
+"""Pages can be released by nbgrader's own command, whoever handed in where; who is still at work is told before."""
+
+from datetime import datetime, timedelta
+from pathlib import Path
+
+from nbgrader.utils import notebook_hash
+
+from autograder.gradebook.reader import read_results
+from autograder.grading.nbgrader_api import open_course
+from autograder.handed_in import SECRET, TIMESTAMP
+from autograder.reports.feedback import write_feedback
+from autograder.reports.feedback_release import make_releasable, still_working
+from tests.reports.written_class import LAB, Handed, write_class
+
+NOW = datetime(2027, 2, 1, 12)
+
+
+def test_a_submission_that_no_exchange_brought_does_not_stop_the_release_of_others(small_course: Path) -> None:
+    written = write_class(small_course, [Handed("ada"), Handed("ben")])
+    fetched = small_course / "autograded" / "ada" / LAB
+    (fetched / SECRET).write_text("ada's")
+    (fetched / TIMESTAMP).write_text("2027-02-01 10:00:00 UTC")
+    pages = write_feedback(read_results(written.url, small_course, LAB), small_course, LAB)
+    assert make_releasable(small_course, LAB, pages) == ["ben"]
+    made_up = (small_course / "feedback" / "ben" / LAB / SECRET).read_text()
+    assert len(made_up) == 64
+
+    exchange = small_course / "exchange"
+    exchange.mkdir(mode=0o777)
+    with (small_course / "nbgrader_config.py").open("a") as config:
+        config.write(f"\nc.Exchange.root = {str(exchange)!r}\n")
+    released = open_course(small_course).release_feedback(LAB)
+    assert released["success"], released
+    names = {page.stem for page in (exchange / "gradlab" / "feedback").glob("*.html")}
+    assert names == {notebook_hash(secret=secret, notebook_id=LAB) for secret in ("ada's", made_up)}
+
+    assert make_releasable(small_course, LAB, pages) == ["ben"]
+    assert (small_course / "feedback" / "ben" / LAB / SECRET).read_text() == made_up, "the page keeps its name"
+
+
+def test_who_may_still_hand_in_is_named() -> None:
+    more = {"ill": NOW + timedelta(days=1), "was_ill": NOW - timedelta(days=1)}
+    assert still_working(None, {}, NOW) == "" and still_working(NOW, {}, NOW) == ""
+    assert still_working(NOW, more, NOW) == "ill until 2027-02-02 12:00 UTC"
+    assert still_working(NOW + timedelta(hours=6), more, NOW) == "everybody until 2027-02-01 18:00 UTC"

@@ -1,0 +1,31 @@
+"""A long command says how far it is, and what takes long."""
+
+import io
+import time
+
+from rich.console import Console
+
+from autograder.progress import LONG_SECONDS, progress
+
+
+def test_without_a_terminal_the_last_step_and_what_takes_long_are_lines() -> None:
+    console, running = Console(file=io.StringIO(), width=200), {"ada": time.monotonic() - 64, "ben": time.monotonic()}
+    with progress(console, "grading 01", 2, running.copy) as steps:
+        steps.tell_what_takes_long()
+        assert console.file.getvalue() == "", "something was said a moment ago"
+        steps.told -= LONG_SECONDS
+        steps.tell_what_takes_long()
+        steps.tell_what_takes_long()
+        assert console.file.getvalue() == "grading 01: 0 of 2, still at ada for 64 s\n"
+        running.clear()
+        steps.step()
+        steps.step(failed=True)
+    assert "grading 01: 2 of 2, 1 failed" in console.file.getvalue()
+
+
+def test_a_terminal_has_a_bar_that_names_what_takes_long() -> None:
+    console = Console(file=io.StringIO(), width=200, force_terminal=True)
+    with progress(console, "grading 01", 2, lambda: {"s[1]": time.monotonic() - 64}) as steps:
+        steps.tell_what_takes_long()
+        steps.bar.refresh()
+    assert "still at s[1] for 64 s" in console.file.getvalue()
