@@ -5,6 +5,7 @@ Imports stand in the fixtures: pytest's first process reads this file and runs n
 
 from __future__ import annotations
 
+import gc
 import os
 import shutil
 from collections.abc import Iterator
@@ -25,9 +26,10 @@ settings.register_profile("quick", max_examples=20, deadline=None)
 settings.register_profile("default", max_examples=100, deadline=None)
 settings.register_profile("nightly", max_examples=5000, deadline=None)
 settings.load_profile(os.environ.get("HYPOTHESIS_PROFILE", "default"))
-# Files of more than half a minute.
-LONGEST = """attacks resume cluster conformance limits judgement damaged compiled pictures student nbgrader_cycle
-    like_nbgrader command_line outputs_like_a_kernel attempts course liars labs""".split()
+# Files of more than a quarter of a minute.
+LONGEST = """attacks cluster teaching course resume pictures watch liars command_line pool student nbgrader_cycle
+    like_nbgrader notebook_seven judgement marks compiled instructor labs plugin whole_run limits damaged notebooks term
+    outputs_like_a_kernel attempts""".split()
 NIGHTLY = os.environ.get("HYPOTHESIS_PROFILE") == "nightly"
 
 
@@ -45,6 +47,12 @@ def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item
         for path in {item.path for item in items}
     }
     items[:] = sorted((item for item in items if item not in late), key=lambda item: place[item.path])
+
+
+def pytest_collection_finish() -> None:
+    """A collection of garbage in a fork would touch, and so copy, what was imported: forks cost a sixth less."""
+    gc.collect()
+    gc.freeze()
 
 
 def need(program: str) -> None:
