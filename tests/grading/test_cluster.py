@@ -25,13 +25,15 @@ from autograder.grading.class_writer import Done
 from autograder.grading.cluster import layers_on_cluster
 from autograder.grading.nbgrader_api import open_course
 from autograder.grading.task import Settings, Task
-from autograder.grading.where import Cluster
+from autograder.grading.where import Cluster, ThisMachine
 from autograder.grading.whole_lab import grade_lab
 from autograder.grading.worker import TRIES, Failure, next_try
 from tests.conftest import ROOT
 from tests.grading.graded_class import LAB, SLOWLY, WRONG, gradebook_rows, hand_in, written
 from tests.grading.processes import children
+from tests.grading.test_watch import ONE, TWO, course, scores, start, submit
 
+__all__ = ["course"]
 pytestmark = pytest.mark.slow  # schedulers, workers and graders are started, and each grader imports torch
 STUDENTS = {f"student_{number}": WRONG if number % 3 == 0 else None for number in range(6)}
 REACHES_OUT = """
@@ -70,6 +72,14 @@ def scheduler(tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
         yield address
 
 
+@pytest.fixture(scope="module")
+def standing(tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
+    """The address of another scheduler, with a worker that stays: each new one's grader imports torch."""
+    folder = tmp_path_factory.mktemp("standing")
+    with scheduling(folder) as address, worker(address, folder):
+        yield address
+
+
 @contextlib.contextmanager
 def scheduling(folder: Path, **environment: str) -> Iterator[str]:
     """The address of a new scheduler."""
@@ -97,8 +107,8 @@ def descendants(process: subprocess.Popen[bytes], name: str = "cluster_process_m
     return [pid for pid, command in children(process.pid, recursive=True) if name in command]
 
 
-def graded(course: Path, cluster: str = "", wait: float = 30) -> Iterator[Done]:
-    return grade_lab(open_course(course), LAB, Cluster(cluster, wait) if cluster else None)
+def graded(course: Path, cluster: str, wait: float = 30) -> Iterator[Done]:
+    return grade_lab(open_course(course), LAB, Cluster(cluster, wait))
 
 
 def documents(course: Path) -> dict[str, bytes]:
@@ -110,19 +120,20 @@ def points(course: Path) -> dict[str, float]:
     return {result.student: sum(cell.points for cell in result.cells) for result in results}
 
 
-def test_a_cluster_grades_as_this_machine_does(small_course: Path, tmp_path: Path, scheduler: str) -> None:
+def test_a_cluster_grades_as_this_machine_does(
+    small_course: Path, tmp_path: Path, standing: str, two_graders: ThisMachine
+) -> None:
     """Marks, result documents and notebooks are the same, one submission tries to reach the scheduler, one is damaged."""
     hand_in(small_course, STUDENTS)
-    host, port = scheduler.removeprefix("tcp://").split(":")
+    host, port = standing.removeprefix("tcp://").split(":")
     hand_in(small_course, {"reaches_out": None}, REACHES_OUT.format(host=host, port=port))
     hand_in(small_course, {"damaged": None})
     (small_course / "submitted" / "damaged" / LAB / f"{LAB}.ipynb").write_text("this is not JSON {")
     there = tmp_path / "there"
     shutil.copytree(small_course, there)
-    assert not any(done.failure for done in graded(small_course))
-    with worker(scheduler, tmp_path):
-        assert not any(done.failure for done in graded(there, scheduler))
-        assert all(done.kept for done in graded(there, scheduler))
+    assert not any(done.failure for done in grade_lab(open_course(small_course), LAB, two_graders))
+    assert not any(done.failure for done in graded(there, standing))
+    assert all(done.kept for done in graded(there, standing))
     assert len(documents(there)) == 8
     assert documents(there) == documents(small_course)
     assert written(there) == written(small_course)
@@ -184,7 +195,7 @@ def test_the_workers_are_seen_while_the_client_asks_for_something_else(tmp_path:
 
 
 def test_a_scheduler_that_dies_is_an_error_and_the_next_run_goes_on(
-    small_course: Path, tmp_path: Path, scheduler: str
+    small_course: Path, tmp_path: Path, standing: str
 ) -> None:
     hand_in(small_course, STUDENTS, SLOWLY)
     with contextlib.ExitStack() as doomed:
@@ -196,10 +207,16 @@ def test_a_scheduler_that_dies_is_an_error_and_the_next_run_goes_on(
             doomed.close()
             with pytest.raises(GradlabError, match=f"the scheduler at {address} is lost\n    fix: "):
                 list(running)
-    with worker(scheduler, tmp_path):
-        after = list(graded(small_course, scheduler))
+    after = list(graded(small_course, standing))
     assert before.student in {done.student for done in after if done.kept}
     assert sorted(done.student for done in after if not done.failure) == sorted(STUDENTS)
+
+
+def test_a_watch_marks_what_arrives_by_the_cluster(course: Path, standing: str) -> None:
+    pages = [submit(course, "ada", ONE), submit(course, "ben", TWO, WRONG)]
+    output = start(course, "--once", "--cluster", standing).communicate(timeout=200)[0]
+    assert "2 submissions marked" in output and all(page.exists() for page in pages), output
+    assert scores(course) == {"ada": 2, "ben": 0}
 
 
 @pytest.mark.nightly

@@ -77,7 +77,7 @@ def grade_attacked(root: Path) -> Attacked:
         what: f"canary-{what}-{secrets.token_hex(8)}"
         for what in ("hidden", "solution", "config", "gradebook", "neighbour", "environment", "memory")
     }
-    breach = f"breach-{secrets.token_hex(8)}"
+    breach, there = f"breach-{secrets.token_hex(8)}", frozenset(_pids())
     with ExitStack() as stack:
         known, heard = stack.enter_context(_surroundings())
         memory = ctypes.create_string_buffer(canaries["memory"].encode())
@@ -122,7 +122,7 @@ def grade_attacked(root: Path) -> Attacked:
             list(canaries.values()),
             breach,
             damage,
-            [*_files_left(Path(known["DROP"])), *_processes_left()],
+            [*_files_left(Path(known["DROP"])), *_processes_left(there)],
             heard(),
         )
 
@@ -214,10 +214,13 @@ def _is_listable(place: str) -> bool:
     return os.access(place, os.R_OK | os.X_OK)
 
 
-def _processes_left() -> list[str]:
-    """Processes with the attacks' mark, and children of the fork server, which has none when nobody is graded."""
+def _processes_left(there: frozenset[int]) -> list[str]:
+    """Processes with the attacks' mark, and children of the fork server, which has none when nobody is graded.
+
+    there: before anybody was graded.
+    """
     left = []
-    for pid in _pids():
+    for pid in sorted({*_pids()} - there):
         marked = LEFT.encode() in _read(pid, "cmdline")
         if (marked or _parent(pid) in _fork_servers()) and b"\nState:\tZ" not in _read(pid, "status"):
             left.append(f"process {pid}: {_read(pid, 'cmdline')!r}")
