@@ -38,11 +38,6 @@ class PlainCell(Model):
     points: float | None = None
 
     @property
-    def automatic(self) -> bool:
-        """Whether its tests give its points; else a person does, where it has any."""
-        return self.grade and not self.solution and self.cell_type == "code"
-
-    @property
     def hides(self) -> bool:
         """Whether there are tests in it that students do not have."""
         return self.source != self.released

@@ -17,7 +17,7 @@ import vl_convert
 
 from autograder.reports.class_statistics import Spread, bins
 
-INK, LINE, MARK, FAINT = "var(--ink)", "var(--line)", "var(--mark)", "var(--faint)"
+INK, LINE, MARK = "var(--ink)", "var(--line)", "var(--mark)"
 MAKING = Lock()
 GLOBALS = "window.vegaEmbed = vegaEmbed;"
 BAR = 22  # pixels of a row
