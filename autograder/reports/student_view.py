@@ -71,7 +71,9 @@ def student_view(exercises: Sequence[ExerciseResult], tell: Tell = "all") -> dic
             excused, whole = counted.passed and not outcome.passed, exercise.excused == frozenset()
             why = EXCUSED if excused else "" if whole else unpaid(counted, paid)
             check = replace(shown(outcome, after_hidden), points=points, unpaid=why)
-            view[exercise.name].append(replace(check, seen=check.seen + WHY_SHORT) if id(outcome) in short else check)
+            if id(outcome) in short:  # the first of them says why, for all
+                check, short = replace(check, seen=check.seen + WHY_SHORT), set()
+            view[exercise.name].append(check)
     return view
 
 
