@@ -15,6 +15,8 @@ from autograder.authoring.course_folder import read_course, read_labs
 from autograder.demo.students import filled
 from autograder.gradebook.store import load_result
 from autograder.grading.nbgrader_api import open_course
+from autograder.grading.watch_start import started_pool
+from autograder.grading.where import ThisMachine
 from autograder.grading.whole_lab import grade_lab
 from autograder.plugin import configure
 from autograder.term import FILE
@@ -36,23 +38,25 @@ display(explore_formats(0.1))
 """
 
 
-def graded(course: Path, source: str, **options: Any) -> Any:
+def graded(course: Path, source: str, where: ThisMachine) -> Any:
     (lab,) = read_labs(read_course(course))
     notebook = filled(lab, {"sum_of_squares": source})
     notebook.cells.insert(0, {"cell_type": "markdown", "metadata": {}, "source": "<script>alert('cell')</script>"})
     folder = course / "submitted" / "mallory" / LAB
     folder.mkdir(parents=True, exist_ok=True)
     (folder / f"{LAB}.ipynb").write_text(json.dumps(notebook))
-    api = open_course(course, **options)
-    (result,) = grade_lab(api, LAB)
+    api = open_course(course)
+    (result,) = grade_lab(api, LAB, where)
     assert not result.failure
     return api
 
 
 @pytest.mark.slow
-def test_what_a_submission_displays_does_not_run_in_the_instructors_browser(small_course: Path) -> None:
+def test_what_a_submission_displays_does_not_run_in_the_instructors_browser(
+    small_course: Path, two_graders: ThisMachine
+) -> None:
     """Slow: nbgrader autogrades a submission."""
-    api = graded(small_course, SCRIPT)
+    api = graded(small_course, SCRIPT, two_graders)
     page, _ = HTMLExporter(config=api.config).from_filename(
         str(small_course / "autograded" / "mallory" / LAB / f"{LAB}.ipynb")
     )
@@ -80,12 +84,14 @@ def test_limits_of_the_configuration_hold_and_the_result_says_what_it_was_graded
     with (small_course / "nbgrader_config.py").open("a") as config:
         config.write("\nc.Examine.cell_seconds = 1\nc.Examine.memory_gib = 0.5\n")
     eats = "\ndef sum_of_squares(x):\n    kept = bytearray(900_000_000)\n    return (x * x).sum()\n"
-    graded(small_course, eats + "\nwhile True:\n    pass\n")
+    pool = started_pool(open_course(small_course), "cpu", 1, None)
+    graded(small_course, eats + "\nwhile True:\n    pass\n", ThisMachine(pool=pool))
     result = load_result(small_course, LAB, "mallory")
     assert result is not None
     assert "the time limit of 1 s for a cell was reached" in " ".join(result.notes)
     assert result.cells[0].points == 0
-    graded(small_course, eats)
+    graded(small_course, eats, ThisMachine(pool=pool))
+    pool.close()
     again = load_result(small_course, LAB, "mallory")
     assert again is not None and again.notes == ()
     assert any("the memory limit of 0.5 GiB" in check.seen for check in again.cells[0].checks)

@@ -4,13 +4,16 @@ import os
 import signal
 import time
 from collections.abc import Iterator
+from functools import partial
 from pathlib import Path
 from threading import Event
 
 import pytest
 
 from autograder.examiner.clock import Timeouts
+from autograder.forkserver import client
 from autograder.forkserver.client import ForkServer
+from autograder.forkserver.starting import start
 from autograder.gradebook.writer import Marks
 from autograder.grading import pool, worker
 from autograder.grading.one_submission import Graded
@@ -24,6 +27,12 @@ from tests.grading.processes import children
 
 COURSE = b'{"cells": [], "metadata": {}, "nbformat": 4, "nbformat_minor": 5}'
 SETTINGS = Settings(strongest_level(available()), timeouts=Timeouts(submission=5))
+
+
+@pytest.fixture(autouse=True)
+def light(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Nothing is run in a fork server here, and those for notebooks without torch start in half the time."""
+    monkeypatch.setattr(client, "start", partial(start, plain=True))
 
 
 def task(student: str) -> Task:
