@@ -83,8 +83,8 @@ def grade(
         )
     with opened(api.coursedir.db_url, api.coursedir.course_id) as gradebook:
         summary = summary_of(gradebook, lab, results)
-        for line in stray(course, [assignment.name for assignment in gradebook.assignments]):
-            err.print(line, markup=False)
+    for line in stray(course):
+        err.print(line, markup=False)
     if why := anew_words(results):
         out.print(why, markup=False)
     out.print(f"{lab}: {summary.words()}. Next: gradlab feedback {lab}, gradlab report {lab}")

@@ -71,7 +71,7 @@ def report(
 
     gc.disable()  # a large class is many objects, all of them alive: looking for others takes a fifth of the time
     Thread(target=charts.script, daemon=True).start()  # takes a second of another core
-    from autograder.gradebook.class_reader import labs_in, read_class
+    from autograder.gradebook.class_reader import read_class
     from autograder.grading.nbgrader_api import inbound_of, open_course
     from autograder.intake.stray import stray
     from autograder.reports.class_export import write_class_csv, write_class_json
@@ -83,7 +83,7 @@ def report(
         api = open_course(course)
         group = read_class(api.coursedir.db_url, course.resolve(), lab, inbound_of(api))
         path = course / "results" / f"{lab}.html"
-        write_report(group, path, stray(course, labs_in(api.coursedir.db_url)))
+        write_report(group, path, stray(course))
         write_class_csv(group, path.with_suffix(".csv"))
         write_class_json(group, path.with_suffix(".json"))
         out.print(f"wrote {path}, and the same as CSV and JSON beside it. Next: open it in a browser")
@@ -156,7 +156,7 @@ def status(course: CoursePath = Path(".")) -> None:
     for of_lab in dates:
         if of_lab.extensions:
             out.print(f"More time for {of_lab.lab}, UTC: {of_lab.extended()}", markup=False)
-    for line in stray(course, [group.lab for group in classes]):
+    for line in stray(course):
         out.print(line, markup=False)
     steps = next_steps(begun) or (["gradlab report: all is graded and read"] if begun else next_to_begin(found))
     out.print("Next: " + "\n      ".join(steps), markup=False)

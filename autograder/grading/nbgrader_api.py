@@ -48,8 +48,8 @@ def read_config(course: Path) -> Any:
 def must(result: dict[str, Any], doing: str) -> None:
     """Raise GradlabError with nbgrader's own words where one of its operations did not succeed."""
     if not result["success"]:
-        words = (result.get("error") or result.get("log") or "no reason given").strip()
-        raise GradlabError(f"nbgrader failed while {doing}:\n{words}")
+        told = [str(result.get(name) or "").strip() for name in ("log", "error")]
+        raise GradlabError("\n".join([f"nbgrader failed while {doing}:", *filter(None, told)]))
 
 
 def _silent_log() -> logging.Logger:

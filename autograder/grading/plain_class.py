@@ -33,18 +33,22 @@ def plain_task(
     """by: who handed in for this student. files: a digest of what lies beside the notebooks."""
     name = assignment.name
     asked = [course / "submitted" / by / name / f"{notebook.name}.ipynb" for notebook in assignment.notebooks]
-    beside, notes = read_beside(course, name, by, ignore)
+    beside, given, notes = read_beside(course, name, by, ignore)
     handed_in = tuple(_handed_in(path, asked) for path in asked)
     content = assignment.to_bytes()
-    return Task(name, student, None, "", notes, files, content, settings, plain=handed_in, beside=beside)
+    return Task(name, student, None, "", notes, files, content, settings, plain=handed_in, beside=beside, given=given)
 
 
 def read_beside(
     course: Path, name: str, student: str, ignore: Sequence[str]
-) -> tuple[tuple[tuple[str, bytes], ...], tuple[str, ...]]:
-    """(the files that cells may read, by their paths; what to tell of those that are too large). The course's last."""
+) -> tuple[tuple[tuple[str, bytes], ...], frozenset[str], tuple[str, ...]]:
+    """(the files that cells may read, by their paths; which of them are the course's; what to tell of too large ones).
+
+    The course's last.
+    """
     folders = (course / "submitted" / student / name, course / "source" / name)
     found: dict[str, bytes] = {}
+    given = set()
     large, size = [], 0
     for path in files_beside(course, name, student, ignore):
         folder = next(folder for folder in folders if path.is_relative_to(folder))
@@ -54,8 +58,9 @@ def read_beside(
             large.append(where)
         elif path.name != SECRET:
             found[where] = path.read_bytes()
+            given |= {where} if folder == folders[1] else set()
     words = f"Files over {MAX_FILE >> 20} MiB together were not there for your cells: {', '.join(large[:10])}."
-    return tuple(found.items()), (words,) if large else ()
+    return tuple(found.items()), frozenset(given), (words,) if large else ()
 
 
 def _handed_in(path: Path, asked: Sequence[Path]) -> HandedIn:

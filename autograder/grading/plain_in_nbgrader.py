@@ -59,8 +59,8 @@ def examined(
     """The result of one notebook, whose cells get their outputs here. grading: (settings, configuration, ignored)."""
     settings, config, ignore = grading
     settings = replace(settings, preprocessors=preprocessors_in(config))
-    beside, told = read_beside(course, ids["assignment"], ids["student"], ignore)
-    task = Task(ids["assignment"], ids["student"], None, "", (), "", b"", settings, beside=beside)
+    beside, given, told = read_beside(course, ids["assignment"], ids["student"], ignore)
+    task = Task(ids["assignment"], ids["student"], None, "", (), "", b"", settings, beside=beside, given=given)
     notes = [*notes_of(notebook), *told]
     empty = counts_as_empty(notes)
     os.environ["GRADLAB_DEVICE"] = settings.device

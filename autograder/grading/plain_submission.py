@@ -21,8 +21,11 @@ from autograder.metadata import is_written, name_of, plain_name
 from autograder.plain.assignment import PlainAssignment, PlainNotebook
 from autograder.plain.repair import blank, repair
 from autograder.plain.run import Ran, is_automatic, run_notebook, with_files
+from autograder.plain.worked import decided_inside
 from autograder.result import GradedCell, Result
 from labkit.outcome import Outcome
+
+INSIDE: dict[str, frozenset[str]] = {}  # what decided_inside() said, once a process: it costs what a submission does
 
 
 def grade_plain(task: Task, fork_server: ForkServer) -> Graded:
@@ -66,10 +69,17 @@ def grade_plain(task: Task, fork_server: ForkServer) -> Graded:
 
 def run_one(notebook: NotebookNode, own: PlainNotebook, fork_server: ForkServer, task: Task) -> Ran:
     """Run a repaired notebook in a student process of its own, in whose home the files beside it lie."""
-    start, settings = with_files(fork_server.student, task.beside), task.settings
-    return run_notebook(
-        notebook, own, start, settings.timeouts, lambda kept: limit_outputs(kept, settings.preprocessors)
-    )
+    start, timeouts = with_files(fork_server.student, task.beside), task.settings.timeouts
+
+    def as_kept(outputs: NotebookNode) -> NotebookNode:
+        return limit_outputs(outputs, task.settings.preprocessors)
+
+    given = [(path, content) for path, content in task.beside if path in task.given]
+    parts = (part for path, content in given for part in (path, content))
+    key = digest(own.model_dump_json(), repr(timeouts), *parts)
+    if key not in INSIDE:
+        INSIDE[key] = decided_inside(own, with_files(fork_server.student, given), timeouts, as_kept)
+    return run_notebook(notebook, own, start, timeouts, as_kept, INSIDE[key])
 
 
 def plain_marks(result: Result, notebooks: Mapping[str, NotebookNode], submitted: datetime | None = None) -> Marks:

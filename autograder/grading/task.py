@@ -74,7 +74,7 @@ class Task:
     are still the same.
 
     plain: of a plain assignment its notebooks, in place of `notebook`; `course` then is a PlainAssignment. beside: the
-    files that its cells may read, by their paths; those of a lab read none.
+    files that its cells may read, by their paths; those of a lab read none. given: which of them are the course's.
     """
 
     lab: str
@@ -89,6 +89,7 @@ class Task:
     releases: bytes = b""
     plain: tuple[HandedIn, ...] = ()
     beside: tuple[tuple[str, bytes], ...] = ()
+    given: frozenset[str] = frozenset()
 
 
 @functools.cache

@@ -50,7 +50,7 @@ def prepare(api: Any, course: Path, lab: str, gradebook: Any) -> None:
     note = course / "results" / lab / ".prepared"
     extra = read_term(course).lab(lab).extra_credit
     source = source_digest(course, lab, api.coursedir.db_url, *extra)
-    known = any(assignment.name == lab for assignment in gradebook.assignments)
+    known = any(assignment.name == lab and assignment.notebooks for assignment in gradebook.assignments)
     gradebook.db.commit()  # no transaction is open while nbgrader writes
     if known and note.exists() and note.read_text() == source:
         return

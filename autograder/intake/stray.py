@@ -16,8 +16,9 @@ def some(names: Sequence[str]) -> str:
     return ", ".join(names[:MOST]) + (f" and {more} more" if more > 0 else "")
 
 
-def stray(course: Path, assignments: Sequence[str]) -> list[str]:
-    """What in submitted/ nobody will grade, and ids that look alike, a line each."""
+def stray(course: Path) -> list[str]:
+    """What in submitted/ nobody will grade, and ids that look alike, a line each. Assignments are those of source/."""
+    assignments = {path.name for path in (course / "source").glob("*") if path.is_dir()}
     found, alike = [], dict[str, list[str]]()
     for folder in sorted((course / "submitted").glob("*")):
         if not folder.is_dir():

@@ -60,7 +60,7 @@ class PlainCell(Model):
 class PlainNotebook(Model):
     """One notebook. cells: those that nbgrader keeps, in their order. code: of all its code cells, with solutions.
 
-    solutions: of those in which a solution stands.
+    solutions: of those in which a solution stands. worked: the source notebook as a file, without outputs.
     """
 
     name: str
@@ -68,6 +68,7 @@ class PlainNotebook(Model):
     cells: tuple[PlainCell, ...]
     code: tuple[str, ...] = ()
     solutions: tuple[str, ...] = ()
+    worked: str = ""
 
 
 class PlainAssignment(Model):
@@ -139,6 +140,7 @@ def _notebook(row: Any, path: Path, hidden: ClearHiddenTests) -> PlainNotebook:
         ),
         code=tuple(cell.source for cell in code),
         solutions=tuple(cell.source for cell in code if is_solution(cell) and not is_grade(cell)),
+        worked=_worked(source),
     )
 
 
@@ -170,7 +172,13 @@ def notebook_of(name: str, source: NotebookNode, sanitized: Iterable[NotebookNod
         cells=cells,
         code=tuple(cell.source for cell in code),
         solutions=tuple(cell.source for cell in code if is_solution(cell) and not is_grade(cell)),
+        worked=_worked(source),
     )
+
+
+def _worked(source: NotebookNode) -> str:
+    cells = [NotebookNode(cell, outputs=[]) for cell in source.cells if cell.cell_type == "code"]
+    return json.dumps(NotebookNode(source, cells=cells), sort_keys=True)
 
 
 def upgraded(notebook: NotebookNode) -> NotebookNode:

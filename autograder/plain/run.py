@@ -7,7 +7,7 @@ before the cell runs: a process that has run it knows what the tests want, and c
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence, Set
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -32,18 +32,22 @@ from labkit.outcome import Outcome
 
 LABEL = "the tests of this cell"
 OWN_PROCESS = "decided in the submission's own process"
+INSIDE = "the course's own solution does not pass it elsewhere"
 PUT_SECONDS = 60.0
 Filter = Callable[[NotebookNode], NotebookNode]
 
 
 @dataclass
 class Ran:
-    """What came of a notebook. stopped: by cell, the limit that it ran into, or how it ended."""
+    """What came of a notebook. stopped: by cell, the limit that it ran into, or how it ended. lost: cells that have
+    fewer points than in the submission's own process.
+    """
 
     cells: list[GradedCell] = field(default_factory=list)
     notes: list[str] = field(default_factory=list)
     stopped: dict[str, str] = field(default_factory=dict)
     beside: dict[str, Beside] = field(default_factory=dict)
+    lost: set[str] = field(default_factory=set)
 
 
 def with_files(start: Start, files: Sequence[tuple[str, bytes]]) -> Start:
@@ -58,11 +62,17 @@ def with_files(start: Start, files: Sequence[tuple[str, bytes]]) -> Start:
 
 
 def run_notebook(
-    notebook: NotebookNode, course: PlainNotebook, start: Start, timeouts: Timeouts, as_nbgrader_keeps: Filter
+    notebook: NotebookNode,
+    course: PlainNotebook,
+    start: Start,
+    timeouts: Timeouts,
+    as_nbgrader_keeps: Filter,
+    inside: Set[str] = frozenset(),
 ) -> Ran:
     """The graded cells of a repaired notebook, whose code cells get their outputs here.
 
-    as_nbgrader_keeps: what nbgrader does with outputs before it looks at them for the score.
+    as_nbgrader_keeps: what nbgrader does with outputs before it looks at them for the score. inside: test cells that
+    are not decided beside the process, see worked.py.
     """
     ran, code = Ran(), [cell for cell in notebook.cells if cell.cell_type == "code"]
     before = GlobalState().read()
@@ -71,7 +81,7 @@ def run_notebook(
     look = look_at(course)
     scores: dict[str, Score] = {}
     try:
-        marked = _run_cells(code, student, look, ran, clock)
+        marked = _run_cells(code, student, look, ran, clock, inside)
         kept = as_nbgrader_keeps(nbformat.from_dict(notebook))
         for cell in kept.cells:
             if is_automatic(cell):
@@ -91,12 +101,18 @@ def is_automatic(cell: NotebookNode) -> bool:
     return cell.cell_type == "code" and is_grade(cell) and not is_solution(cell)
 
 
-def _run_cells(code: Sequence[NotebookNode], student: Student, look: Course, ran: Ran, clock: Clock) -> set[str]:
+def _run_cells(
+    code: Sequence[NotebookNode], student: Student, look: Course, ran: Ran, clock: Clock, inside: Set[str]
+) -> set[str]:
     """Every cell's outputs. The cells whose tests were asked from beside."""
     marked = set()
     for number, cell in enumerate(code, start=1):
         name = name_of(cell)
-        if is_automatic(cell) and can_be_beside(cell.source, look):
+        if not (is_automatic(cell) and can_be_beside(cell.source, look)):
+            pass
+        elif name in inside:
+            ran.beside[name] = Beside(None, INSIDE)
+        else:
             try:
                 student.mark(name)
                 student.keep()
@@ -139,8 +155,9 @@ def _graded(
     own = name not in marked or (beside is not None and beside.points is None)
     if beside is not None and beside.points is not None and beside.points < points:
         points, why = beside.points, beside.why or "it passed only in the submission's own process"
+        ran.lost.add(name)
         ran.notes.append(f"{name}: {why}.")
-    if beside is not None and beside.points is None:
+    if beside is not None and beside.points is None and beside.why != INSIDE:  # the page says where it was decided
         ran.notes.append(f"{name}: {OWN_PROCESS}, since {beside.why}.")
     if score.note:
         ran.notes.append(f"{name}: {score.note}.")

@@ -12,10 +12,12 @@ from pathlib import Path
 import nbformat
 import pytest
 
+from autograder.errors import GradlabError
 from autograder.gradebook.reader import read_result
 from autograder.gradebook.store import load_result
 from autograder.grading.class_writer import Done
 from autograder.grading.nbgrader_api import open_course
+from autograder.grading.plain_class import read_beside
 from autograder.grading.task import code_digest
 from autograder.grading.where import ThisMachine
 from autograder.grading.whole_lab import grade_lab
@@ -72,6 +74,14 @@ BONUS = notebook(solution("more", "found = 12"), graded("counted", "found", 10))
 MADE = notebook(
     solution("made", "### BEGIN SOLUTION\nn = 5\n### END SOLUTION"), graded("made_is", "### HASHED AUTOTEST n")
 )
+# Of the first three tests the course's own solution passes none but where it runs.
+KEPT = notebook(
+    solution("both", "def same(x):\n    return x\ndef upto(n):\n    return list(range(n))"),
+    graded("alias", "x = [1]\ny = same(x)\ny.append(2)\nassert x == [1, 2]"),
+    graded("long", "assert len(upto(200_000)) == 200_000"),
+    graded("quiet", "same(0.5);", 2),
+    graded("value", "assert same(3) == 3"),
+)
 AUTOTESTS = """python3:
     setup: "from hashlib import sha1"
     hash: 'sha1({{snippet}}.encode("utf-8") + b"{{salt}}").hexdigest()'
@@ -111,6 +121,12 @@ def made(root: Path) -> Path:
     write(root / "submitted/right/ps3/bonus.ipynb", BONUS)
     write(root / "submitted/right/ps3/made.ipynb", answered(MADE, {"made": "n = 5"}))
     write(root / "submitted/wrong/ps3/made.ipynb", answered(MADE, {"made": "n = 6"}))
+    write(root / "source/ps4/kept.ipynb", KEPT)
+    write(root / "submitted/right/ps4/kept.ipynb", KEPT)
+    stripped = STRIPS.replace("scale(x, k)", "same(x)") + "def upto(n):\n    return []\n"
+    write(root / "submitted/strips/ps4/kept.ipynb", answered(KEPT, {"both": stripped}))
+    with open_course(root).gradebook as gradebook:
+        gradebook.add_assignment("ps4", duedate="2999-01-01")  # and nobody has generated it
     return root
 
 
@@ -118,7 +134,7 @@ def made(root: Path) -> Path:
 def course(two_graders: ThisMachine, tmp_path_factory: pytest.TempPathFactory) -> Path:
     root = made(tmp_path_factory.mktemp("plain"))
     code_digest()  # of the code as it is now, also where somebody edits it while this runs
-    for lab in ("ps1", "ps3"):
+    for lab in ("ps1", "ps3", "ps4"):
         done = grade(root, lab, two_graders)
         assert not [each.failure for each in done if each.failure]
     return root
@@ -156,6 +172,29 @@ def test_an_object_that_equals_everything_is_no_proof_and_named(course: Path) ->
     assert marks(course, "says_yes")["scale_values"] == 2  # nbgrader's mark
     assert "scale_values" in own_process(course, "says_yes")
     assert any("no plain value" in note for note in document(course, "says_yes").notes)
+
+
+def test_what_the_courses_own_solution_passes_in_its_own_process_alone_is_decided_there(course: Path) -> None:
+    assert marks(course, "right", "ps4", "kept") == {"alias": 1, "long": 1, "quiet": 2, "value": 1}
+    result = document(course, "right", "ps4")
+    assert [result.name_of(each.id) for each in result.cells if each.own_process] == ["alias", "long", "quiet"]
+    assert marks(course, "strips", "ps4", "kept")["value"] == 0, "the others go on to be decided beside"
+
+
+def test_the_courses_own_solution_is_tried_without_files_of_a_students(tmp_path: Path) -> None:
+    write(tmp_path / "source/ps1/data.txt", "the course's")
+    write(tmp_path / "submitted/ada/ps1/math.py", "raise SystemExit")
+    write(tmp_path / "submitted/ada/ps1/data.txt", "another")
+    files, given, _ = read_beside(tmp_path, "ps1", "ada", [])
+    assert dict(files) == {"data.txt": b"the course's", "math.py": b"raise SystemExit"} and given == {"data.txt"}
+
+
+def test_why_a_source_is_refused_is_told_in_nbgraders_words(course: Path, tmp_path: Path) -> None:
+    course = Path(shutil.copytree(course, tmp_path, dirs_exist_ok=True))
+    write(course / "source/ps5/p.ipynb", notebook(graded("", "assert True")))
+    write(course / "submitted/right/ps5/p.ipynb", notebook())
+    with pytest.raises(GradlabError, match="grade_id"):
+        grade(course, "ps5", ThisMachine())
 
 
 @pytest.mark.parametrize("student", ["exits", "kills"])

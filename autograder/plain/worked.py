@@ -1,0 +1,30 @@
+"""Tries the course's own solution: a test that it passes in its own process alone is decided there for everybody.
+
+Such a test rests on what no call brings over: that two names are one object, what a function keeps, a very long list.
+The course's text does not always tell that, a run does. No submission has a part in it.
+"""
+
+from __future__ import annotations
+
+from autograder.examiner.clock import Timeouts
+from autograder.examiner.submission_code import Start
+from autograder.intake.read import Refused, read_notebook
+from autograder.plain.assignment import PlainNotebook
+from autograder.plain.eligible import can_be_beside, look_at
+from autograder.plain.repair import repair
+from autograder.plain.run import Filter, run_notebook
+
+
+def decided_inside(own: PlainNotebook, start: Start, timeouts: Timeouts, as_nbgrader_keeps: Filter) -> frozenset[str]:
+    """Names of the test cells whose points the worked solution gets in its own process only. Arguments as above.
+
+    start: with the course's files, and none of a student's.
+    """
+    look = look_at(own)
+    if not any(cell.grade and can_be_beside(cell.source, look) for cell in own.cells if cell.cell_type == "code"):
+        return frozenset()
+    try:
+        notebook, _ = repair(read_notebook(own.worked.encode(), []), own)
+    except Refused:
+        return frozenset()
+    return frozenset(run_notebook(notebook, own, start, timeouts, as_nbgrader_keeps).lost)
