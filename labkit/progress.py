@@ -20,7 +20,7 @@ from labkit.history import digest_of
 from labkit.verdict import MIME
 
 KEY = "gradlab"
-UNTOUCHED, WRITTEN, FAILING, PASSING, MARKED = STATES = ("untouched", "written", "failing", "passing", "marked")
+UNTOUCHED, WRITTEN, FAILING, PASSING, MARKED = ("untouched", "written", "failing", "passing", "marked")
 PREDICTION = "gradlab_prediction"  # in the metadata of a cell that asks for one
 REVIEW_DAYS = (1, 3, 7)  # after which a prediction that was wrong once is asked for again
 START = "00_start_here.ipynb"
@@ -29,7 +29,7 @@ WORK = ("exercise", "question")  # kinds of cells that a student writes
 
 @dataclass(frozen=True)
 class Work:
-    """One exercise, quiz or written answer. state: one of STATES; `written` is tried by no check as it stands.
+    """One exercise, quiz or written answer. state: one of the five above; `written` is tried by no check as it stands.
 
     points: that it is worth. earned: what the grader gave for the text that stands there now, else None.
     passed, checks: of the visible checks when they ran last on this text. kind: exercise, quiz or question.

@@ -64,16 +64,6 @@ def path(
     return f"<path d='{d}' fill='none' stroke='{stroke}' stroke-width='{width:g}'{dashed}{extra and ' ' + extra}/>"
 
 
-def arrow(x1: float, y1: float, x2: float, y2: float, stroke: str = GREY, width: float = 1.4) -> str:
-    """A line with a head at its end."""
-    length = ((x2 - x1) ** 2 + (y2 - y1) ** 2) ** 0.5 or 1
-    ux, uy = (x2 - x1) / length, (y2 - y1) / length
-    bx, by = x2 - 8 * ux, y2 - 8 * uy
-    ends = ((x2, y2), (bx - 4 * uy, by + 4 * ux), (bx + 4 * uy, by - 4 * ux))
-    corners = " ".join(f"{number(x)},{number(y)}" for x, y in ends)
-    return line(x1, y1, bx, by, stroke, width) + f"<polygon points='{corners}' fill='{stroke}'/>"
-
-
 def circle(x: float, y: float, r: float, fill: str = "none", tint: float = 1, stroke: str = "", extra: str = "") -> str:
     kind = (f" fill-opacity='{tint:g}'" if tint != 1 else "") + (f" stroke='{stroke}'" if stroke else "")
     return f"<circle cx='{number(x)}' cy='{number(y)}' r='{number(r)}' fill='{fill}'{kind}{extra and ' ' + extra}/>"

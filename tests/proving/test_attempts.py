@@ -132,15 +132,9 @@ def every_trial(lab: Lab, examined: bool) -> Iterator[tuple[tuple[str, str], Tri
 
 
 def earned(trial: Trial) -> object:
-    seen = [(o.label, o.passed, known_as(o.error), o.blame, o.misconception) for o in trial.outcomes]
-    return trial.points, trial.failure, trial.applied, seen
-
-
-def known_as(error: str) -> str:
-    """The examiner does not import the compiler: what that raises is its base there."""
-    kinds = [getattr(module, error, None) for module in (torch._dynamo.exc, torch.fx.experimental.symbolic_shapes)]
-    inner = any(isinstance(kind, type) and issubclass(kind, RuntimeError) for kind in kinds)
-    return "RuntimeError" if inner else error
+    """Of a wrong answer only what it earns: what the course's functions do, a call of theirs does at once or not at all."""
+    right = all(outcome.passed for outcome in trial.outcomes)
+    return trial.points, trial.failure, trial.applied, right, [o.misconception for o in trial.outcomes]
 
 
 @pytest.mark.nightly
@@ -152,8 +146,12 @@ def test_answers_earn_the_same_through_the_examiner_and_in_one_process(labs: lis
         together = dict(every_trial(lab, examined=False))
         assert examined.keys() == together.keys()
         assert len(examined) == sum(len(exercise.answers) for exercise in lab.exercises)
+        lies = {(e.name, answer.label) for e in lab.exercises for answer in e.answers if answer.liar}
         for key, trial in examined.items():
-            assert earned(trial) == earned(together[key]), f"{lab.name}, {key}"
+            if key in lies:  # there it deceives who shares its process
+                assert trial.points <= together[key].points, f"{lab.name}, {key}"
+            else:
+                assert earned(trial) == earned(together[key]), f"{lab.name}, {key}"
 
 
 def test_the_code_of_an_answer_does_not_run_where_the_checks_decide(lab: Lab) -> None:

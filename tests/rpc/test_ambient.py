@@ -37,6 +37,17 @@ def test_a_state_is_told_after_each_draw_and_only_then(name: str) -> None:
         assert here.read()[-1] == [None] * len(RANDOM)
 
 
+def test_a_second_gaussian_number_that_numpy_has_again_is_told() -> None:
+    """The words are what they were when it was used."""
+    np.random.seed(12), np.random.randn()
+    kept = np.random.get_state()
+    np.random.randn()
+    here = GlobalState()
+    here.read()
+    np.random.set_state(kept)
+    assert here.read()[-1][2] is not None
+
+
 def test_a_state_that_is_told_makes_the_other_end_draw_the_same() -> None:
     there, here = GlobalState(), GlobalState()
     random.gauss(0, 1)

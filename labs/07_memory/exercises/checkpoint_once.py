@@ -219,7 +219,7 @@ with check(
     assert_close(got["buffers"], want["buffers"], name="the buffers")
 with check("evaluation_mode", "in evaluation mode too", weight=1, hint="What do you do with the block's mode?"):
     t, g = batches([3, 4, 5, 2], (6,))
-    parts = built([averaged, thinned, slow], [3, 4, 5, 2])
+    parts = built([averaged, slow, thinned], [3, 4, 5, 2])
     want = ran(parts, False, t, g)
     got = blocked(checkpoint_once, parts, False, t, g)
     assert_close((got["outs"], got["grads"]), (want["outs"], want["grads"]))
