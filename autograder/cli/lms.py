@@ -38,6 +38,7 @@ def collect(
     lab: LabName,
     file: Annotated[Path, typer.Argument(help="The zip of all submissions, from Canvas, Moodle or Gradescope.")],
     course: CoursePath = Path("."),
+    replace: Annotated[bool, typer.Option("--replace", help="Also in place of what the exchange brought.")] = False,
 ) -> None:
     """Put the submissions of an LMS's zip into submitted/. Those of the exchange: gradlab watch."""
     from autograder.gradebook.writer import opened
@@ -50,7 +51,7 @@ def collect(
         raise GradlabError(f"no lab {lab!r} in {course.resolve()}/source: run gradlab build, or check the name")
     with opened(api.coursedir.db_url, api.coursedir.course_id) as gradebook:
         people = people_in(gradebook)
-    taken, trouble = collect_zip(file, course.resolve(), lab, people)
+    taken, trouble = collect_zip(file, course.resolve(), lab, people, replace)
     for line in trouble:
         err.print(line, markup=False)
     if late := marked_late(course.resolve(), lab):
@@ -72,7 +73,7 @@ def export(
     """Write everybody's grades, a column for each lab, as a learning management system imports them."""
     from autograder.gradebook.class_reader import labs_in, read_class
     from autograder.gradebook.writer import opened
-    from autograder.grading.nbgrader_api import open_course
+    from autograder.grading.nbgrader_api import inbound_of, open_course
     from autograder.intake.stray import some
     from autograder.lms.grades import grades
     from autograder.lms.people import people_in
@@ -81,7 +82,8 @@ def export(
 
     api, root = open_course(course), course.resolve()
     url, term = api.coursedir.db_url, read_term(root)
-    labs = [read_class(url, root, lab, whole=False) for lab in labs_in(url) if not term.lab(lab).practice]
+    names, inbound = [lab for lab in labs_in(url) if not term.lab(lab).practice], inbound_of(api)
+    labs = [read_class(url, root, lab, inbound, whole=False) for lab in names]
     graded = [lab for lab in labs if lab.graded]
     if not graded:
         raise GradlabError("the gradebook holds no marks yet: run gradlab grade LAB first")

@@ -53,8 +53,8 @@ def feedback(
             markup=False,
         )
     if zipped is None:
-        after = f"nbgrader release_feedback {lab}" if len(outside) < len(pages) else "hand them out"
-        out.print(f"{written}. Next: {after}")
+        then = f"nbgrader release_feedback {lab}" if len(outside) < len(pages) else "hand them out"
+        out.print(f"{written}. Next: {then}{', once nobody is at work' if who else ''}")
         return
     path = course / "results" / f"{lab}.{zipped}.zip"
     packed = write_feedback_zip(zipped, course.resolve(), lab, path)
@@ -126,12 +126,13 @@ def status(course: CoursePath = Path(".")) -> None:
 
     from autograder.intake.stray import stray
     from autograder.reports.calendar import calendar
+    from autograder.reports.standing import Standing
     from autograder.reports.status import dates_table, next_steps, next_to_begin, numbers_table, status_of
     from autograder.term import read_term
 
     classes = _classes(course)
     found = [status_of(group) for group in classes]
-    begun = [each for each in found if each.handed_in or each.uncollected]
+    begun = [each for each in found if each.handed_in or each.counts[Standing.UNCOLLECTED]]
     if begun:
         head, rows = numbers_table(begun)
         numbers = Table(box=None, pad_edge=False)

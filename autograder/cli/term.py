@@ -96,6 +96,8 @@ def regrade(
         out.print(f"Nothing to grade anew: every result of {lab} is up to date (--again grades them all the same)")
     elif found.written:
         out.print(f"written, {len(found.changes)} changed. Next: gradlab feedback {lab}")
+    elif not found.changes:
+        out.print("No mark would change, and nothing was written")
     else:
         out.print("Nothing was written. To write it: the same command with --yes")
     if found.failures:

@@ -42,6 +42,8 @@ def extend_until(course: Path, gradebook: Any, lab: str, student: str, until: st
     except (ValueError, OverflowError):
         raise GradlabError(f"{until!r} is no time\n    fix: for instance --until '2027-02-03 18:00 UTC'") from None
     due = next((a.duedate for a in gradebook.assignments if a.name == lab), None)
+    if not any(a.name == lab for a in gradebook.assignments):
+        refuse_nothing(course, lab)
     refuse_unknown(course, gradebook, student)
     if due is not None and time <= due:
         raise GradlabError(f"{time} UTC is not after the due date, {due} UTC: nothing was written")

@@ -96,9 +96,9 @@ def due_now(on: Watching) -> list[Arrival]:
         history = read_history(on.course, arrival.lab, arrival.student)
         there = time_in(submitted_folder(arrival, on.course)) == arrival.when
         earliest, settings = arrival.written - CLOCKS, on.settings_of(arrival)
-        decision = decide(arrival.when, history, settings, now, earliest, there, on.inbox.zone)
+        decision = decide(arrival.when, history, settings, now, earliest, there or on.newest, on.inbox.zone)
         marked = any(mark.cause == CAUSE and mark.submitted == arrival.when for mark in history)
-        if superseded(arrival, on.course) or (marked and not decision.never and _is_released(on, arrival)):
+        if superseded(arrival, on.course) or (marked and there and not decision.never and _is_released(on, arrival)):
             on.done.add(arrival.folder)
         elif decision.now:
             due.append(arrival)
@@ -147,7 +147,7 @@ def left_over(on: Watching) -> list[str]:
     if waiting:
         first = in_words(waiting[0], on.inbox.zone)
         lines.append(f"{len(waiting)} wait for their time, the first until {first}: --newest marks them now")
-    if on.refused:
+    if on.refused and not on.newest:
         lines.append(f"{len(on.refused)} left by the limits of term.toml: --newest marks them")
     if wrong:
         lines.append(f"{wrong} count for nobody, for the reasons above")

@@ -18,11 +18,12 @@ import yaml
 from autograder.errors import GradlabError
 from autograder.handed_in import SECRET, TIMESTAMP
 from autograder.intake.read import MAX_BYTES
+from autograder.intake.stray import some
 from autograder.lms.people import Person, find
 from autograder.whole_files import in_place_of, write_whole
 
 CANVAS = re.compile(r"(?P<name>[^_/]+)_(?P<late>LATE_)?(?P<user>\d+)_(?P<file>\d+)_(?P<rest>[^/]+)")
-MOODLE = re.compile(r"(?P<name>[^/]+?)_(?P<participant>\d+)_assignsubmission_file(?:_/|_)(?P<rest>.+)")
+MOODLE = re.compile(r"(?P<name>[^/]+?)_(?P<participant>\d+)_assignsubmission_file(?:_/|/|_)(?P<rest>.+)")
 GRADESCOPE = "submission_metadata.yml"
 COPY = re.compile(r"[-_ ]?\(?\d*\)?(?=\.ipynb$)")  # lab-1.ipynb, lab (2).ipynb: browsers and Canvas number copies
 MARK = "_assignsubmission_file"  # stands once in Moodle's names: a student's own could look like a classmate's
@@ -30,6 +31,7 @@ MAX_FILES = 100_000
 MAX_OF_STUDENT = 500_000_000  # bytes
 MAX_NAME = 200  # bytes
 NOT_THEIRS = (TIMESTAMP, SECRET)  # nbgrader's: the time that counts is not in a student's file
+BY_HAND = "\n    or put this one at submitted/STUDENT/LAB/LAB.ipynb yourself"
 ORIGINS = ".lms.json"  # in results/LAB/, no student's: student -> the name that the LMS wants back
 
 
@@ -43,10 +45,12 @@ class Download:
     when: datetime | None = None
 
 
-def collect_zip(path: Path, course: Path, lab: str, people: Sequence[Person]) -> tuple[int, list[str]]:
+def collect_zip(
+    path: Path, course: Path, lab: str, people: Sequence[Person], replace: bool = False
+) -> tuple[int, list[str]]:
     """(how many submissions were put into submitted/, what could not be, a line each).
 
-    Raises GradlabError where the file is no such zip.
+    replace: also what the exchange brought. Raises GradlabError where the file is no such zip.
     """
     try:
         archive = zipfile.ZipFile(path)
@@ -60,6 +64,7 @@ def collect_zip(path: Path, course: Path, lab: str, people: Sequence[Person]) ->
         taken, origins = 0, _origins(course, lab)
         for download in _alone(_downloads(archive, names, people, trouble), trouble):
             try:
+                _refuse_wrong(download, course, lab, replace)
                 _write(archive, download, course, lab)
             except (GradlabError, OSError) as error:
                 trouble.append(f"{download.person.id}: {error}")
@@ -68,7 +73,8 @@ def collect_zip(path: Path, course: Path, lab: str, people: Sequence[Person]) ->
             taken += 1
         if not taken and not trouble:
             raise GradlabError(
-                f"{path} is no download of Canvas, Moodle or Gradescope: no name in it has their form\n"
+                f"{path} is no download of Canvas, Moodle or Gradescope: no name in it has their form"
+                f"{''.join(f', for instance {info.filename!r}' for info in names[:1])}\n"
                 "    fix: put each notebook at submitted/STUDENT/LAB/LAB.ipynb"
             )
         _keep_origins(course, lab, origins)
@@ -86,9 +92,10 @@ def origins_of(course: Path, lab: str) -> dict[str, str]:
 
 
 def marked_late(course: Path, lab: str) -> list[str]:
-    """Whom Canvas calls late. Its zip does not say when a file came."""
+    """Whom Canvas calls late, and of whom nothing says when the file came: its zip does not."""
     names = {student: CANVAS.fullmatch(origin) for student, origin in _origins(course, lab).items()}
-    return sorted(student for student, found in names.items() if found and found["late"])
+    late = sorted(student for student, found in names.items() if found and found["late"])
+    return [student for student in late if not (course / "submitted" / student / lab / TIMESTAMP).exists()]
 
 
 def _alone(downloads: Iterable[Download], trouble: list[str]) -> list[Download]:
@@ -135,7 +142,7 @@ def _downloads(
         try:
             yield Download(_of(people, who), files, who["origin"])
         except GradlabError as error:
-            trouble.append(str(error))
+            trouble.append(f"{who['origin']}: {error}{BY_HAND}")
 
 
 def _moodle(info: zipfile.ZipInfo) -> re.Match[str] | None:
@@ -194,6 +201,20 @@ def _gradescope(
                 continue
             time = entry.get(":created_at")
             yield Download(found, files, folder, time if isinstance(time, datetime) else None)
+
+
+def _refuse_wrong(download: Download, course: Path, lab: str, replace: bool) -> None:
+    """Raise GradlabError where these files are no submission of this lab, or would take another one's place."""
+    notebooks = [name for name in download.files if name.endswith(".ipynb")]
+    if not notebooks:
+        raise GradlabError(f"no notebook, only {some(sorted(download.files))}: what lies in submitted/ stays")
+    labs = {folder.name for folder in (course / "source").glob("*")} - {lab}
+    others = {name: COPY.sub("", name).removesuffix(".ipynb") for name in notebooks}
+    if set(others.values()) <= labs:
+        raise GradlabError(f"{some(notebooks)} is of another lab: gradlab collect {others[notebooks[0]]} takes it")
+    there = course / "submitted" / download.person.id / lab
+    if not replace and (there / SECRET).exists():
+        raise GradlabError("has a submission from the exchange, which stays (--replace takes the zip's)")
 
 
 def _write(archive: zipfile.ZipFile, download: Download, course: Path, lab: str) -> None:

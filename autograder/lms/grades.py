@@ -98,7 +98,7 @@ def _lateness(member: Member | None) -> str:
 
 def _state(member: Member | None) -> str:
     if member is None or not member.handed_in:
-        return "missing"
+        return "in the exchange" if member and member.uncollected else "missing"
     if not member.graded:
         return "not graded"
     if counts_as_empty(member.notes):

@@ -8,7 +8,7 @@ from typing import Any
 
 from autograder.errors import GradlabError
 from autograder.gradebook.class_schema import Column, LabClass, Member
-from autograder.handed_in import COLLECT
+from autograder.handed_in import COLLECT, utc_now
 from autograder.reports import charts, findings
 from autograder.reports.class_statistics import spread
 from autograder.reports.pages import points, render_live
@@ -17,6 +17,7 @@ from autograder.reports.standing import Standing, by_standing, duration, reasons
 MOST_GROUPS = 50
 WORDS = {
     Standing.MISSING: "Handed in nothing",
+    Standing.UNCOLLECTED: "Have something in the exchange that gradlab watch LAB --once --newest has yet to collect",
     Standing.TO_GRADE: "Wait for gradlab grade",
     Standing.DAMAGED: "Could not be read, and count as empty",
     Standing.LIMIT: "Ran into a limit, or ended its process",
@@ -87,7 +88,8 @@ def _charts(group: LabClass, exercises: list[findings.ExerciseFinding]) -> dict[
     shares = [(e.column.name, e.share, e.wrote) for e in exercises if e.share is not None]
     if shares:
         found.append(charts.exercises_chart(shares))
-    firsts = [member.attempts[0] for member in group.members if member.attempts]
+    now = utc_now()  # a name in the exchange can say any time
+    firsts = [member.attempts[0] for member in group.members if member.attempts and member.attempts[0] <= now]
     latest = [member.submitted for member in group.members if member.submitted]
     if firsts or latest:
         found.append(charts.timeline_chart(sorted(firsts or latest), group.due, bool(firsts)))

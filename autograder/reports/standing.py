@@ -5,6 +5,7 @@ from __future__ import annotations
 from enum import StrEnum
 
 from autograder.gradebook.class_schema import LabClass, Member
+from autograder.gradebook.names import kind_and_name
 from autograder.intake.notes import RAN_WITHOUT, counts_as_empty
 
 
@@ -12,6 +13,7 @@ class Standing(StrEnum):
     """The words are those of the pages."""
 
     MISSING = "missing"
+    UNCOLLECTED = "in the exchange"
     TO_GRADE = "to grade"
     DAMAGED = "damaged"
     LIMIT = "at a limit"
@@ -23,7 +25,8 @@ class Standing(StrEnum):
 def standings(member: Member, anybody: bool = True) -> list[Standing]:
     """All that hold. anybody: somebody has handed the lab in; before that nobody is missing."""
     holds = {
-        Standing.MISSING: anybody and not member.handed_in,
+        Standing.MISSING: anybody and not member.handed_in and not member.uncollected,
+        Standing.UNCOLLECTED: member.uncollected,
         Standing.TO_GRADE: member.handed_in and (not member.graded or member.again),
         Standing.DAMAGED: counts_as_empty(member.notes),
         Standing.LIMIT: bool(member.stopped),
@@ -51,7 +54,17 @@ def reasons(member: Member, standing: Standing) -> list[str]:
     said = [note for note in member.notes if note.endswith(RAN_WITHOUT)]
     names = {cell: cell.rpartition("/")[2] for cell in member.stopped}  # of a plain assignment, behind its notebook
     silent = [cell for cell, name in names.items() if not any(f"{name}: " in note for note in said)]
-    return said + [f"{cell}: one of its checks ran into a limit, or ended the process." for cell in silent]
+    return said + [_of_checks(cell, member) for cell in silent]
+
+
+def _of_checks(cell: str, member: Member) -> str:
+    """Which check of this cell was stopped, where the outcomes say it."""
+    name = kind_and_name(cell)[1]
+    stopped = [outcome for outcome in member.checks.get(name, ()) if outcome.blame == "process"]
+    if not stopped:
+        return f"{name}: one of its checks ran into a limit, or ended the process."
+    more = f", and {len(stopped) - 1} more of its checks" if len(stopped) > 1 else ""
+    return f"{name}, “{stopped[0].label}”: {stopped[0].seen}{more}."
 
 
 def after(seconds: float) -> str:

@@ -13,30 +13,27 @@ from autograder.reports.class_statistics import FEW
 from autograder.reports.standing import Standing, by_standing
 from autograder.term import minute
 
-SELDOM = ("in the exchange", Standing.DAMAGED, Standing.LIMIT, Standing.STRANGER)
+SELDOM = (Standing.UNCOLLECTED, Standing.DAMAGED, Standing.LIMIT, Standing.STRANGER)
 
 
 @dataclass(frozen=True)
 class LabStatus:
-    """mean: of the points, of 1; None for fewer than five. uncollected: hand-ins that only the exchange has. due: it
-    is past, or there is none.
-    """
+    """mean: of the points, of 1; None for fewer than five. due: it is past, or there is none."""
 
     lab: str
     handed_in: int
     graded: int
     counts: dict[Standing, int]
     mean: float | None
-    uncollected: int
     without_page: int
     due: bool = True
 
     def next_steps(self) -> list[str]:
         """Commands, each with why, in the order in which they are of use."""
         steps = []
-        if self.uncollected:
+        if uncollected := self.counts[Standing.UNCOLLECTED]:
             all_of_them = " --newest" if self.due else ""  # whatever term.toml bounds while they work
-            steps.append(f"gradlab watch {self.lab} --once{all_of_them}: {self.uncollected} wait in the exchange")
+            steps.append(f"gradlab watch {self.lab} --once{all_of_them}: {uncollected} wait in the exchange")
         if self.counts[Standing.TO_GRADE]:
             steps.append(f"gradlab grade {self.lab}: {self.counts[Standing.TO_GRADE]} wait for it")
         if self.counts[Standing.WAITS]:
@@ -56,7 +53,6 @@ def status_of(group: LabClass) -> LabStatus:
         graded=len(group.graded),
         counts={standing: len(members) for standing, members in by_standing(group).items()},
         mean=fmean(shares) if len(shares) >= FEW else None,
-        uncollected=sum(member.uncollected for member in group.members),
         without_page=sum(not member.page.endswith(".html") for member in group.graded),
         due=group.due is None or group.due <= utc_now(),
     )
@@ -78,7 +74,6 @@ def numbers_table(found: Sequence[LabStatus]) -> tuple[list[str], list[list[str]
     """(head, rows) of how many submissions are where, without what seldom is and now is nowhere."""
     columns: dict[str, list[str]] = {
         "handed in": [str(each.handed_in) for each in found],
-        "in the exchange": [str(each.uncollected or "") for each in found],
         "graded": [str(each.graded) for each in found],
         **{standing: [str(each.counts[standing] or "") for each in found] for standing in Standing},
         "mean": ["" if each.mean is None else f"{each.mean:.0%}" for each in found],

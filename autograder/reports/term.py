@@ -9,7 +9,7 @@ from statistics import fmean
 
 from autograder.errors import GradlabError
 from autograder.gradebook.class_schema import LabClass, Member
-from autograder.handed_in import COLLECT
+from autograder.handed_in import COLLECT, utc_now
 from autograder.reports import charts
 from autograder.reports.calendar import calendar
 from autograder.reports.class_statistics import FEW, spread
@@ -39,9 +39,11 @@ class Row:
 
 def rows_of(labs: Sequence[LabClass], practice: frozenset[str] = frozenset()) -> list[Row]:
     """practice: labs whose marks are in no total. A lab that nobody handed in counts for nobody."""
+    now = utc_now()
     begun = [lab for lab in labs if any(member.handed_in for member in lab.members)]
     members = [{member.student: member for member in lab.members} for lab in labs]
-    expected = {lab.lab for lab in begun if sum(m.handed_in for m in lab.members) * 2 >= len(lab.members)}
+    ended = [lab for lab in begun if lab.due is None or lab.due <= now]
+    expected = {lab.lab for lab in ended if sum(m.handed_in for m in lab.members) * 2 >= len(lab.members)}
     rows = []
     for student in dict.fromkeys(member.student for lab in labs for member in lab.members):
         known = [lab.get(student) for lab in members]
@@ -50,16 +52,17 @@ def rows_of(labs: Sequence[LabClass], practice: frozenset[str] = frozenset()) ->
         total = sum(member.points for member, _ in counted if member)
         worth = sum(lab.worth for _, lab in counted)
         name = next((member.name for member in known if member), "")
-        behind = _behind(counted, expected, total / worth if worth else None)
+        behind = _behind(counted, expected)
         on_roster = all(member.on_roster for member in known if member)
         rows.append(Row(student, name, own, round(total, 4), worth, behind if on_roster else (), on_roster))
     return rows
 
 
-def _behind(
-    counted: Sequence[tuple[Member | None, LabClass]], expected: set[str], share: float | None
-) -> tuple[str, ...]:
-    """Why a person might ask this student how it goes; none for who hands in and keeps up."""
+def _behind(counted: Sequence[tuple[Member | None, LabClass]], expected: set[str]) -> tuple[str, ...]:
+    """Why a person might ask this student how it goes; none for who hands in and keeps up.
+
+    expected: labs that are due, and that at least half of the class handed in.
+    """
     why = []
     missed = [lab.lab for member, lab in counted if member is None and lab.lab in expected]
     if len(missed) >= MISSED:
@@ -69,8 +72,11 @@ def _behind(
         why.append(
             f"from {fmean(shares[:-2]):.0%} of the points in earlier labs to {fmean(shares[-2:]):.0%} in the last two"
         )
-    if share is not None and share < LOW and shares:
-        why.append(f"{share:.0%} of the points so far")
+    points = [(m.points, lab.worth) for m, lab in counted if m and m.graded and not m.waits]
+    points += [(0.0, lab.worth) for m, lab in counted if m is None and lab.lab in expected]
+    worth = sum(worth for _, worth in points)
+    if shares and worth and (share := sum(got for got, _ in points) / worth) < LOW:
+        why.append(f"{share:.0%} of the points of labs that are marked, or due and missing")
     return tuple(why)
 
 

@@ -17,12 +17,15 @@ from nbgrader.utils import notebook_hash
 
 from autograder.authoring.course_folder import read_course, read_labs
 from autograder.demo.students import filled, reference
-from autograder.grading.inbox import HANDING_IN, Arrival, inbox_of
+from autograder.gradebook.history import remember_mark
+from autograder.grading.inbox import HANDING_IN, Arrival, bring_in, inbox_of, submitted_folder
 from autograder.grading.looks import Watching, due_now, left_over, tell_of_wrong
 from autograder.grading.nbgrader_api import open_course
 from autograder.handed_in import utc_now
 from autograder.reports.unmarked import unmarked_page
+from autograder.result import Result
 from autograder.term import FILE, Term
+from autograder.versions import Versions
 from tests.grading.graded_class import LAB, WRONG
 from tests.grading.processes import children
 
@@ -217,6 +220,22 @@ def test_a_folder_that_never_becomes_whole_is_told_once_a_copy_would_be_done(cou
     assert sorted(words.partition(": ")[2][:14] for words in told) == ["not marked, it"] * 2
     submit(course, "cy", ONE)
     assert [each.student for each in due_now(on)] == ["cy"] and set(known) == {f"cy+{LAB}+{ONE}+x1"}
+
+
+def test_the_newest_comes_back_where_something_else_lies_in_its_place(course: Path) -> None:
+    api = open_course(course)
+    page = submit(course, "ada", ONE)
+    on = Watching(api, [LAB], inbox_of(api), lambda words: None, Event(), Term(), newest=True)
+    (arrival,) = due_now(on)
+    result = Result(lab=LAB, student="ada", versions=Versions(gradlab="", python="", torch=""), isolation=(), cells=())
+    remember_mark(course, result, 0.0, arrival.when, "watch")
+    page.parent.mkdir(exist_ok=True)
+    page.write_text("its mark")
+    bring_in(arrival, course)
+    assert due_now(on) == [] and arrival.folder in on.done
+    on.done.clear()
+    (submitted_folder(arrival, course) / "timestamp.txt").unlink()  # as a zip of an LMS leaves it
+    assert due_now(on) == [arrival] and left_over(on) == []
 
 
 def test_what_has_no_mark_when_a_watch_ends_is_told_in_sums(course: Path) -> None:

@@ -6,6 +6,7 @@ from pathlib import Path
 import pytest
 
 from autograder.errors import GradlabError
+from autograder.handed_in import SECRET
 from autograder.lms.downloads import collect_zip, marked_late
 from autograder.lms.feedback_zip import write_feedback_zip
 from autograder.lms.people import Person
@@ -77,7 +78,11 @@ def test_each_systems_zip_is_collected(files: dict[str, bytes], tmp_path: Path) 
 def test_who_is_not_known_is_told_and_the_others_are_collected(tmp_path: Path) -> None:
     files = CANVAS | {"nobodyknown_88_1009_01_a.ipynb": b"x"}
     taken, trouble = collect_zip(zipped(tmp_path / "a.zip", files), tmp_path, LAB, PEOPLE)
-    assert taken == 2 and trouble == ["nobody in the roster is 'nobodyknown'\n    fix: gradlab roster FILE"]
+    assert taken == 2 and len(trouble) == 1
+    assert trouble[0].startswith(
+        "nobodyknown_88_1009_01_a.ipynb: nobody in the roster is 'nobodyknown'\n    fix: gradlab"
+    )
+    assert trouble[0].endswith("or put this one at submitted/STUDENT/LAB/LAB.ipynb yourself")
 
 
 def test_feedback_goes_back_under_the_names_that_submissions_came_with(tmp_path: Path) -> None:
@@ -192,3 +197,37 @@ def test_a_file_that_cannot_be_written_costs_nobody_else(tmp_path: Path) -> None
     files = MOODLE | {f"{folder}/{'x' * 255}": b"", f"{folder}/..": b"", f"{folder}/a\nb": b""}
     taken, _ = collect_zip(zipped(tmp_path / "a.zip", files), tmp_path, LAB, PEOPLE)
     assert taken == 2 and submitted(tmp_path)[f"ada/{LAB}/01_a.ipynb"] == b"ada's"
+
+
+def test_moodles_names_have_their_underscore_or_not(tmp_path: Path) -> None:
+    files = {name.replace("_/", "/"): content for name, content in MOODLE.items()}
+    assert collect_zip(zipped(tmp_path / "a.zip", files), tmp_path, LAB, PEOPLE) == (2, [])
+    assert submitted(tmp_path)["ada/01_a/01_a.ipynb"] == b"ada's"
+
+
+def test_what_is_no_submission_of_this_lab_takes_nobodys_place(tmp_path: Path) -> None:
+    (tmp_path / "source" / "02_b").mkdir(parents=True)
+    for student in ("ada", "grace"):
+        there = tmp_path / "submitted" / student / LAB
+        there.mkdir(parents=True)
+        (there / "01_a.ipynb").write_bytes(b"before")
+    files = {
+        "Ada Lovelace_501_assignsubmission_file_/02_b.ipynb": b"another lab's",
+        "Grace Hopper_502_assignsubmission_file_/notes.pdf": b"no notebook",
+    }
+    taken, trouble = collect_zip(zipped(tmp_path / "a.zip", files), tmp_path, LAB, PEOPLE)
+    assert taken == 0 and set(submitted(tmp_path).values()) == {b"before"}
+    assert "02_b.ipynb is of another lab: gradlab collect 02_b takes it" in trouble[0]
+    assert "no notebook, only notes.pdf" in trouble[1]
+
+
+def test_what_the_exchange_brought_stays_unless_asked(tmp_path: Path) -> None:
+    there = tmp_path / "submitted" / "ada" / LAB
+    there.mkdir(parents=True)
+    (there / "01_a.ipynb").write_bytes(b"by nbgrader submit")
+    (there / SECRET).write_text("x")
+    path = zipped(tmp_path / "a.zip", MOODLE)
+    taken, (trouble,) = collect_zip(path, tmp_path, LAB, PEOPLE)
+    assert taken == 1 and trouble.startswith("ada: has a submission from the exchange") and "--replace" in trouble
+    assert collect_zip(path, tmp_path, LAB, PEOPLE, replace=True) == (2, [])
+    assert (there / "01_a.ipynb").read_bytes() == b"ada's" and not (there / SECRET).exists()

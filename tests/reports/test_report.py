@@ -104,12 +104,15 @@ def test_failed_checks_and_misconceptions_are_counted_commonest_first() -> None:
 
 
 def test_who_needs_a_look_is_listed_by_why() -> None:
+    hung = Outcome("b", "it ends", seen="the time limit of 20 s for a check was reached", blame="process")
     group = lab(
         member("missing", handed_in=False, graded=False, marks={}),
+        member("there", handed_in=False, graded=False, marks={}, uncollected=True),
         member("new", graded=False, marks={}),
         member("damaged", why=Mark(0.0), notes=(f"{COUNTS_AS_EMPTY} It is no notebook.",)),
         member("slow", why=Mark(0.0), notes=(f"a: it took longer than 60 s. {RAN_WITHOUT}",), stopped=("a",)),
-        member("hangs", why=Mark(0.0), stopped=("check-b",)),
+        member("hangs", why=Mark(0.0), stopped=("check-b",), checks={"b": (hung,)}),
+        member("hung", why=Mark(0.0), stopped=("check-b",)),
         member("nobody", why=Mark(0.0), on_roster=False),
         member("waits"),
         member("late", why=Mark(0.0), late=90_000.0),
@@ -117,9 +120,10 @@ def test_who_needs_a_look_is_listed_by_why() -> None:
     names = {standing: [m.student for m in members] for standing, members in by_standing(group).items()}
     assert names == {
         Standing.MISSING: ["missing"],
+        Standing.UNCOLLECTED: ["there"],
         Standing.TO_GRADE: ["new"],
         Standing.DAMAGED: ["damaged"],
-        Standing.LIMIT: ["slow", "hangs"],
+        Standing.LIMIT: ["slow", "hangs", "hung"],
         Standing.WAITS: ["waits"],
         Standing.LATE: ["late"],
         Standing.STRANGER: ["nobody"],
@@ -128,7 +132,8 @@ def test_who_needs_a_look_is_listed_by_why() -> None:
     for words in (
         "It is no notebook.",
         "longer than 60 s",
-        "check-b: one of its checks ran into a limit",
+        "b, “it ends”: the time limit of 20 s for a check was reached.",
+        "b: one of its checks ran into a limit",
         "1 d 1 h, nothing taken off",
         "submitted/a.txt is no student&#39;s folder",
     ):

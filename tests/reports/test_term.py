@@ -51,12 +51,20 @@ def test_who_falls_or_has_little_is_behind_and_what_waits_is_no_fall() -> None:
     ada, ben = [10.0, 9, 9, 5, 4], [3.0, 3, 4, 4, 4]
     labs = [lab(str(n), [ada[n], ben[n]]) for n in range(5)]
     first, second = rows_of(labs)
-    assert "in the last two" in first.behind[0] and second.behind == ("36% of the points so far",)
+    assert "in the last two" in first.behind[0] and second.behind == (
+        "36% of the points of labs that are marked, or due and missing",
+    )
     waiting = [
         replace(one, members=(replace(one.members[0], marks={"e": Mark(None, waits=True)}), one.members[1]))
         for one in labs[3:]
     ]
     assert not any("last two" in why for why in rows_of([*labs[:3], *waiting])[0].behind)
+
+
+def test_a_lab_that_is_not_due_or_hardly_begun_puts_nobody_behind() -> None:
+    done, early = lab("0", [9, 9, 9, 9]), replace(lab("1", [9, 9, 9, None]), due=utc_now() + timedelta(days=1))
+    begun = lab("2", [9, None, None, None])
+    assert not any(row.behind for row in rows_of([done, early, begun]))
 
 
 def test_the_page_leads_to_every_students_page(tmp_path: Path) -> None:
