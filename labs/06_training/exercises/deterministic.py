@@ -263,7 +263,7 @@ def deterministic(seed):
             torch.use_deterministic_algorithms(False)
 
 
-# %% wrong "NumPy's new generator is seeded, which nobody draws from" fails=seeded,switches,other_seeds,go_on,as_before,raised,nested,workspace
+# %% wrong "NumPy's new generator is seeded, which nobody draws from" fails=seeded,switches,other_seeds,as_before,raised,nested,workspace
 @contextmanager
 def deterministic(seed):
     states = random.getstate(), np.random.get_state()
