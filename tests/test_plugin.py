@@ -1,5 +1,6 @@
 """What nbgrader and its formgrader do with a Gradlab course, by the configuration that plugin.py gives them."""
 
+import contextlib
 import json
 import re
 from pathlib import Path
@@ -84,14 +85,13 @@ def test_limits_of_the_configuration_hold_and_the_result_says_what_it_was_graded
     with (small_course / "nbgrader_config.py").open("a") as config:
         config.write("\nc.Examine.cell_seconds = 1\nc.Examine.memory_gib = 0.5\n")
     eats = "\ndef sum_of_squares(x):\n    kept = bytearray(900_000_000)\n    return (x * x).sum()\n"
-    pool = started_pool(open_course(small_course), "cpu", 1, None)
-    graded(small_course, eats + "\nwhile True:\n    pass\n", ThisMachine(pool=pool))
-    result = load_result(small_course, LAB, "mallory")
+    with contextlib.closing(started_pool(open_course(small_course), "cpu", 1, None)) as pool:
+        graded(small_course, eats + "\nwhile True:\n    pass\n", ThisMachine(pool=pool))
+        result = load_result(small_course, LAB, "mallory")
+        graded(small_course, eats, ThisMachine(pool=pool))
     assert result is not None
     assert "the time limit of 1 s for a cell was reached" in " ".join(result.notes)
     assert result.cells[0].points == 0
-    graded(small_course, eats, ThisMachine(pool=pool))
-    pool.close()
     again = load_result(small_course, LAB, "mallory")
     assert again is not None and again.notes == ()
     assert any("the memory limit of 0.5 GiB" in check.seen for check in again.cells[0].checks)

@@ -46,13 +46,13 @@ def feedback(
         err.print(f"still at work: {who}. The pages tell right answers and a quiz's key: release them later")
     outside = make_releasable(course, lab, pages)
     written = f"{len(pages)} feedback pages in {course / 'feedback'}"
-    if outside and zipped is None:
-        err.print(
-            f"not from the exchange, so nobody can fetch their pages there: {some(outside)}\n"
-            "    hand these out yourself, for instance with --zip csv",
-            markup=False,
-        )
     if zipped is None:
+        if outside:
+            err.print(
+                f"not from the exchange, so nobody can fetch their pages there: {some(outside)}\n"
+                "    hand these out yourself, for instance with --zip csv",
+                markup=False,
+            )
         then = f"nbgrader release_feedback {lab}" if len(outside) < len(pages) else "hand them out"
         out.print(f"{written}. Next: {then}{', once nobody is at work' if who else ''}")
         return

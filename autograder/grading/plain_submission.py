@@ -25,7 +25,7 @@ from autograder.plain.worked import decided_inside
 from autograder.result import GradedCell, Result
 from labkit.outcome import Outcome
 
-INSIDE: dict[str, frozenset[str]] = {}  # what decided_inside() said, once a process: it costs what a submission does
+TRIED: dict[str, frozenset[str]] = {}  # what decided_inside() said, once a process: it costs what a submission does
 
 
 def grade_plain(task: Task, fork_server: ForkServer) -> Graded:
@@ -77,9 +77,9 @@ def run_one(notebook: NotebookNode, own: PlainNotebook, fork_server: ForkServer,
     given = [(path, content) for path, content in task.beside if path in task.given]
     parts = (part for path, content in given for part in (path, content))
     key = digest(own.model_dump_json(), repr(timeouts), *parts)
-    if key not in INSIDE:
-        INSIDE[key] = decided_inside(own, with_files(fork_server.student, given), timeouts, as_kept)
-    return run_notebook(notebook, own, start, timeouts, as_kept, INSIDE[key])
+    if key not in TRIED:
+        TRIED[key] = decided_inside(own, with_files(fork_server.student, given), timeouts, as_kept)
+    return run_notebook(notebook, own, start, timeouts, as_kept, TRIED[key])
 
 
 def plain_marks(result: Result, notebooks: Mapping[str, NotebookNode], submitted: datetime | None = None) -> Marks:

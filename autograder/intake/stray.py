@@ -16,9 +16,14 @@ def some(names: Sequence[str]) -> str:
     return ", ".join(names[:MOST]) + (f" and {more} more" if more > 0 else "")
 
 
+def assignments(course: Path) -> set[str]:
+    """Their names: the folders in source/."""
+    return {path.name for path in (course / "source").glob("*") if path.is_dir()}
+
+
 def stray(course: Path) -> list[str]:
     """What in submitted/ nobody will grade, and ids that look alike, a line each. Assignments are those of source/."""
-    assignments = {path.name for path in (course / "source").glob("*") if path.is_dir()}
+    known = assignments(course)
     found, alike = [], dict[str, list[str]]()
     for folder in sorted((course / "submitted").glob("*")):
         if not folder.is_dir():
@@ -26,7 +31,7 @@ def stray(course: Path) -> list[str]:
             continue
         alike.setdefault(unicodedata.normalize("NFKC", folder.name).casefold().strip(), []).append(folder.name)
         inside = sorted(path.name for path in folder.iterdir() if path.is_dir())
-        unknown = [name for name in inside if name not in assignments]
+        unknown = [name for name in inside if name not in known]
         if unknown:
             found.append(
                 f"submitted/{folder.name}/ holds {some(unknown)}, which is no assignment: a submission lies in {PLACE}"

@@ -18,7 +18,7 @@ import yaml
 from autograder.errors import GradlabError
 from autograder.handed_in import SECRET, TIMESTAMP
 from autograder.intake.read import MAX_BYTES
-from autograder.intake.stray import some
+from autograder.intake.stray import assignments, some
 from autograder.lms.people import Person, find
 from autograder.whole_files import in_place_of, write_whole
 
@@ -43,6 +43,10 @@ class Download:
     files: Mapping[str, zipfile.ZipInfo] = field(default_factory=dict)
     origin: str = ""
     when: datetime | None = None
+
+    @property
+    def notebooks(self) -> list[str]:
+        return [name for name in self.files if name.endswith(".ipynb")]
 
 
 def collect_zip(
@@ -205,13 +209,12 @@ def _gradescope(
 
 def _refuse_wrong(download: Download, course: Path, lab: str, replace: bool) -> None:
     """Raise GradlabError where these files are no submission of this lab, or would take another one's place."""
-    notebooks = [name for name in download.files if name.endswith(".ipynb")]
+    notebooks = download.notebooks
     if not notebooks:
         raise GradlabError(f"no notebook, only {some(sorted(download.files))}: what lies in submitted/ stays")
-    labs = {folder.name for folder in (course / "source").glob("*")} - {lab}
-    others = {name: COPY.sub("", name).removesuffix(".ipynb") for name in notebooks}
-    if set(others.values()) <= labs:
-        raise GradlabError(f"{some(notebooks)} is of another lab: gradlab collect {others[notebooks[0]]} takes it")
+    named = [COPY.sub("", name).removesuffix(".ipynb") for name in notebooks]
+    if set(named) <= assignments(course) - {lab}:
+        raise GradlabError(f"{some(notebooks)} is of another lab: gradlab collect {named[0]} takes it")
     there = course / "submitted" / download.person.id / lab
     if not replace and (there / SECRET).exists():
         raise GradlabError("has a submission from the exchange, which stays (--replace takes the zip's)")
@@ -219,12 +222,11 @@ def _refuse_wrong(download: Download, course: Path, lab: str, replace: bool) -> 
 
 def _write(archive: zipfile.ZipFile, download: Download, course: Path, lab: str) -> None:
     """In place of what lay there. The only notebook is the lab's, whatever a browser or the LMS made of its name."""
-    notebooks = [name for name in download.files if name.endswith(".ipynb")]
     size = 0
     with in_place_of(course / "submitted" / download.person.id / lab) as new:
         new.mkdir(parents=True)
         for name, info in download.files.items():
-            wanted = f"{lab}.ipynb" if notebooks == [name] or COPY.sub("", name) == f"{lab}.ipynb" else name
+            wanted = f"{lab}.ipynb" if download.notebooks == [name] or COPY.sub("", name) == f"{lab}.ipynb" else name
             if wanted in NOT_THEIRS or wanted in ("", ".", "..") or len(wanted.encode()) > MAX_NAME:
                 continue
             content = _bytes(archive, info)

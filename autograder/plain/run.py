@@ -81,7 +81,7 @@ def run_notebook(
     look = look_at(course)
     scores: dict[str, Score] = {}
     try:
-        marked = _run_cells(code, student, look, ran, clock, inside)
+        _run_cells(code, student, look, ran, clock, inside)
         kept = as_nbgrader_keeps(nbformat.from_dict(notebook))
         for cell in kept.cells:
             if is_automatic(cell):
@@ -91,7 +91,7 @@ def run_notebook(
         student.kill()
     _bound_outputs(code)
     hidden = {cell.id: cell.hides for cell in course.cells}
-    ran.cells = [_graded(cell, course.name, scores, ran, marked, hidden) for cell in code if is_automatic(cell)]
+    ran.cells = [_graded(cell, course.name, scores, ran, hidden) for cell in code if is_automatic(cell)]
     _quiet_after_hidden(ran.cells)
     return ran
 
@@ -103,23 +103,12 @@ def is_automatic(cell: NotebookNode) -> bool:
 
 def _run_cells(
     code: Sequence[NotebookNode], student: Student, look: Course, ran: Ran, clock: Clock, inside: Set[str]
-) -> set[str]:
-    """Every cell's outputs. The cells whose tests were asked from beside."""
-    marked = set()
+) -> None:
+    """Every cell's outputs, and before it, where its tests can be decided beside the process, what they give there."""
     for number, cell in enumerate(code, start=1):
         name = name_of(cell)
-        if not (is_automatic(cell) and can_be_beside(cell.source, look)):
-            pass
-        elif name in inside:
-            ran.beside[name] = Beside(None, INSIDE)
-        else:
-            try:
-                student.mark(name)
-                student.keep()
-                ran.beside[name] = decide(cell, name, look, student, clock)
-                marked.add(name)
-            except Stopped as stopped:
-                ran.beside[name] = Beside(None, str(stopped))
+        if is_automatic(cell) and can_be_beside(cell.source, look):
+            ran.beside[name] = Beside(None, INSIDE) if name in inside else _asked(cell, look, student, clock)
         cell.execution_count = number
         try:
             cell.outputs = [nbformat.from_dict(output) for output in student.run(cell.source, number)]
@@ -131,7 +120,17 @@ def _run_cells(
             if output.output_type == "execute_result":
                 output.execution_count = number
     ran.notes = [f"{name}: {why}. {RAN_WITHOUT}" for name, why in ran.stopped.items()]
-    return marked
+
+
+def _asked(cell: NotebookNode, look: Course, student: Student, clock: Clock) -> Beside:
+    """What its tests give in a fork of the process as it is before the cell runs."""
+    name = name_of(cell)
+    try:
+        student.mark(name)
+        student.keep()
+        return decide(cell, name, look, student, clock)
+    except Stopped as stopped:
+        return Beside(None, str(stopped))
 
 
 def _bound_outputs(code: Sequence[NotebookNode]) -> None:
@@ -146,13 +145,12 @@ def _graded(
     notebook: str,
     scores: Mapping[str, Score],
     ran: Ran,
-    marked: set[str],
     hidden: Mapping[str, bool],
 ) -> GradedCell:
     name, worth = name_of(cell), float(cell.metadata.nbgrader.points)
     score, beside = scores[name], ran.beside.get(name)
     points, why = score.points, score.why
-    own = name not in marked or (beside is not None and beside.points is None)
+    own = beside is None or beside.points is None
     if beside is not None and beside.points is not None and beside.points < points:
         points, why = beside.points, beside.why or "it passed only in the submission's own process"
         ran.lost.add(name)

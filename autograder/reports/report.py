@@ -32,11 +32,9 @@ def write_report(group: LabClass, path: Path, stray: Sequence[str] = ()) -> None
     if not any(member.handed_in for member in group.members):
         raise GradlabError(f"nobody handed in {group.lab} yet\n    fix: {COLLECT.format(lab=group.lab)}")
     path.parent.mkdir(parents=True, exist_ok=True)
-    term, similar = (
-        page.name if page.exists() else ""
-        for page in (path.with_name("term.html"), path.with_name(f"{group.lab}.similar.html"))
-    )
-    path.write_text(report_page(group, term, similar, stray), encoding="utf-8")
+    term, similar = path.with_name("term.html"), path.with_name(f"{group.lab}.similar.html")
+    others = {"term": term.name if term.exists() else "", "similar": similar.name if similar.exists() else ""}
+    path.write_text(report_page(group, stray=stray, **others), encoding="utf-8")
 
 
 def report_page(group: LabClass, term: str = "", similar: str = "", stray: Sequence[str] = ()) -> str:
