@@ -1,15 +1,14 @@
 """An answer is tried as a submission is graded: its code in a student process, the checks beside proxies."""
 
-import gc
 import os
+import subprocess
+import sys
 import time
 from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
 import torch
-import torch._dynamo.exc
-import torch.fx.experimental.symbolic_shapes
 
 from autograder.course import Lab, LabEntry
 from autograder.errors import SourceError
@@ -17,6 +16,7 @@ from autograder.proving import attempt, forks, unsandboxed
 from autograder.proving.bench import Bench, Trial, benches, notebook_points
 from autograder.proving.judge import judge_generated
 from autograder.sandbox.processes import stat_fields
+from tests.conftest import ROOT
 from tests.lab_files import lab_in
 
 SOURCE = '''
@@ -123,8 +123,9 @@ def children() -> list[str]:
 
 
 def descriptors() -> list[str]:
-    """Without the one by which they are listed, which is closed then, and had the lowest free number."""
-    return sorted(name for name in os.listdir("/proc/self/fd") if os.path.lexists(f"/proc/self/fd/{name}"))
+    """What this process has open, without the folder by which it is listed, which is closed then."""
+    links = (f"/proc/self/fd/{name}" for name in os.listdir("/proc/self/fd"))
+    return sorted(os.readlink(link) for link in links if os.path.lexists(link))
 
 
 def every_trial(lab: Lab, examined: bool) -> Iterator[tuple[tuple[str, str], Trial]]:
@@ -217,9 +218,10 @@ def test_an_answer_that_ends_its_process_or_never_ends_is_a_failure(lab: Lab, mo
     assert time.monotonic() - began < 30
 
 
-def test_no_process_and_no_descriptor_is_left(lab: Lab, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(attempt, "CHECK_SECONDS", 0.5)
-    gc.collect()  # what an earlier test left open
+def try_all(folder: Path) -> None:
+    """Everything that is tried of a lab, in a process that does nothing else; what is left open ends it with an error."""
+    attempt.CHECK_SECONDS = 0.5
+    lab = lab_of(folder)
     before = descriptors(), children()
     for bench in benches(lab):
         assert len(children()) == len(before[1]) + 1
@@ -229,7 +231,15 @@ def test_no_process_and_no_descriptor_is_left(lab: Lab, monkeypatch: pytest.Monk
         bench.constant_parameters()
     del bench
     assert sum(notebook_points(lab, {}).values()) == 0
-    assert (descriptors(), children()) == before
+    after = descriptors(), children()
+    assert after == before, (after, before)
+
+
+def test_no_process_and_no_descriptor_is_left(tmp_path: Path) -> None:
+    """In a process of its own: what other tests keep in this one opens and closes as it likes."""
+    code = "import sys, pathlib, tests.proving.test_attempts as t; t.try_all(pathlib.Path(sys.argv[1]))"
+    done = subprocess.run([sys.executable, "-c", code, tmp_path], cwd=ROOT, capture_output=True, text=True)
+    assert done.returncode == 0, done.stderr
 
 
 def test_what_an_answer_starts_ends_with_its_trial(lab: Lab, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
