@@ -33,6 +33,8 @@ class Device(StrEnum):
     CPU, CUDA, AUTO = "cpu", "cuda", "auto"
 
 
+MOST_ASTRAY = 3  # lines about what nobody grades, at the end of a run
+
 OnDevice = Annotated[Device, typer.Option(help="What labs run on; auto: cuda where it is here.")]
 
 
@@ -56,11 +58,15 @@ def grade(
         ahead = None if cluster else start_ahead(course, lab, student, jobs, again)
         if ahead:
             ending.callback(ahead.close)
-        from autograder.gradebook.writer import opened  # while the fork server imports, too
+        from autograder.arrivals import times_of, uncollected  # while the fork server imports, too
+        from autograder.gradebook.class_files import submitted_times
+        from autograder.gradebook.writer import opened
+        from autograder.grading.inbox import exchange_now
         from autograder.grading.nbgrader_api import open_course
         from autograder.grading.summary import anew_words, summary_of
         from autograder.grading.where import Cluster, ThisMachine
         from autograder.grading.whole_lab import class_of
+        from autograder.handed_in import utc_now
         from autograder.intake.stray import stray
 
         api = open_course(course, isolation)
@@ -82,9 +88,12 @@ def grade(
             "    Run the same command to go on"
         )
     with opened(api.coursedir.db_url, api.coursedir.course_id) as gradebook:
-        summary = summary_of(gradebook, lab, results)
-    for line in stray(course):
+        times = times_of(exchange_now(api, [lab])[0], lab, utc_now())
+        summary = summary_of(gradebook, lab, results, uncollected(times, submitted_times(course, lab)))
+    for line in (astray := stray(course))[:MOST_ASTRAY]:
         err.print(line, markup=False)
+    if len(astray) > MOST_ASTRAY:
+        err.print(f"and {count(len(astray) - MOST_ASTRAY, 'line')} more of what nobody grades: gradlab status")
     if why := anew_words(results):
         out.print(why, markup=False)
     out.print(f"{lab}: {summary.words()}. Next: gradlab feedback {lab}, gradlab report {lab}")
@@ -130,16 +139,19 @@ def watch(
             where = ThisMachine(jobs, device, pool=pool)
         out.print(f"watching {', '.join(watched)}. Ctrl-C ends it, and the same command goes on")
         marked = failed = 0
+        seen = set()
         for each in marks(api, watched, where, lambda words: err.print(words, markup=False), stop, once, newest):
             who = f"{each.arrival.student} {each.arrival.lab}"
             marked, failed = marked + 1, failed + bool(each.failure)
+            seen.add(each.arrival.lab)
             if each.failure:
                 err.print(f"{who}: {each.failure}", markup=False)
             else:
                 damaged = f"damaged, {each.damaged}\n    " if each.damaged else ""
                 mark_of = f"{each.points:g} of {each.worth:g}, {after(each.seconds)} after it came"
                 out.print(f"{who}: {damaged}{mark_of}", markup=False)
-    out.print(f"{count(marked - failed, 'submission')} marked. Next: gradlab report LAB")
+    reports = ", ".join(f"gradlab report {lab}" for lab in sorted(seen)) or "gradlab status"
+    out.print(f"{count(marked - failed, 'submission')} marked. Next: {reports}")
     if failed:
         raise GradlabError(f"{count(failed, 'submission')} could not be graded; the reasons stand above")
 

@@ -73,17 +73,19 @@ def export(
     """Write everybody's grades, a column for each lab, as a learning management system imports them."""
     from autograder.gradebook.class_reader import labs_in, read_class
     from autograder.gradebook.writer import opened
-    from autograder.grading.nbgrader_api import inbound_of, open_course
-    from autograder.intake.stray import some
+    from autograder.grading.inbox import exchange_now
+    from autograder.grading.nbgrader_api import open_course
     from autograder.lms.grades import grades
     from autograder.lms.people import people_in
     from autograder.reports.tables import write_table
     from autograder.term import read_term
+    from autograder.words import some
 
     api, root = open_course(course), course.resolve()
     url, term = api.coursedir.db_url, read_term(root)
-    names, inbound = [lab for lab in labs_in(url) if not term.lab(lab).practice], inbound_of(api)
-    labs = [read_class(url, root, lab, inbound, whole=False) for lab in names]
+    names = [lab for lab in labs_in(url) if not term.lab(lab).practice]
+    arrivals, _ = exchange_now(api, names)
+    labs = [read_class(url, root, lab, arrivals, whole=False) for lab in names]
     graded = [lab for lab in labs if lab.graded]
     if not graded:
         raise GradlabError("the gradebook holds no marks yet: run gradlab grade LAB first")

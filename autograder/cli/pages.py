@@ -29,11 +29,11 @@ def feedback(
     from autograder.gradebook.reader import due_date, read_results
     from autograder.grading.nbgrader_api import open_course
     from autograder.handed_in import utc_now
-    from autograder.intake.stray import some
     from autograder.lms.feedback_zip import write_feedback_zip
     from autograder.reports.feedback import write_feedback
     from autograder.reports.feedback_release import make_releasable, still_working
     from autograder.term import read_term
+    from autograder.words import some
 
     api = open_course(course)
     results = read_results(api.coursedir.db_url, course.resolve(), lab)
@@ -72,7 +72,8 @@ def report(
     gc.disable()  # a large class is many objects, all of them alive: looking for others takes a fifth of the time
     Thread(target=charts.script, daemon=True).start()  # takes a second of another core
     from autograder.gradebook.class_reader import read_class
-    from autograder.grading.nbgrader_api import inbound_of, open_course
+    from autograder.grading.inbox import exchange_now
+    from autograder.grading.nbgrader_api import open_course
     from autograder.intake.stray import stray
     from autograder.reports.class_export import write_class_csv, write_class_json
     from autograder.reports.report import write_report
@@ -81,15 +82,16 @@ def report(
 
     if lab:
         api = open_course(course)
-        group = read_class(api.coursedir.db_url, course.resolve(), lab, inbound_of(api))
+        arrivals, nobodys = exchange_now(api, [lab])
+        group = read_class(api.coursedir.db_url, course.resolve(), lab, arrivals)
         path = course / "results" / f"{lab}.html"
-        write_report(group, path, stray(course))
+        write_report(group, path, stray(course) + nobodys)
         write_class_csv(group, path.with_suffix(".csv"))
         write_class_json(group, path.with_suffix(".json"))
         out.print(f"wrote {path}, and the same as CSV and JSON beside it. Next: open it in a browser")
         return
     path = course / "results" / "term.html"
-    write_term(_classes(course), read_term(course), path)
+    write_term(_classes(course)[0], read_term(course), path)
     out.print(f"wrote {path}, and its table as CSV beside it. Next: open it in a browser")
 
 
@@ -130,7 +132,7 @@ def status(course: CoursePath = Path(".")) -> None:
     from autograder.reports.status import dates_table, next_steps, next_to_begin, numbers_table, status_of
     from autograder.term import read_term
 
-    classes = _classes(course)
+    classes, nobodys = _classes(course)
     found = [status_of(group) for group in classes]
     begun = [each for each in found if each.handed_in or each.counts[Standing.UNCOLLECTED]]
     if begun:
@@ -157,18 +159,21 @@ def status(course: CoursePath = Path(".")) -> None:
     for of_lab in dates:
         if of_lab.extensions:
             out.print(f"More time for {of_lab.lab}, UTC: {of_lab.extended()}", markup=False)
-    for line in stray(course):
+    for line in stray(course) + nobodys:
         out.print(line, markup=False)
     steps = next_steps(begun) or (["gradlab report: all is graded and read"] if begun else next_to_begin(found))
     out.print("Next: " + "\n      ".join(steps), markup=False)
 
 
-def _classes(course: Path) -> list[LabClass]:
-    """Every lab that the gradebook knows, without checks and texts."""
+def _classes(course: Path) -> tuple[list[LabClass], list[str]]:
+    """(every lab that the gradebook knows, without checks and texts; what in the exchange counts for nobody)."""
     from autograder.gradebook.class_reader import labs_in, read_class
-    from autograder.grading.nbgrader_api import inbound_of, open_course
+    from autograder.grading.inbox import exchange_now
+    from autograder.grading.nbgrader_api import open_course
 
     gc.disable()
     api = open_course(course)
-    url, inbound = api.coursedir.db_url, inbound_of(api)
-    return [read_class(url, course.resolve(), lab, inbound, whole=False) for lab in labs_in(url)]
+    url = api.coursedir.db_url
+    labs = labs_in(url)
+    arrivals, nobodys = exchange_now(api, labs)
+    return [read_class(url, course.resolve(), lab, arrivals, whole=False) for lab in labs], nobodys

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import re
 from datetime import datetime
 from pathlib import Path
 
@@ -11,22 +10,12 @@ from pydantic_core import from_json
 from autograder.errors import GradlabError
 from autograder.gradebook.autograded import autograded_path
 from autograder.gradebook.store import result_path
-from autograder.handed_in import time_in, time_of
+from autograder.handed_in import time_in
 
 
 def submitted_times(course: Path, lab: str) -> dict[str, datetime | None]:
     """student -> when the file in submitted/ was handed in, where nbgrader says so."""
     return {folder.parent.name: time_in(folder) for folder in (course / "submitted").glob(f"*/{lab}")}
-
-
-def attempts_of(inbound: Path, lab: str) -> dict[str, list[datetime]]:
-    """student -> when something was handed in: the exchange keeps a folder STUDENT+LAB+TIME for each."""
-    name = re.compile(rf"(.+)\+{re.escape(lab)}\+([^+]+)(\+.*)?")
-    found: dict[str, list[datetime]] = {}
-    for folder in inbound.iterdir() if inbound.is_dir() else ():
-        if (parts := name.fullmatch(folder.name)) and (when := time_of(parts[2])):
-            found.setdefault(parts[1], []).append(when)
-    return {student: sorted(times) for student, times in found.items()}
 
 
 def trouble_of(course: Path, lab: str, student: str) -> dict[str, tuple[str, ...]]:

@@ -26,10 +26,11 @@ from nbgrader.api import (
 from pydantic_core import from_json
 from sqlalchemy import func, select
 
+from autograder.arrivals import Arrival, times_of, uncollected
 from autograder.course import Kind
 from autograder.errors import GradlabError
 from autograder.gradebook.autograded import autograded_path
-from autograder.gradebook.class_files import attempts_of, pages_of, submitted_times, trouble_of
+from autograder.gradebook.class_files import pages_of, submitted_times, trouble_of
 from autograder.gradebook.class_schema import Column, LabClass, Mark, Member
 from autograder.gradebook.excused import as_passed
 from autograder.gradebook.history import read_history
@@ -37,17 +38,18 @@ from autograder.gradebook.names import kind_and_name, natural
 from autograder.gradebook.roster import not_on_roster
 from autograder.gradebook.store import load_result
 from autograder.gradebook.writer import opened
+from autograder.handed_in import utc_now
 from autograder.metadata import KEY, exercise_of, facts_of, kind_of, stub_of
 from autograder.term import read_term
 
 
 def read_class(
-    db_url: str, course: Path, lab: str, inbound: Path | None = None, whole: bool = True, checks: bool = True
+    db_url: str, course: Path, lab: str, arrivals: Sequence[Arrival] = (), whole: bool = True, checks: bool = True
 ) -> LabClass:
-    """Everybody in the course, with this lab. Raises GradlabError where the gradebook does not know the lab.
+    """Everybody in the course, with this lab; who is on no roster only with a submission of it.
 
-    inbound: where the exchange keeps what was handed in. whole: with checks, unless these are not asked for, and what
-    was written.
+    arrivals: what lies in the exchange, of any lab. whole: with checks, unless these are not asked for, and what
+    was written. Raises GradlabError where the gradebook does not know the lab.
     """
     source, term = _cells(course / "source" / lab / f"{lab}.ipynb"), read_term(course)
     extended = term.extended(lab)
@@ -60,26 +62,26 @@ def read_class(
         rows = _rows(gradebook, lab, due, extended)
         names = _students(gradebook)
         there = submitted_times(course, lab)
-        attempts = attempts_of(inbound, lab) if inbound else {}
-        everybody = sorted({*names, *there, *attempts}, key=natural)
+        attempts = times_of(arrivals, lab, utc_now())
+        everybody = {*names, *there, *attempts}
         strangers = set(not_on_roster(gradebook, everybody))
+        handed_in = {*rows, *there}
+        waiting = uncollected(attempts, there)
     exercises = {exercise_of(cell): cell for cell in source if kind_of(cell) is Kind.EXERCISE}
     stubs = {name: stub_of(cell) for name, cell in exercises.items()}
     solutions = {name: cell.source for name, cell in exercises.items()}
     members = []
-    for student in everybody:
+    for student in sorted(everybody - (strangers - handed_in - waiting), key=natural):
         row = rows.get(student, {})
-        tried = attempts.get(student, ())
-        handed_in = bool(row) or student in there
         known: dict[str, Any] = {
             "name": names.get(student, ""),
             "on_roster": student not in strangers,
-            "handed_in": handed_in,
+            "handed_in": student in handed_in,
             "graded": bool(row),
             "until": extended.get(student),
             "again": bool(row and there.get(student) and there[student] != row["submitted"]),
-            "attempts": tuple(tried),
-            "uncollected": bool(tried and (student not in there or tried[-1] > (there[student] or tried[-1]))),
+            "attempts": tuple(attempts.get(student, ())),
+            "uncollected": student in waiting,
         }
         found = _documents(course, lab, student, whole, checks) if row else {}
         excused = term.excused(lab, student)

@@ -20,36 +20,19 @@ from nbgrader.exchange import ExchangeFactory
 from nbgrader.exchange.default import Exchange, ExchangeCollect
 from nbgrader.utils import notebook_hash
 
+from autograder.arrivals import NEVER, Arrival, for_nobody
 from autograder.errors import GradlabError
 from autograder.handed_in import SECRET, TIMESTAMP, small_text, time_in, time_of, utc_now, utc_of_file
 from autograder.intake.copying import copy_plain, opened_folder
-from autograder.intake.files import readable
+from autograder.intake.stray import assignments
 from autograder.reports.unmarked import HEAD, is_unmarked
 from autograder.whole_files import in_place_of
+from autograder.words import readable, some
 
 MAX_SECRET = 4096  # bytes
 MAX_EACH = 1000  # submissions of one student for a lab
 TIME = r"\d{4}-\d\d-\d\d \d\d:\d\d:\d\d[^+]*"
-CLOCKS = timedelta(minutes=10)  # by which clocks may differ, and a copy may take
 HANDING_IN = timedelta(minutes=1)  # in which files that cannot be read may become so: `nbgrader submit` sets that last
-NEVER = datetime.min
-
-
-@dataclass(frozen=True)
-class Arrival:
-    """A submission in the inbox. when: the time that it says, UTC without a zone, as nbgrader keeps times.
-
-    written: when its secret was, by the file system. owner: the uid of its folder. wrong: why it counts for nobody.
-    """
-
-    student: str
-    lab: str
-    when: datetime
-    folder: Path
-    secret: str = ""
-    written: datetime = NEVER
-    owner: int = -1
-    wrong: str = ""
 
 
 @dataclass(frozen=True)
@@ -68,7 +51,7 @@ class Inbox:
     def arrivals(
         self, labs: Sequence[str], known: dict[str, Arrival], now: datetime | None = None
     ) -> Iterator[Arrival]:
-        """Every submission of these labs that is whole, and what has not become so in the time that a copy takes.
+        """Every submission of these labs, whole or not.
 
         known: those of earlier looks by their folders' names. now: UTC without a zone.
         """
@@ -82,13 +65,20 @@ class Inbox:
                         continue
                     arrival = self._first_look(Path(entry.path), handed_in, *found.groups())
                     if not isinstance(arrival, Arrival):
-                        unseen = Arrival(found[1], found[2], NEVER, Path(entry.path), wrong=arrival)
-                        if _is_overdue(unseen.folder, now or utc_now()):
-                            yield unseen
+                        folder = Path(entry.path)
+                        comes = _may_still_come(folder, now or utc_now())
+                        yield Arrival(found[1], found[2], NEVER, folder, wrong=arrival, comes=comes)
                         continue
                     known[entry.name] = arrival
                     handed_in[self._whose(arrival)] += 1
                 yield known[entry.name]
+
+    def unplaced(self, labs: Iterable[str]) -> list[str]:
+        """What in inbound/ is a submission of none of these labs, in a line."""
+        form = re.compile(rf".+\+({'|'.join(map(re.escape, labs))})\+{TIME}(?:\+.*)?", re.ASCII | re.DOTALL)
+        names = sorted(readable(name) for name in os.listdir(self.inbound) if not form.fullmatch(name))
+        what = "is no submission of a lab of this course: one is a folder STUDENT+LAB+TIME, which nbgrader submit makes"
+        return [f"in {self.inbound}, and {what}: {some(names)}"] if names else []
 
     def _whose(self, arrival: Arrival) -> tuple[str, int | str]:
         return arrival.lab, arrival.owner if self.owned else arrival.student
@@ -158,16 +148,9 @@ class Inbox:
 def inbox_of(api: Any) -> Inbox:
     """Raises GradlabError where there is no exchange folder of nbgrader's own kind."""
     exchange = Exchange(coursedir=api.coursedir, config=api.config)
-    kind = ExchangeFactory(config=api.config).collect
-    if not issubclass(kind, ExchangeCollect):
-        raise GradlabError(f"gradlab watch looks into nbgrader's exchange folder; this course uses {kind.__name__}")
-    if not api.coursedir.course_id:
-        raise GradlabError("gradlab watch needs c.CourseDirectory.course_id in nbgrader_config.py")
     folder = Path(exchange.root) / api.coursedir.course_id
-    if not (folder / "inbound").is_dir():
-        raise GradlabError(
-            f"there is no {folder}/inbound: set c.Exchange.root in nbgrader_config.py, and nbgrader release_assignment"
-        )
+    if missing := _missing(api, folder):
+        raise GradlabError(missing)
     collect = ExchangeCollect(coursedir=api.coursedir, config=api.config)
     return Inbox(
         folder / "inbound",
@@ -178,6 +161,36 @@ def inbox_of(api: Any) -> Inbox:
     )
 
 
+def exchange_now(api: Any, labs: Sequence[str]) -> tuple[list[Arrival], list[str]]:
+    """(submissions of these labs in the exchange, what in it counts for nobody in lines); none where there is none.
+
+    Raises GradlabError where the folder cannot be read.
+    """
+    exchange = Exchange(coursedir=api.coursedir, config=api.config)
+    if _missing(api, Path(exchange.root) / api.coursedir.course_id):
+        return [], []
+    inbox, now = inbox_of(api), utc_now()
+    try:
+        found = list(inbox.arrivals(labs, {}, now))
+        return found, for_nobody(found, now) + inbox.unplaced(assignments(Path(api.coursedir.root)))
+    except OSError as error:
+        raise GradlabError(f"{inbox.inbound} cannot be read: {error.strerror}") from None
+
+
+def _missing(api: Any, folder: Path) -> str:
+    """What this course lacks of an exchange in this folder."""
+    kind = ExchangeFactory(config=api.config).collect
+    if not issubclass(kind, ExchangeCollect):
+        return f"gradlab watch looks into nbgrader's exchange folder; this course uses {kind.__name__}"
+    if not api.coursedir.course_id:
+        return "gradlab watch needs c.CourseDirectory.course_id in nbgrader_config.py"
+    if not (folder / "inbound").is_dir():
+        return (
+            f"there is no {folder}/inbound: set c.Exchange.root in nbgrader_config.py, and nbgrader release_assignment"
+        )
+    return ""
+
+
 def _zone(name: str) -> tzinfo:
     try:
         return UTC if name == "UTC" else ZoneInfo(name)
@@ -185,22 +198,12 @@ def _zone(name: str) -> tzinfo:
         raise GradlabError(f"c.Exchange.timezone in nbgrader_config.py names no time zone: {name!r}") from None
 
 
-def _is_overdue(folder: Path, now: datetime) -> bool:
-    """Whether a folder that is not whole has been there longer than a copy takes; it may still become whole."""
+def _may_still_come(folder: Path, now: datetime) -> bool:
+    """Whether a folder that is not whole has not been there longer than a copy takes."""
     try:
-        return now - utc_of_file(folder.lstat().st_ctime) > HANDING_IN
+        return now - utc_of_file(folder.lstat().st_ctime) <= HANDING_IN
     except OSError:
-        return False
-
-
-def newest(arrivals: Iterable[Arrival], now: datetime) -> list[Arrival]:
-    """Of each student and lab the newest, in the order in which they came. One whose time lies ahead has not come."""
-    last: dict[tuple[str, str], Arrival] = {}
-    for arrival in arrivals:
-        key = arrival.student, arrival.lab
-        if not arrival.wrong and arrival.when <= now + CLOCKS and (key not in last or arrival.when > last[key].when):
-            last[key] = arrival
-    return sorted(last.values(), key=lambda arrival: arrival.when)
+        return True
 
 
 def bring_in(arrival: Arrival, course: Path) -> None:
@@ -231,11 +234,6 @@ def superseded(arrival: Arrival, course: Path) -> bool:
     """Whether a later submission lies in submitted/."""
     there = time_in(submitted_folder(arrival, course))
     return there is not None and there > arrival.when
-
-
-def shown_name(arrival: Arrival) -> str:
-    """The name of its folder, for a terminal."""
-    return readable(arrival.folder.name)
 
 
 def _put(path: Path, text: str) -> None:

@@ -10,15 +10,17 @@ from pathlib import Path
 from threading import Event
 from typing import Any
 
+from autograder.arrivals import CLOCKS, Arrival, newest, why_not
 from autograder.errors import GradlabError
 from autograder.gradebook.history import PastMark, read_history
 from autograder.grading.attempts import CAUSE, Decision, decide, settings_for, what_counts
 from autograder.grading.class_writer import course_of
-from autograder.grading.inbox import CLOCKS, Arrival, Inbox, newest, shown_name, submitted_folder, superseded
+from autograder.grading.inbox import Inbox, submitted_folder, superseded
 from autograder.handed_in import in_words, time_in, utc_now
 from autograder.plain.assignment import source_notebooks
 from autograder.reports.unmarked import unmarked_page
 from autograder.term import LabTerm, Term, read_term
+from autograder.words import some
 
 AGAIN_SECONDS = 5.0  # after which what could not be graded is tried again, and then twice that, and so on
 MOST_DOUBLED = 7  # times: then each ten minutes
@@ -30,9 +32,9 @@ class Watching:
     """A watch of this course. term: as it could last be read. say: is told of what is not marked, and why. newest:
     everybody's newest submission is marked, whatever the term's limits are.
 
-    known: folders of the inbox by name. done: those that need no further look; refused: of them, those that the term's
-    limits leave unmarked; later: those that need one, and when. tries: of what failed, how often. told: what needs no
-    telling again. turns: submissions of each student so far.
+    found: what lay in the inbox at the last look. known: its folders by name. done: those that need no further look;
+    refused: of them, those that the term's limits leave unmarked; later: those that need one, and when. tries: of what
+    failed, how often. told: what needs no telling again. turns: submissions of each student so far.
     """
 
     api: Any
@@ -42,6 +44,7 @@ class Watching:
     stop: Event
     term: Term
     newest: bool = False
+    found: list[Arrival] = field(default_factory=list)
     known: dict[str, Arrival] = field(default_factory=dict)
     done: set[Path] = field(default_factory=set)
     refused: set[Path] = field(default_factory=set)
@@ -84,13 +87,13 @@ def due_now(on: Watching) -> list[Arrival]:
     now = utc_now()
     try:
         _take_term(on, read_term(on.course))
-        found = list(on.inbox.arrivals(on.labs, on.known, now))
+        on.found = list(on.inbox.arrivals(on.labs, on.known, now))
     except (GradlabError, OSError) as error:
         on.tell(f"{error}\n    until then nothing new is marked")
         return []
-    tell_of_wrong(on, found, now)
+    tell_of_wrong(on, now)
     due = []
-    for arrival in newest(found, now):
+    for arrival in newest(on.found, now):
         if arrival.folder in on.done or on.later.get(arrival.folder, now) > now:
             continue
         history = read_history(on.course, arrival.lab, arrival.student)
@@ -142,7 +145,8 @@ def _leave(on: Watching, arrival: Arrival, decision: Decision, history: Sequence
 def left_over(on: Watching) -> list[str]:
     """What of the inbox has no mark when nothing is left to do now, in sums."""
     waiting = sorted(when for folder, when in on.later.items() if folder not in on.tries)
-    wrong = sum(bool(arrival.wrong) for arrival in on.known.values())
+    wrong = sum(bool(why_not(arrival, utc_now())) and not arrival.comes for arrival in on.found)
+    come = [arrival for arrival in on.found if arrival.comes]
     lines = []
     if waiting:
         first = in_words(waiting[0], on.inbox.zone)
@@ -151,15 +155,17 @@ def left_over(on: Watching) -> list[str]:
         lines.append(f"{len(on.refused)} left by the limits of term.toml: --newest marks them")
     if wrong:
         lines.append(f"{wrong} count for nobody, for the reasons above")
+    if come:
+        names = some([arrival.shown_name for arrival in come])
+        lines.append(f"{len(come)} may still be on the way, in a minute the same command knows: {names}")
     return lines
 
 
-def tell_of_wrong(on: Watching, found: Sequence[Arrival], now: datetime) -> None:
+def tell_of_wrong(on: Watching, now: datetime) -> None:
     """Once of each: folders that count for nobody, and those whose time lies ahead."""
-    for arrival in found:
-        why = arrival.wrong or ("its time lies ahead: it counts from then on" if arrival.when > now + CLOCKS else "")
-        words = f"{shown_name(arrival)}: not marked, {why}"
-        if why and words not in on.told:
+    for arrival in on.found:
+        words = f"{arrival.shown_name}: not marked, {why_not(arrival, now)}"
+        if why_not(arrival, now) and not arrival.comes and words not in on.told:
             on.tell(words if len(on.told) < MOST_TOLD else "more folders that count for nobody are not told")
 
 

@@ -72,11 +72,3 @@ def _alembic_on_path() -> None:
     here = str(Path(sys.executable).parent)
     if here not in os.environ.get("PATH", "").split(os.pathsep):
         os.environ["PATH"] = here + os.pathsep + os.environ.get("PATH", "")
-
-
-def inbound_of(api: Any) -> Path:
-    """Where nbgrader's exchange keeps what was handed in, whether or not there is one."""
-    from nbgrader.exchange.default import Exchange
-
-    exchange = Exchange(coursedir=api.coursedir, config=api.config)
-    return Path(str(exchange.root)) / str(api.coursedir.course_id) / "inbound"

@@ -12,14 +12,15 @@ from sqlalchemy import select
 
 from autograder.gradebook.roster import not_on_roster
 from autograder.grading.class_writer import Done
-from autograder.intake.stray import some
+from autograder.words import some
 
 
 @dataclass(frozen=True)
 class Summary:
     """Numbers of submissions. empty: damaged, or no notebook. stopped: at a limit. waiting: for a person to read.
 
-    missing: students of the gradebook who did not hand in. strangers: ids of those who did, and are not on the roster.
+    missing: students of the roster who did not hand in; uncollected: who has something that waits in the exchange.
+    strangers: ids of those who did, and are not on the roster.
     """
 
     graded: int
@@ -30,6 +31,7 @@ class Summary:
     late: int
     waiting: int
     missing: int
+    uncollected: int = 0
     strangers: tuple[str, ...] = ()
 
     def words(self) -> str:
@@ -40,6 +42,7 @@ class Summary:
             (self.late, "late"),
             (self.waiting, "to be read by a person"),
             (self.missing, "not handed in"),
+            (self.uncollected, "still in the exchange (gradlab watch --once brings them in)"),
             (len(self.strangers), f"not on the roster ({some(self.strangers)})"),
             (self.failed, "not graded"),
         ]
@@ -54,9 +57,12 @@ def anew_words(done: Iterable[Done]) -> str:
     return f"{len(reasons)} graded anew: {said}" if reasons else ""
 
 
-def summary_of(gradebook: Any, lab: str, done: Iterable[Done]) -> Summary:
-    """done: what came of each submission of this run; what the gradebook says is of the whole lab."""
-    done = list(done)
+def summary_of(gradebook: Any, lab: str, done: Iterable[Done], waiting_there: Iterable[str] = ()) -> Summary:
+    """done: what came of each submission of this run; what the gradebook says is of the whole lab.
+
+    waiting_there: who has something in the exchange that is not in submitted/.
+    """
+    done, uncollected = list(done), set(waiting_there)
     failed = sum(bool(each.failure) for each in done)
     assignment = gradebook.find_assignment(lab).id
     mine = select(SubmittedAssignment).where(SubmittedAssignment.assignment_id == assignment)
@@ -67,6 +73,7 @@ def summary_of(gradebook: Any, lab: str, done: Iterable[Done]) -> Summary:
         .where(Grade.needs_manual_grade)
     )
     waiting = set(gradebook.db.scalars(waits))
+    everybody = set(gradebook.db.scalars(select(Student.id)))
     handed_in = {submission.student_id for submission in submissions}
     return Summary(
         graded=len(done) - failed - sum(each.kept for each in done),
@@ -76,6 +83,7 @@ def summary_of(gradebook: Any, lab: str, done: Iterable[Done]) -> Summary:
         failed=failed,
         late=sum(submission.total_seconds_late > 0 for submission in submissions),
         waiting=sum(submission.id in waiting for submission in submissions),
-        missing=len(set(gradebook.db.scalars(select(Student.id))) - handed_in),
+        missing=len(everybody - handed_in - uncollected - set(not_on_roster(gradebook, everybody))),
+        uncollected=len(uncollected),
         strangers=tuple(not_on_roster(gradebook, handed_in)),
     )

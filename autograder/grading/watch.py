@@ -17,6 +17,7 @@ from threading import Event
 from time import monotonic
 from typing import Any
 
+from autograder.arrivals import Arrival
 from autograder.errors import GradlabError
 from autograder.gradebook.history import read_history
 from autograder.gradebook.reader import result_in
@@ -24,7 +25,7 @@ from autograder.gradebook.roster import not_on_roster
 from autograder.gradebook.writer import recorded
 from autograder.grading.attempts import CAUSE, standing
 from autograder.grading.class_writer import Done, GradebookWriter, course_of, graded_there
-from autograder.grading.inbox import Arrival, bring_in, inbox_of
+from autograder.grading.inbox import bring_in, inbox_of
 from autograder.grading.looks import Watching, due_now, left_over
 from autograder.grading.one_submission import Graded
 from autograder.grading.task import Task
@@ -33,10 +34,11 @@ from autograder.grading.where import Where
 from autograder.grading.whole_lab import class_of, settings_from
 from autograder.grading.worker import Failure
 from autograder.handed_in import utc_now
-from autograder.intake.files import readable
+from autograder.intake.stray import assignments
 from autograder.progress import LONG_SECONDS
 from autograder.reports.feedback import write_feedback
 from autograder.term import read_term
+from autograder.words import readable
 
 LOOK_SECONDS = 0.2  # between two looks at the inbox: a tenth of what a mark may take
 BUSY_SECONDS = 1.0  # the same while some of what was seen still waits
@@ -73,6 +75,8 @@ def watch(
     Raises GradlabError where the course has no exchange.
     """
     on = Watching(api, labs, inbox_of(api), say, stop, read_term(course_of(api)), newest)
+    for words in on.inbox.unplaced(assignments(on.course)):
+        on.tell(words)
     while not stop.is_set():
         due = due_now(on)
         if due:

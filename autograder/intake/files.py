@@ -8,6 +8,7 @@ from collections.abc import Sequence
 from pathlib import Path
 
 from autograder.handed_in import TIMESTAMP, small_text, time_of
+from autograder.words import readable
 
 NOT_FOLLOWED = ".not-followed"  # an empty file of this ending stands where a link or a pipe was
 NOT_A_FOLDER = ".not-a-folder"
@@ -104,11 +105,6 @@ def _notebooks(folder: Path) -> list[Path]:
 
 def _is_plain(path: Path) -> bool:
     return stat.S_ISREG(path.lstat().st_mode)
-
-
-def readable(name: str) -> str:
-    """The name without bytes that are no UTF-8, which no database takes, and without line breaks."""
-    return "".join(c if c.isprintable() else "?" for c in name.encode("utf-8", "replace").decode())
 
 
 def _free(path: Path) -> Path:

@@ -3,17 +3,11 @@
 from __future__ import annotations
 
 import unicodedata
-from collections.abc import Sequence
 from pathlib import Path
 
-MOST = 5  # names in one line
+from autograder.words import some
+
 PLACE = "submitted/STUDENT/LAB/LAB.ipynb"
-
-
-def some(names: Sequence[str]) -> str:
-    """The first few, and how many more there are."""
-    more = len(names) - MOST
-    return ", ".join(names[:MOST]) + (f" and {more} more" if more > 0 else "")
 
 
 def assignments(course: Path) -> set[str]:

@@ -18,9 +18,10 @@ import yaml
 from autograder.errors import GradlabError
 from autograder.handed_in import SECRET, TIMESTAMP
 from autograder.intake.read import MAX_BYTES
-from autograder.intake.stray import assignments, some
+from autograder.intake.stray import assignments
 from autograder.lms.people import Person, find
 from autograder.whole_files import in_place_of, write_whole
+from autograder.words import some
 
 CANVAS = re.compile(r"(?P<name>[^_/]+)_(?P<late>LATE_)?(?P<user>\d+)_(?P<file>\d+)_(?P<rest>[^/]+)")
 MOODLE = re.compile(r"(?P<name>[^/]+?)_(?P<participant>\d+)_assignsubmission_file(?:_/|/|_)(?P<rest>.+)")

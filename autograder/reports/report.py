@@ -28,7 +28,10 @@ WORDS = {
 
 
 def write_report(group: LabClass, path: Path, stray: Sequence[str] = ()) -> None:
-    """Write one page that needs nothing beside it. stray: what in submitted/ nobody grades, in words."""
+    """Write one page that needs nothing beside it.
+
+    stray: what in submitted/ and in the exchange nobody grades, in lines.
+    """
     if not any(member.handed_in for member in group.members):
         raise GradlabError(f"nobody handed in {group.lab} yet\n    fix: {COLLECT.format(lab=group.lab)}")
     path.parent.mkdir(parents=True, exist_ok=True)

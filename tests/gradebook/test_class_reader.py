@@ -7,12 +7,14 @@ import pytest
 from nbgrader.api import Gradebook
 
 from autograder.errors import GradlabError
-from autograder.gradebook.class_files import attempts_of, submitted_times
+from autograder.gradebook.class_files import submitted_times
 from autograder.gradebook.class_reader import read_class
 from autograder.gradebook.reader import read_results
+from autograder.lms.people import Person
+from autograder.lms.roster import write_roster
 from autograder.term import Excuse, Extension, add_excuse, add_extension
 from labkit.outcome import Outcome
-from tests.reports.written_class import EXERCISE, LAB, RIGHT, WRONG, Handed, by_hand, write_class
+from tests.reports.written_class import EXERCISE, LAB, RIGHT, WRONG, Handed, by_hand, put, write_class
 
 FAILED = Outcome("value", "the value is right", seen="your result is 3")
 NOON = datetime(2027, 1, 31, 12)
@@ -92,16 +94,30 @@ def test_the_quick_way_knows_the_same_marks_and_notes(small_course: Path) -> Non
     assert not quick.checks
 
 
-def test_attempts_are_the_folders_of_the_exchange(tmp_path: Path) -> None:
-    for name in (
-        "ada+x+2027-01-02 10:00:00.5 UTC+abc",
-        "ada+x+2027-01-01 10:00:00.0 UTC",
-        "ada+x2+2027-01-01 UTC",
-        "?",
-    ):
-        (tmp_path / name).mkdir()
-    assert attempts_of(tmp_path, "x") == {"ada": [datetime(2027, 1, 1, 10), datetime(2027, 1, 2, 10, 0, 0, 500000)]}
-    assert attempts_of(tmp_path / "none", "x") == {}
+def test_attempts_are_the_folders_of_the_exchange_that_count(small_course: Path) -> None:
+    inbound = small_course / "inbound"
+    for name in ("ada+01_squares+2026-01-02 10:00:00.5 UTC+abc", "ada+01_squares+2026-01-01 10:00:00.0 UTC"):
+        put(inbound / name)
+    put(inbound / "ada+01_squares+9999-01-01 10:00:00.0 UTC")
+    (inbound / "ada+01_squares+2026-01-03 10:00:00.0 UTC").mkdir()  # without a secret
+    put(inbound / "ada+01_squares2+2026-01-01 10:00:00.0 UTC")
+    (ada, *_) = write_class(small_course, CLASS).read(inbound).members
+    assert ada.attempts == (datetime(2026, 1, 1, 10), datetime(2026, 1, 2, 10, 0, 0, 500000))
+
+
+def test_who_is_on_no_roster_is_in_a_lab_that_they_handed_in_and_in_no_other(small_course: Path) -> None:
+    written = write_class(small_course, CLASS, missing=["a_typo", "waits"])
+    with Gradebook(written.url) as gradebook:
+        write_roster(gradebook, [Person(id="ada", last_name="Lovelace"), Person(id="dee", last_name="Young")])
+    put(small_course / "inbound" / "waits+01_squares+2026-01-01 10:00:00.0 UTC")
+    members = written.read(small_course / "inbound").members
+    assert {m.student: (m.on_roster, m.handed_in) for m in members} == {
+        "ada": (True, True),
+        "ben": (False, True),
+        "cleo": (False, True),
+        "dee": (True, False),
+        "waits": (False, False),
+    }
 
 
 def test_a_timestamp_that_is_none_is_no_time(tmp_path: Path) -> None:

@@ -7,7 +7,7 @@ import subprocess
 import sys
 import time
 from dataclasses import replace
-from datetime import timedelta
+from datetime import datetime, timedelta
 from pathlib import Path
 from threading import Event
 
@@ -15,10 +15,11 @@ import pytest
 from nbgrader.api import Gradebook
 from nbgrader.utils import notebook_hash
 
+from autograder.arrivals import Arrival, newest
 from autograder.authoring.course_folder import read_course, read_labs
 from autograder.demo.students import filled, reference
 from autograder.gradebook.history import remember_mark
-from autograder.grading.inbox import HANDING_IN, Arrival, bring_in, inbox_of, submitted_folder
+from autograder.grading.inbox import HANDING_IN, bring_in, exchange_now, inbox_of, submitted_folder
 from autograder.grading.looks import Watching, due_now, left_over, tell_of_wrong
 from autograder.grading.nbgrader_api import open_course
 from autograder.handed_in import utc_now
@@ -30,6 +31,7 @@ from tests.grading.graded_class import LAB, WRONG
 from tests.grading.processes import children
 
 ONE, TWO, THREE = (f"2026-02-01 10:0{minute}:00.000000 UTC" for minute in (1, 2, 3))
+AHEAD = "9999-01-01 10:00:00.000000 UTC"
 
 
 @pytest.fixture
@@ -194,7 +196,8 @@ def test_what_is_still_being_copied_has_not_arrived(course: Path) -> None:
     inbox, known = inbox_of(open_course(course)), dict[str, Arrival]()
     (folder,) = inbox.inbound.iterdir()
     (folder / "submission_secret.txt").rename(folder / "later")
-    assert not list(inbox.arrivals([LAB], known))
+    (coming,) = inbox.arrivals([LAB], known)
+    assert coming.comes and not known and not newest([coming], utc_now())
     (folder / "later").rename(folder / "submission_secret.txt")
     assert [arrival.student for arrival in inbox.arrivals([LAB], known)] == ["ada"]
     assert not list(inbox.arrivals(["01_square"], {})), "a name that begins like the lab's"
@@ -209,14 +212,16 @@ def test_a_folder_that_never_becomes_whole_is_told_once_a_copy_would_be_done(cou
     api, known = open_course(course), dict[str, Arrival]()
     on = Watching(api, [LAB], inbox_of(api), told.append, Event(), Term(), known=known)
     assert due_now(on) == [] and told == []
+    (line,) = left_over(on)
+    assert line.startswith("2 may still be on the way, in a minute the same command knows: ")
     late = utc_now() + 2 * HANDING_IN
-    wrong = {each.student: each.wrong for each in on.inbox.arrivals([LAB], known, late)}
-    assert wrong == {
+    on.found = list(on.inbox.arrivals([LAB], known, late))
+    assert {each.student: each.wrong for each in on.found if not each.comes} == {
         "ada": "it has no submission_secret.txt that can be read, which nbgrader submit writes last",
         "ben": "it cannot be read: Not a directory",
     }
     for _ in range(2):
-        tell_of_wrong(on, list(on.inbox.arrivals([LAB], known, late)), late)
+        tell_of_wrong(on, late)
     assert sorted(words.partition(": ")[2][:14] for words in told) == ["not marked, it"] * 2
     submit(course, "cy", ONE)
     assert [each.student for each in due_now(on)] == ["cy"] and set(known) == {f"cy+{LAB}+{ONE}+x1"}
@@ -248,12 +253,26 @@ def test_what_has_no_mark_when_a_watch_ends_is_told_in_sums(course: Path) -> Non
     on.later |= {ada.folder: ada.when + timedelta(days=1), ben.folder: ada.when}
     on.tries[ben.folder] = 1  # it failed, of which its student's line tells
     on.refused.add(ben.folder)
-    on.known[cy.folder.name] = replace(cy, wrong="its folder is a link")
+    on.found = [ada, ben, replace(cy, wrong="its folder is a link"), replace(cy, when=datetime(9999, 1, 1))]
     assert left_over(on) == [
         "1 wait for their time, the first until 2026-02-02 10:01 UTC: --newest marks them now",
         "1 left by the limits of term.toml: --newest marks them",
-        "1 count for nobody, for the reasons above",
+        "2 count for nobody, for the reasons above",
     ]
+
+
+def test_what_counts_for_nobody_is_named_where_an_instructor_looks(course: Path) -> None:
+    for student, when in (("ada", ONE), ("ben", AHEAD), ("cy", AHEAD)):
+        submit(course, student, when)
+    inbound = course / "exchange" / "gradlab" / "inbound"
+    (inbound / "essay.ipynb").write_text("saved into the exchange by hand")
+    found, lines = exchange_now(open_course(course), [LAB])
+    assert len(found) == 3 and [each.student for each in newest(found, utc_now())] == ["ada"]
+    ahead, unplaced = lines
+    assert ahead.startswith("in the exchange, and counts for nobody, since its time lies ahead") and "cy+" in ahead
+    assert unplaced.endswith("nbgrader submit makes: essay.ipynb")
+    (course / "nbgrader_config.py").write_text("c = get_config()\n")
+    assert exchange_now(open_course(course), [LAB]) == ([], []), "a course without an exchange has nothing in it"
 
 
 def test_a_page_that_says_why_there_is_no_mark_is_no_page_of_a_mark(course: Path) -> None:

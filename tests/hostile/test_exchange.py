@@ -10,10 +10,11 @@ from threading import Event, Thread
 
 import pytest
 
+from autograder.arrivals import CLOCKS, NEVER, Arrival, newest
 from autograder.grading import inbox as grading_inbox
 from autograder.grading.attempts import decide
-from autograder.grading.inbox import CLOCKS, NEVER, SECRET, Arrival, Inbox, bring_in, newest, shown_name
-from autograder.handed_in import time_in, time_of
+from autograder.grading.inbox import Inbox, bring_in
+from autograder.handed_in import SECRET, time_in, time_of
 from autograder.intake import copying
 from autograder.intake.files import NOT_FOLLOWED
 from autograder.term import LabTerm
@@ -75,8 +76,8 @@ def test_a_name_that_says_nothing_counts_for_nobody_and_can_be_shown(
     submit(inbox, "ben")
     wrong, sound = sorted(arrivals(inbox), key=lambda arrival: not arrival.wrong)
     assert why in wrong.wrong and newest([wrong, sound], NOW) == [sound]
-    io.TextIOWrapper(io.BytesIO(), encoding="utf-8").write(shown_name(wrong))
-    assert shown_name(wrong).isprintable()
+    io.TextIOWrapper(io.BytesIO(), encoding="utf-8").write(wrong.shown_name)
+    assert wrong.shown_name.isprintable()
 
 
 def _pipe(path: Path) -> None:
@@ -100,7 +101,8 @@ def _no_text(path: Path) -> None:
 @pytest.mark.parametrize("change", [_pipe, _endless, _huge, _no_text, lambda path: path.write_text("")])
 def test_a_secret_that_is_none_has_not_arrived(inbox: Inbox, change: Callable[[Path], None]) -> None:
     change(submit(inbox, "ada") / SECRET)
-    assert arrivals(inbox) == []
+    (arrival,) = arrivals(inbox)
+    assert arrival.comes and "no submission_secret.txt that can be read" in arrival.wrong and not newest([arrival], NOW)
 
 
 @pytest.mark.parametrize("change", [_pipe, _endless, _huge, _no_text, lambda path: path.write_text("2000-01-01")])

@@ -2,7 +2,8 @@
 
 from pathlib import Path
 
-from autograder.intake.stray import some, stray
+from autograder.intake.stray import stray
+from autograder.words import some
 
 
 def test_what_lies_in_the_wrong_place_is_named_with_the_right_one(tmp_path: Path) -> None:

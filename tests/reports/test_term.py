@@ -18,7 +18,7 @@ from autograder.reports.calendar import calendar
 from autograder.reports.status import dates_table, next_steps, status_of
 from autograder.reports.term import rows_of, write_term
 from autograder.term import Extension, LabTerm, Term, add_extension
-from tests.reports.written_class import LAB, Handed, write_class
+from tests.reports.written_class import LAB, Handed, put, write_class
 
 ALL = "ada ben cleo dan eve".split()
 
@@ -153,13 +153,13 @@ def test_the_commands_write_the_pages_and_say_where_each_lab_stands(small_course
 
 
 def test_a_hand_in_that_lies_in_the_exchange_is_to_be_collected(small_course: Path, tmp_path: Path) -> None:
-    written = write_class(small_course, [Handed("ada", submitted=datetime(2027, 1, 1))])
+    written = write_class(small_course, [Handed("ada", submitted=datetime(2026, 1, 1))])
     folder = small_course / "submitted" / "ada" / LAB
     folder.mkdir(parents=True)
-    (folder / "timestamp.txt").write_text("2027-01-01 00:00:00 UTC")
+    (folder / "timestamp.txt").write_text("2026-01-01 00:00:00 UTC")
     inbound = tmp_path / "inbound"
-    for name in (f"ada+{LAB}+2027-01-01 00:00:00 UTC", f"new+{LAB}+2027-01-01 00:00:00 UTC"):
-        (inbound / name).mkdir(parents=True)
+    for name in (f"ada+{LAB}+2026-01-01 00:00:00 UTC", f"new+{LAB}+2026-01-01 00:00:00 UTC"):
+        put(inbound / name)
     assert {m.student: m.uncollected for m in written.read(inbound).members} == {"ada": False, "new": True}
-    (inbound / f"ada+{LAB}+2027-01-02 00:00:00 UTC").mkdir()
+    put(inbound / f"ada+{LAB}+2026-01-02 00:00:00 UTC")
     assert written.read(inbound).members[0].uncollected

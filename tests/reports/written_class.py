@@ -15,8 +15,10 @@ from autograder.gradebook.class_reader import read_class
 from autograder.gradebook.class_schema import LabClass
 from autograder.gradebook.store import write_result
 from autograder.gradebook.writer import Marks, record
+from autograder.grading.inbox import Inbox
 from autograder.grading.nbgrader_api import open_course
 from autograder.grading.whole_lab import prepare
+from autograder.handed_in import SECRET
 from autograder.metadata import exercise_of
 from autograder.result import GradedCell, Result
 from autograder.versions import Versions
@@ -49,7 +51,9 @@ class Written:
     others: Sequence[str] = field(default=())
 
     def read(self, inbound: Path | None = None, whole: bool = True) -> LabClass:
-        return read_class(self.url, self.course, LAB, inbound, whole)
+        """inbound: of an exchange, if there is one."""
+        inbox = Inbox(inbound, inbound, inbound, owned=False) if inbound else None
+        return read_class(self.url, self.course, LAB, list(inbox.arrivals([LAB], {})) if inbox else (), whole)
 
 
 def write_class(course: Path, class_: Sequence[Handed], due: str = "", missing: Sequence[str] = ()) -> Written:
@@ -104,6 +108,12 @@ def by_hand(written: Written, student: str, **values: Any) -> None:
         for name, value in values.items():
             setattr(grade, name, value)
         gradebook.db.commit()
+
+
+def put(folder: Path) -> None:
+    """A submission in an exchange, with all that makes it whole."""
+    folder.mkdir(parents=True)
+    (folder / SECRET).write_text("a secret")
 
 
 def names(members: Mapping[Any, Any] | Sequence[Any]) -> list[str]:

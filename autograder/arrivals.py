@@ -1,0 +1,82 @@
+"""Submissions as they lie in nbgrader's exchange, exchange/COURSE/inbound/STUDENT+LAB+TIME: which count, and which not.
+
+What watch marks, what status and the report count as waiting there, and what each of them names is decided here.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
+from datetime import datetime, timedelta
+from pathlib import Path
+
+from autograder.words import readable, some
+
+CLOCKS = timedelta(minutes=10)  # by which clocks may differ, and a copy may take
+NEVER = datetime.min
+
+
+@dataclass(frozen=True)
+class Arrival:
+    """A submission in the exchange. when: the time that it says, UTC without a zone, as nbgrader keeps times.
+
+    written: when its secret was, by the file system. owner: the uid of its folder. wrong: why it counts for nobody.
+    comes: it is so new that it may still be being copied, and `wrong` says what is missing.
+    """
+
+    student: str
+    lab: str
+    when: datetime
+    folder: Path
+    secret: str = ""
+    written: datetime = NEVER
+    owner: int = -1
+    wrong: str = ""
+    comes: bool = False
+
+    @property
+    def shown_name(self) -> str:
+        """The name of its folder, for a terminal."""
+        return readable(self.folder.name)
+
+
+def why_not(arrival: Arrival, now: datetime) -> str:
+    """Why it does not count now; empty where it does."""
+    return arrival.wrong or ("its time lies ahead: it counts from then on" if arrival.when > now + CLOCKS else "")
+
+
+def newest(arrivals: Iterable[Arrival], now: datetime) -> list[Arrival]:
+    """Of each student and lab the newest that counts, in the order in which they came."""
+    last: dict[tuple[str, str], Arrival] = {}
+    for arrival in arrivals:
+        key = arrival.student, arrival.lab
+        if not why_not(arrival, now) and (key not in last or arrival.when > last[key].when):
+            last[key] = arrival
+    return sorted(last.values(), key=lambda arrival: arrival.when)
+
+
+def times_of(arrivals: Iterable[Arrival], lab: str, now: datetime) -> dict[str, list[datetime]]:
+    """student -> when each submission of this lab that counts was handed in."""
+    found: dict[str, list[datetime]] = {}
+    for arrival in arrivals:
+        if arrival.lab == lab and not why_not(arrival, now):
+            found.setdefault(arrival.student, []).append(arrival.when)
+    return {student: sorted(times) for student, times in found.items()}
+
+
+def uncollected(times: Mapping[str, list[datetime]], there: Mapping[str, datetime | None]) -> set[str]:
+    """Who has one in the exchange that is later than what lies in submitted/. there: its times, by student."""
+    return {
+        student
+        for student, own in times.items()
+        if student not in there or ((collected := there[student]) is not None and own[-1] > collected)
+    }
+
+
+def for_nobody(arrivals: Iterable[Arrival], now: datetime) -> list[str]:
+    """What counts for nobody, a line for each reason."""
+    reasons: dict[str, list[str]] = {}
+    for arrival in arrivals:
+        if (why := why_not(arrival, now)) and not arrival.comes:
+            reasons.setdefault(why, []).append(arrival.shown_name)
+    return [f"in the exchange, and counts for nobody, since {why}: {some(names)}" for why, names in reasons.items()]

@@ -1,0 +1,18 @@
+"""Names of strangers' files and students in words, for a terminal, a page or a note."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+MOST = 5  # names in one line
+
+
+def some(names: Sequence[str]) -> str:
+    """The first few, and how many more there are."""
+    more = len(names) - MOST
+    return ", ".join(names[:MOST]) + (f" and {more} more" if more > 0 else "")
+
+
+def readable(name: str) -> str:
+    """The name without bytes that are no UTF-8, which no database takes, and without line breaks."""
+    return "".join(c if c.isprintable() else "?" for c in name.encode("utf-8", "replace").decode())
