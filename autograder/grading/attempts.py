@@ -84,7 +84,10 @@ def standing(when: datetime, history: Sequence[PastMark], settings: LabTerm, now
         return " ".join([*words[:1], f"The lab was open until {in_words(until, zone)}."])
     free = _free(history, settings)
     if left and free is not None and free > now:
-        words.append(f"The next one is marked from {in_words(free, zone)} on.")
+        in_time = f", handed in until {in_words(until, zone)}," if until is not None and free > until else ""
+        words.append(f"The next one{in_time} is marked from {in_words(free, zone)} on.")
+        if in_time:
+            return " ".join(words)
     if until is not None:
         words.append(f"The lab is open until {in_words(until, zone)}.")
     return " ".join(words)

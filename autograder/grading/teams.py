@@ -4,10 +4,13 @@ from __future__ import annotations
 
 from datetime import datetime
 from pathlib import Path
+from typing import Any
 
+from autograder.errors import GradlabError
 from autograder.forkserver.starting import submitted_students
+from autograder.gradebook.roster import not_on_roster
 from autograder.handed_in import time_in, utc_of_file
-from autograder.term import Term
+from autograder.term import FILE, Term
 
 
 def handed_in_by(course: Path, lab: str, term: Term) -> dict[str, str]:
@@ -21,6 +24,20 @@ def handed_in_by(course: Path, lab: str, term: Term) -> dict[str, str]:
             newest = max(times, key=lambda member: (times[member], member))
             found |= dict.fromkeys(team.members, newest)
     return found
+
+
+def refuse_unknown_members(course: Path, lab: str, term: Term, gradebook: Any) -> None:
+    """Raise GradlabError where a team names somebody whom the roster does not, and who handed in nothing: a typo, which
+    would get a mark."""
+    for team in term.team:
+        if team.labs and lab not in team.labs:
+            continue
+        for member in not_on_roster(gradebook, team.members):
+            if not (course / "submitted" / member).is_dir():
+                raise GradlabError(
+                    f"{course / FILE}: team {team.name!r} names {member!r}, who is on no roster and handed in nothing\n"
+                    f"    fix: correct the name, or add this student: nbgrader db student add {member} --last-name NAME"
+                )
 
 
 def _when(course: Path, lab: str, student: str) -> datetime:

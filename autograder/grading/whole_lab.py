@@ -21,7 +21,7 @@ from autograder.grading.nbgrader_api import must
 from autograder.grading.one_submission import preprocessors_in
 from autograder.grading.plain_class import refuse_nothing, source_digest
 from autograder.grading.task import Settings, settings_of
-from autograder.grading.teams import handed_in_by
+from autograder.grading.teams import handed_in_by, refuse_unknown_members
 from autograder.grading.where import Cluster, ThisMachine, Where
 from autograder.handed_in import COLLECT
 from autograder.intake.files import settle_names
@@ -114,6 +114,7 @@ def class_of(api: Any, lab: str, where: Where, student: str = "") -> Iterator[tu
         raise GradlabError(f"no submission {who}in {course}/submitted/*/{lab}\n    fix: {COLLECT.format(lab=lab)}")
     refuse_stale(course, lab)
     with alone(course, lab), opened(api.coursedir.db_url, api.coursedir.course_id) as gradebook:
+        refuse_unknown_members(course, lab, term, gradebook)
         prepare(api, course, lab, gradebook)
         take_back(course, lab, gradebook, term.extended(lab))
         writer = GradebookWriter(api, lab, settings, layers, gradebook, late_penalty(api.config), term, by)

@@ -1,7 +1,11 @@
-"""Which cell of the course each submitted cell is: by its text, by what it claims to be, by the name it defines."""
+"""Which cell of the course each submitted cell is: by its text, by what it claims to be, by the name it defines.
+
+An answer in words, which has no name, is the first text of the student's at its place.
+"""
 
 from __future__ import annotations
 
+import itertools
 from collections import Counter
 from collections.abc import Collection, Mapping
 from dataclasses import replace
@@ -41,6 +45,7 @@ def match(
     _note_order_and_settings(pieces, own, found)
     pieces = _set_course_code_aside(pieces, own, known, set(exercises.values()), found)
     _find_exercises(pieces, exercises, known, found)
+    _find_words(pieces, own, found)
     return pieces
 
 
@@ -203,3 +208,17 @@ def _find_exercises(
         for piece in mine:
             if piece not in written:
                 pieces.remove(piece)
+
+
+def _find_words(pieces: list[SubmittedCell], own: dict[str, NotebookNode], found: RepairLog) -> None:
+    """Give each question without a cell the first text that follows what stands before it in the course."""
+    places = {piece.identity: number for number, piece in enumerate(pieces) if piece.identity}
+    last = -1
+    for identity, cell in own.items():
+        if identity not in places and cell.cell_type != "code" and is_answer(cell) and not is_prose(cell):
+            following = itertools.takewhile(lambda number: not pieces[number].identity, range(last + 1, len(pieces)))
+            texts_there = (n for n in following if pieces[n].kind != "code" and pieces[n].text.strip())
+            if (number := next(texts_there, None)) is not None:
+                pieces[number].identity, places[identity] = identity, number
+                found.placed.append(identity)
+        last = places.get(identity, last)

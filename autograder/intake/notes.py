@@ -25,6 +25,7 @@ class RepairLog:
     copies: list[str] = field(default_factory=list)
     repeated: list[str] = field(default_factory=list)
     adopted: list[str] = field(default_factory=list)
+    placed: list[str] = field(default_factory=list)
     split: list[str] = field(default_factory=list)
     merged: list[str] = field(default_factory=list)
     kinds: list[str] = field(default_factory=list)
@@ -39,6 +40,7 @@ class RepairLog:
             (self.deleted, "Course cells that were missing were put back"),
             (self.missing, "Cells of yours that were missing were put back, empty"),
             (self.adopted, "Cells of yours that were missing were found again by the name that they define"),
+            (self.placed, "Answers in words whose cells were missing were found again by their place"),
             (self.split, "Cells that were split were joined again"),
             (self.merged, "Cells that were merged into others were taken out of them"),
             (self.repeated, "Cells that stood more than once were all run, so the last version counts"),

@@ -68,6 +68,10 @@ def test_a_page_says_how_many_are_left_when_the_next_is_marked_and_until_when() 
     assert standing(second.submitted or NOW, [first, second], settings, NOW - timedelta(minutes=49)) == (
         "Attempt 2 of 3. The next one is marked from 2026-02-01 11:30 UTC on. The lab is open until 2026-02-03 18:00 UTC."
     )
+    late = settings.model_copy(update={"wait_minutes": 60 * 60})
+    assert standing(first.submitted or NOW, [first], late, NOW) == (
+        "Attempt 1 of 3. The next one, handed in until 2026-02-03 18:00 UTC, is marked from 2026-02-03 22:30 UTC on."
+    )
     last = standing(third.submitted or NOW, [first, second, third], settings, NOW, ZoneInfo("Europe/Berlin"))
     assert last == (
         "Attempt 3 of 3. No further one is marked until your instructor grades the lab. "

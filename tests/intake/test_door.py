@@ -161,21 +161,45 @@ def test_the_answer_in_a_cell_of_its_own_is_found_where_the_exercise_was_deleted
     assert any("found again" in note for note in repaired.notes)
 
 
-def test_a_picture_that_was_pasted_into_an_answer_in_words_stays(small_course: Path, tmp_path: Path) -> None:
+@pytest.fixture
+def with_questions(small_course: Path) -> Lab:
+    """The small lab with two questions in words at its end."""
+    question = "\n# %% question: {} [markdown] points=3\n# {}\n#\n# ### BEGIN SOLUTION\n# So.\n# ### END SOLUTION\n"
     source = small_course / "labs" / "01_squares" / "lab.py"
-    source.write_text(
-        source.read_text()
-        + "\n# %% question: why [markdown] points=3\n# Why?\n#\n# ### BEGIN SOLUTION\n# So.\n# ### END SOLUTION\n"
-    )
-    lab = next(read_labs(read_course(small_course)))
+    more = question.format("why", "Why?") + "\n# %% [markdown]\n# One more.\n" + question.format("how", "How?")
+    source.write_text(source.read_text() + more)
+    return next(read_labs(read_course(small_course)))
+
+
+def test_a_picture_that_was_pasted_into_an_answer_in_words_stays(with_questions: Lab, tmp_path: Path) -> None:
     pictures = {"a.png": {"image/png": "iVBORw0K"}, "b.svg": {"image/svg+xml": "<svg onload=x>"}, "c": 3}
 
     def edit(notebook: NotebookNode) -> None:
         cell_of(notebook, "question-why").update(source="![this](attachment:a.png)", attachments=pictures)
 
-    answer = cell_of(handed_in(lab, tmp_path / "in" / "n.ipynb", edit).notebook, "question-why")
+    answer = cell_of(handed_in(with_questions, tmp_path / "in" / "n.ipynb", edit).notebook, "question-why")
     assert answer.attachments == {"a.png": {"image/png": "iVBORw0K"}}
     assert answer.source == "![this](attachment:a.png)"
+
+
+@pytest.mark.parametrize("answered", [("why", "how"), ("how",), ("why",)])
+def test_an_answer_in_words_is_found_by_its_place_where_nothing_names_it(
+    with_questions: Lab, tmp_path: Path, answered: tuple[str, ...]
+) -> None:
+    def edit(notebook: NotebookNode) -> None:
+        for name in answered:
+            cell_of(notebook, f"question-{name}").source = f"My answer to {name}."
+        notebook.cells.append(nbformat.v4.new_code_cell("a = 1"))
+        for number, cell in enumerate(notebook.cells):
+            cell.update(metadata={}, id=f"other-{number}")
+
+    repaired = handed_in(with_questions, tmp_path / "in" / "n.ipynb", edit)
+    texts = {name: cell_of(repaired.notebook, f"question-{name}").source for name in ("why", "how")}
+    assert {name for name, text in texts.items() if text == f"My answer to {name}."} == set(answered)
+    placed = [f"question-{name}" for name in answered]
+    assert [note for note in repaired.notes if "by their place" in note] == [
+        f"Answers in words whose cells were missing were found again by their place: {', '.join(placed)}."
+    ]
 
 
 def test_an_added_cell_never_gets_the_id_of_a_course_cell(lab: Lab, tmp_path: Path) -> None:
