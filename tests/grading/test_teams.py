@@ -24,12 +24,12 @@ def test_the_newest_of_a_team_counts_for_all_of_it(tmp_path: Path) -> None:
     assert handed_in_by(tmp_path, "x", term) == dict.fromkeys(("ada", "ben", "cy"), "cy")
 
 
-def test_a_member_whom_no_roster_names_and_who_handed_in_nothing_is_refused(tmp_path: Path) -> None:
-    with Gradebook(f"sqlite:///{tmp_path}/gradebook.db") as gradebook:
-        refuse_unknown_members(tmp_path, "x", TERM, gradebook)  # without a roster nobody can tell
+def test_a_member_whom_no_roster_names_and_who_handed_in_nothing_is_refused(small_course: Path) -> None:
+    with Gradebook(f"sqlite:///{small_course}/gradebook.db") as gradebook:
+        refuse_unknown_members(small_course, "x", TERM, gradebook)  # without a roster nobody can tell
         write_roster(gradebook, [Person(id="ada", last_name="Lovelace"), Person(id="ben", last_name="Young")])
         with pytest.raises(GradlabError, match=r"term.toml: team 'blue' names 'bne', .*\n    fix: correct the name"):
-            refuse_unknown_members(tmp_path, "x", TERM, gradebook)
-        refuse_unknown_members(tmp_path, "another", TERM, gradebook)
-        (tmp_path / "submitted" / "bne").mkdir(parents=True)
-        refuse_unknown_members(tmp_path, "x", TERM, gradebook)
+            refuse_unknown_members(small_course, "x", TERM, gradebook)
+        refuse_unknown_members(small_course, "another", TERM, gradebook)
+        (small_course / "submitted" / "bne").mkdir(parents=True)
+        refuse_unknown_members(small_course, "x", TERM, gradebook)
