@@ -17,6 +17,7 @@ $(STAMP): pyproject.toml scripts/system_packages.sh
 	$(BIN)/pip install --quiet --editable ".[test]"
 	bash scripts/system_packages.sh
 	@touch $@
+	@echo "Next: make demo shows the main job, make lab opens the course in JupyterLab"
 
 build: $(STAMP) ## make source/, release/ and solutions/ from labs/
 	$(BIN)/gradlab build

@@ -12,6 +12,15 @@ from autograder.cli.app import CPUS, CoursePath, LabName, LabNames, app, count, 
 from autograder.errors import GradlabError
 
 
+def refuse_without_labs(course: Path) -> None:
+    """Raise GradlabError in the folder of a course whose labs are written elsewhere."""
+    if (course / "nbgrader_config.py").exists() and not (course / "labs" / "course.toml").exists():
+        raise GradlabError(
+            f"{course.resolve()} has no labs/course.toml: it grades labs, and does not hold what they are written in\n"
+            "    fix: run this where labs/ is (a clone of the repository), or copy labs/ beside source/"
+        )
+
+
 @app.command()
 def build(
     labs: LabNames = None,
@@ -24,6 +33,7 @@ def build(
     from autograder.authoring.course_folder import build as build_all
     from autograder.authoring.course_folder import read_course, stale
 
+    refuse_without_labs(course)
     read, named = read_course(course), tuple(labs or ())
     number = count(len(set(named)) or len(read.labs), "lab")
     if check:
@@ -48,6 +58,7 @@ def release(
     from autograder.authoring.course_folder import read_course
     from autograder.authoring.student_release import write_student_release
 
+    refuse_without_labs(course)
     path = write_student_release(read_course(course), student.resolve(), tuple(labs or ()))
     out.print(f"wrote {student} and {path.name}. Next: hand out the zip; its README says how to begin")
 
@@ -72,6 +83,7 @@ def prove(
     from autograder.proving.labs import prove_labs
     from autograder.proving.update import update_lists
 
+    refuse_without_labs(course)
     problems = written = 0
     read = list(read_labs(read_course(course), tuple(labs or ())))
     if exercise and exercise not in (known := [e.name for lab in read for e in lab.exercises]):

@@ -148,7 +148,8 @@ def watch(
                 err.print(f"{who}: {each.failure}", markup=False)
             else:
                 damaged = f"damaged, {each.damaged}\n    " if each.damaged else ""
-                mark_of = f"{each.points:g} of {each.worth:g}, {after(each.seconds)} after it came"
+                waits = " until a person reads the rest" if each.waits else ""
+                mark_of = f"{each.points:g} of {each.worth:g}{waits}, {after(each.seconds)} after it came"
                 out.print(f"{who}: {damaged}{mark_of}", markup=False)
     reports = ", ".join(f"gradlab report {lab}" for lab in sorted(seen)) or "gradlab status"
     out.print(f"{count(marked - failed, 'submission')} marked. Next: {reports}")

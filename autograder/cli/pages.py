@@ -56,9 +56,10 @@ def feedback(
         then = f"nbgrader release_feedback {lab}" if len(outside) < len(pages) else "hand them out"
         out.print(f"{written}. Next: {then}{', once nobody is at work' if who else ''}")
         return
+    out.print(written)
     path = course / "results" / f"{lab}.{zipped}.zip"
     packed = write_feedback_zip(zipped, course.resolve(), lab, path)
-    out.print(f"{written}, {packed} of them in {path}. Next: upload it")
+    out.print(f"{packed} of them in {path}. Next: upload it")
 
 
 @app.command()

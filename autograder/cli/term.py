@@ -58,8 +58,8 @@ def excuse(
     decided = decisions.excuse(course.resolve(), lab, check, student, reason)
     what = f"{decided.exercise}/{decided.check}" if decided.check else decided.exercise
     out.print(
-        f"{what} counts as passed for {student or 'everybody'}. Next: gradlab grade {lab}, which grades nothing "
-        "again and writes the marks",
+        f"{what} counts as passed for {student or 'everybody'}. Next: gradlab grade {lab}, which writes the marks "
+        "(an excuse alone grades nothing anew)",
         markup=False,
     )
 

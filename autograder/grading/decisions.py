@@ -82,8 +82,12 @@ def _not_one(course: Path, lab: str, what: str, found: list[tuple[str, str]]) ->
         named = ", ".join(f"{exercise}/{check}" for exercise, check in found)
         return f"{what!r} may be any of {named}\n    fix: name one of them"
     known = checks_of(course, lab)
-    listed = "\n".join(f"    {name}: {', '.join(checks)}" for name, checks in known.items())
+    listed = "\n".join(line for name, checks in known.items() for line in _listed(name, checks))
     return f"{lab} has no exercise and no check {what!r}; there are\n{listed}"
+
+
+def _listed(exercise: str, checks: dict[str, str]) -> list[str]:
+    return [f"    {exercise}", *(f"    {exercise}/{id_}: {label}" for id_, label in checks.items())]
 
 
 def checks_of(course: Path, lab: str) -> dict[str, dict[str, str]]:

@@ -48,7 +48,7 @@ BUSY_SECONDS = 1.0  # the same while some of what was seen still waits
 class Marked:
     """A submission that has its mark, and its page where the student fetches it. seconds: since it came in.
 
-    failure: why it has none. damaged: why it counts as one without answers.
+    failure: why it has none. damaged: why it counts as one without answers. waits: a person has yet to read some of it.
     """
 
     arrival: Arrival
@@ -57,6 +57,7 @@ class Marked:
     seconds: float = 0.0
     failure: str = ""
     damaged: str = ""
+    waits: bool = False
 
 
 def watch(
@@ -216,7 +217,8 @@ class _Stretch:
         on.inbox.release(arrival, write_feedback([result], on.course, lab, settings.tell, attempts))
         seconds = (now - arrival.when).total_seconds()
         damaged = readable("; ".join(result.notes)) if done.empty else ""
-        self.ready.append(Marked(arrival, result.points, result.worth, seconds, damaged=damaged))
+        waits = result.needs_manual_grade
+        self.ready.append(Marked(arrival, result.points, result.worth, seconds, damaged=damaged, waits=waits))
 
     def _failed(self, arrival: Arrival, words: str) -> None:
         self.on.done.discard(arrival.folder)

@@ -6,7 +6,7 @@ import json
 from typing import Any
 
 MAX_VALUES = 10_000_000  # in the JSON: each takes up to some 70 bytes of memory
-AGAIN = "Save it from JupyterLab and hand it in again."
+AGAIN = "Save it from JupyterLab, and hand it in again while the lab is open."
 
 # What students hand in instead of a notebook, by how the file begins.
 KINDS_OF_FILE = {

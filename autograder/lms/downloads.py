@@ -91,7 +91,8 @@ def origins_of(course: Path, lab: str) -> dict[str, str]:
     found = _origins(course, lab)
     if not found:
         raise GradlabError(
-            f"no download of {lab} was collected, so nobody knows the LMS's names: gradlab collect first"
+            f"no download of {lab} was collected, so nobody knows the LMS's names\n"
+            f"    fix: gradlab collect {lab} ZIP first, or --zip csv, which names pages by student"
         )
     return found
 

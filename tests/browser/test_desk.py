@@ -308,6 +308,13 @@ def test_one_mark_goes_to_all_who_wrote_the_same(page: Page, desk: LabServer) ->
     """Slow: the same server."""
     opened(page, desk)
     page.locator("li[data-student=cleo] article").click()
+    page.keyboard.press("Control+Enter")
+    expect(page.locator("#said")).to_have_text("No points yet: type them, or choose an item.")
+    page.get_by_label("Comment").fill("Which square?")
+    page.keyboard.press("Control+Enter")
+    expect(page.locator("#said")).to_have_text("Saved. Without points this answer still waits.")
+    assert rows(desk)["cleo"] == (None, True, "Which square?")
+    page.get_by_label("Comment").fill("")
     page.get_by_label("Points").fill("0.25")
     page.get_by_role("button", name="Save for 2 with this text").click()
     expect(page.locator("li[data-student=dan] .told")).to_have_text("0.25 of 3")

@@ -42,6 +42,7 @@ function take(marks, student) {
 export async function save(others = []) {
   if (!reading.now || reading.saving || reading.editing) return;
   if (!get("points").reportValidity()) return;
+  if (!says(draft()) && !says(mark(reading.now))) return askForPoints();
   reading.saving = true;
   get("save").disabled = get("also").disabled = true;
   const [row, wanted] = [reading.now, draft()];
@@ -49,7 +50,11 @@ export async function save(others = []) {
   let trouble = "";
   try {
     await saveOne(row, wanted);
-    for (const each of others) if (mark(each).waits) await saveOne(each, wanted);
+    const waiting = others.filter((each) => mark(each).waits);
+    for (const [index, each] of waiting.entries()) {
+      say(`Saving ${index + 2} of ${waiting.length + 1} ...`);
+      await saveOne(each, wanted);
+    }
     const text = wanted.comment.trim();
     if (text) state.comments = [text, ...state.comments.filter((each) => each !== text)];
     showComments();
@@ -60,5 +65,13 @@ export async function save(others = []) {
   get("save").disabled = get("also").disabled = false;
   show();
   if (trouble) say(trouble);
+  else if (mark(row).waits) say("Saved. Without points this answer still waits.");
   else nextWaiting();
+}
+
+const says = ({ points, chosen, comment }) => (points ?? "") !== "" || chosen.length > 0 || comment.trim() !== "";
+
+function askForPoints() {
+  say("No points yet: type them, or choose an item.");
+  get("points").focus();
 }
