@@ -115,11 +115,12 @@ def watch(
     cluster: ClusterAddress = "",
 ) -> None:
     """Mark what students submit as it arrives, and release its feedback. term.toml sets attempts, waits and ends."""
+    from autograder.forkserver.imports import groups_of
     from autograder.forkserver.starting import start
 
     course = course.resolve()
     with contextlib.ExitStack() as ending:
-        ahead = None if cluster else start(jobs)
+        ahead = None if cluster else start(jobs, groups_of(course, labs or ["*"]))
         if ahead:
             ending.callback(ahead.close)
         from autograder.grading.nbgrader_api import open_course  # while the fork server imports, too
@@ -164,13 +165,14 @@ def mark(
     serve: Annotated[bool, typer.Option("--serve", hidden=True, help="Mark what JupyterLab asks for.")] = False,
 ) -> None:
     """Mark your own copy of a lab, in work/, with every hidden check, and write its feedback page."""
+    from autograder.forkserver.imports import groups_of
     from autograder.forkserver.starting import start
 
     course = course.resolve()
     path = Path(lab) if lab.endswith(".ipynb") else course / "work" / lab / f"{lab}.ipynb"
     if not serve and not (lab and path.exists()):
         raise GradlabError(f"there is no {path}: name a lab that make lab put into work/, or a notebook's path")
-    with contextlib.closing(start()) as ahead:
+    with contextlib.closing(start(1, groups_of(course, ["*" if serve else path.stem]))) as ahead:
         from autograder.grading import marking  # while the fork server imports, too
 
         if serve:

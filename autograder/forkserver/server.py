@@ -1,9 +1,9 @@
 """The fork server: has imported what labs import, holds no secret, and forks a sandboxed student process for each
 submission, which it watches from outside.
 
-Run as `python -P -m autograder.forkserver.server labs|plain DESCRIPTOR...`, with a socket for each client: the second
-one and those after it are served by forks of the first process. It runs no parallel operation and no CUDA call before a
-fork. plain: for notebooks that name nothing of TORCHS; a start takes half the time then, and so does each fork.
+Run as `python -P -m autograder.forkserver.server GROUPS DESCRIPTOR...`, with a socket for each client: the second one
+and those after it are served by forks of the first process. It runs no parallel operation and no CUDA call before a
+fork. GROUPS, joined by commas: what is imported ahead, see imports.py.
 """
 
 from __future__ import annotations
@@ -16,12 +16,13 @@ import shutil
 import socket
 import sys
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Collection, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from autograder.errors import GradlabError
 from autograder.forkserver.huge_pages import gather
+from autograder.forkserver.imports import ALWAYS, EVERYTHING, FIRST_USED
 from autograder.forkserver.supervisor import Runs
 from autograder.rpc.frames import ConnectionClosed, receive, send
 from autograder.sandbox import Limits, adopt_orphans, available, names, network_for, require, runtime_paths
@@ -30,25 +31,9 @@ if TYPE_CHECKING:
     from autograder.student.kernel import Kernel
 
 POLL_SECONDS = 0.05
-# Imported at their first use, which would be in every student process anew; matplotlib looks for fonts then.
-ANYBODYS = ("ipywidgets", "matplotlib.pyplot")
-TORCHS = (
-    "functorch.compile",
-    "labkit",
-    "sklearn.datasets",
-    "torch._dynamo.backends.debugging",
-    "torch.distributed",
-    "torch.distributed.tensor.experimental",
-    "torch.export",
-    "torch.fx.experimental.proxy_tensor",
-    "torch.fx.experimental.symbolic_shapes",
-    "torch.nn.attention.flex_attention",
-    "torch.utils.checkpoint",
-)
-FIRST_USED = (*ANYBODYS, *TORCHS)
 
 
-def main(descriptors: Sequence[int], plain: bool = False) -> None:
+def main(descriptors: Sequence[int], groups: Collection[str]) -> None:
     """Take [isolation, limits, readable paths, device, compiled] and answer [error, layers]; import, which is done
     already where these came late; then take orders until the client hangs up.
     """
@@ -56,7 +41,7 @@ def main(descriptors: Sequence[int], plain: bool = False) -> None:
     clients = [socket.socket(fileno=descriptor) for descriptor in descriptors]
     found = available()  # before torch is there: the forks that try the layers are cheap then
     told, _, _ = select.select(clients[:1], [], [], 0)
-    serve = None if told else _import_what_cells_import(plain)
+    serve = None if told else _import_what_cells_import(groups)
     try:
         level, limits, readable, device, compiled = receive(clients[0])
     except ConnectionClosed:
@@ -67,7 +52,7 @@ def main(descriptors: Sequence[int], plain: bool = False) -> None:
         send(clients[0], [str(error), []])
         return
     send(clients[0], ["", names(layers)])
-    serve = serve or _import_what_cells_import(plain)
+    serve = serve or _import_what_cells_import(groups)
     if compiled:
         importlib.import_module("torch._inductor.compile_fx")
     make_forks_cheap()
@@ -109,17 +94,17 @@ def _serve(orders: socket.socket, runs: Runs) -> None:
             looked = time.monotonic()
 
 
-def _import_what_cells_import(plain: bool) -> Callable[[int, str], None]:
+def _import_what_cells_import(groups: Collection[str]) -> Callable[[int, str], None]:
     """Import torch and the rest, and give what a student process does once it is in its sandbox, with its socket and a
     cache of torch.compile, or nothing.
     """
     from autograder.student.main import start
 
-    kernel = warm_kernel(plain)
+    kernel = warm_kernel(groups)
     return lambda control, compiled: start(control, kernel, compiled)
 
 
-def warm_kernel(plain: bool = False) -> Kernel:
+def warm_kernel(groups: Collection[str] = EVERYTHING) -> Kernel:
     """A kernel to be forked, in a process that has imported and done once what each fork would import and do anew."""
     import torch
 
@@ -128,10 +113,10 @@ def warm_kernel(plain: bool = False) -> Kernel:
     from autograder.student.shell import raise_once
 
     torch.set_num_threads(1)
-    for name in ANYBODYS if plain else FIRST_USED:
+    for name in (*ALWAYS, *(name for group in groups for name in FIRST_USED[group])):
         importlib.import_module(name)
     labkit = importlib.import_module("labkit")
-    for name in () if plain else labkit.__all__:
+    for name in labkit.__all__:
         getattr(labkit, name)  # pictures are imported when they are first named
     kernel = Kernel()
     draw_once()
@@ -163,5 +148,5 @@ def _carry_out(order: Any, orders: socket.socket, runs: Runs) -> Any:
 
 
 if __name__ == "__main__":
-    main([int(argument) for argument in sys.argv[2:]], plain=sys.argv[1] == "plain")
+    main([int(argument) for argument in sys.argv[2:]], [group for group in sys.argv[1].split(",") if group])
     os._exit(0)  # an interpreter with torch takes most of a second to end in order

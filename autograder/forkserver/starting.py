@@ -6,15 +6,16 @@ This file imports no torch: `gradlab grade` starts one first of all, and imports
 from __future__ import annotations
 
 import os
-import re
 import shutil
 import socket
 import subprocess
 import sys
 import tempfile
+from collections.abc import Collection
 from dataclasses import dataclass
 from pathlib import Path
 
+from autograder.forkserver.imports import EVERYTHING, groups_of
 from autograder.gradebook.store import result_path
 from autograder.sandbox.home import environment
 
@@ -43,12 +44,12 @@ class Started:
         shutil.rmtree(self.home, ignore_errors=True)
 
 
-def start(clients: int = 1, plain: bool = False) -> Started:
-    """Before anything secret is read, and given nothing of it. plain: see server.py."""
+def start(clients: int = 1, groups: Collection[str] = EVERYTHING) -> Started:
+    """Before anything secret is read, and given nothing of it. groups: what to import ahead, see imports.py."""
     home = Path(tempfile.mkdtemp(prefix="gradlab-warm-"))
     pairs = [socket.socketpair() for _ in range(clients)]
     descriptors = [theirs.fileno() for _, theirs in pairs]
-    command = [sys.executable, "-P", "-m", "autograder.forkserver.server", "plain" if plain else "labs"]
+    command = [sys.executable, "-P", "-m", "autograder.forkserver.server", ",".join(sorted(groups))]
     process = subprocess.Popen(
         [*command, *map(str, descriptors)],
         pass_fds=descriptors,
@@ -66,17 +67,8 @@ def start_ahead(course: Path, lab: str, student: str, jobs: int, again: bool) ->
     """For as many jobs as there are submissions, or for one student's; None where all of them have a result."""
     students = [student] if student else submitted_students(course, lab)
     if again or any(not result_path(course, lab, each).exists() for each in students):
-        return start(max(1, min(jobs, len(students))), names_no_torch(course, lab))
+        return start(max(1, min(jobs, len(students))), groups_of(course, [lab]))
     return None
-
-
-def names_no_torch(course: Path, lab: str) -> bool:
-    """Whether the course's notebooks of this lab name nothing that is long to import: student processes would share it.
-
-    What a submission imports beyond that, it imports in its own process.
-    """
-    sources = [path.read_bytes() for path in (course / "source" / lab).glob("*.ipynb") if path.is_file()]
-    return bool(sources) and not any(re.search(rb"torch|labkit|sklearn", source) for source in sources)
 
 
 def submitted_students(course: Path, lab: str) -> list[str]:

@@ -20,7 +20,8 @@ from typing import Any
 import torch
 
 from autograder.forkserver.client import ForkServer, Purpose, start_fork_servers
-from autograder.forkserver.starting import Started
+from autograder.forkserver.imports import groups_in
+from autograder.forkserver.starting import Started, start
 from autograder.grading.one_submission import Graded
 from autograder.grading.task import Settings, Task
 from autograder.grading.worker import STUCK_SECONDS, Failure, answer_tasks, next_try, purpose
@@ -59,7 +60,10 @@ def grade_all(
     first = list(_some(waiting, len(pool.workers) if pool else jobs))
     if not first:
         return
-    kept, pool = pool, pool or Pool(purpose(first[0]), settings.timeouts.submission, tuple(secret), len(first), ahead)
+    kept = pool
+    if pool is None:
+        ahead = ahead or start(len(first), groups_in(task.course for task in first))
+        pool = Pool(purpose(first[0]), settings.timeouts.submission, tuple(secret), len(first), ahead)
     try:
         for task in first:
             pool.give(task)

@@ -15,6 +15,8 @@ from traitlets import Float, Unicode
 
 from autograder.examiner.clock import Timeouts
 from autograder.forkserver.client import ForkServer, Purpose
+from autograder.forkserver.imports import groups_of
+from autograder.forkserver.starting import start
 from autograder.gradebook.extensions import extend
 from autograder.gradebook.history import remember_mark
 from autograder.gradebook.reader import read_notebook, read_result
@@ -35,7 +37,7 @@ from autograder.result import Result
 from autograder.sandbox import Limits
 from autograder.term import read_term
 
-_open: dict[tuple[str, Limits, Path], ForkServer] = {}
+_open: dict[tuple[str, Limits, Path, frozenset[str]], ForkServer] = {}
 
 
 class SubmissionExporter(NotebookExporter):  # type: ignore[misc]
@@ -125,7 +127,7 @@ class Examine(NbGraderPreprocessor):  # type: ignore[misc]
         settings = settings_of(
             self.isolation, self.memory_gib, self.cell_seconds, self.check_seconds, self.submission_seconds
         )
-        fork_server = _fork_server(settings.isolation, settings.limits, course)
+        fork_server = _fork_server(settings.isolation, settings.limits, course, groups_of(course, [ids["assignment"]]))
         if is_plain(course, ids["assignment"]):
             own, grading = own_notebook(course, ids, self.config), (settings, self.config, self._ignored())
             resources["gradlab"] = examined(nb, own, ids, course, fork_server, grading)
@@ -191,12 +193,12 @@ class FeedbackExporter(HTMLExporter):  # type: ignore[misc]
         return page, {**resources, "output_extension": ".html"}
 
 
-def _fork_server(isolation: str, limits: Limits, course: Path) -> ForkServer:
-    """One fork server for all submissions of a course that this process grades, and another where it was lost."""
-    key = isolation, limits, course
+def _fork_server(isolation: str, limits: Limits, course: Path, groups: frozenset[str]) -> ForkServer:
+    """One fork server for all submissions of a lab that this process grades, and another where it was lost."""
+    key = isolation, limits, course, groups
     if key not in _open or _open[key].lost:
         close_warm()
-        _open[key] = ForkServer(Purpose(isolation, limits), [course])
+        _open[key] = ForkServer(Purpose(isolation, limits), [course], start(1, groups))
     return _open[key]
 
 

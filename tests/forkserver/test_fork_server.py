@@ -16,7 +16,8 @@ from autograder.examiner.examine import Step, examine
 from autograder.examiner.submission_code import Student
 from autograder.forkserver.client import ForkServer, Purpose, refuse_readable
 from autograder.forkserver.huge_pages import gather
-from autograder.forkserver.starting import names_no_torch, start
+from autograder.forkserver.imports import COMPILER, EVERYTHING, groups_of
+from autograder.forkserver.starting import start
 from autograder.plugin import converters
 from autograder.sandbox import Limits, available, strongest_level
 
@@ -60,8 +61,8 @@ def test_what_honest_labs_do_works_in_the_sandbox(fork_server: ForkServer) -> No
         assert printed in str(seen[name].outputs), (name, seen[name].outputs)
 
 
-def test_without_what_only_torch_labs_import_they_work_too() -> None:
-    with contextlib.closing(ForkServer(Purpose(LEVEL), started=start(1, plain=True))) as light:
+def test_without_what_few_labs_name_they_work_too() -> None:
+    with contextlib.closing(ForkServer(Purpose(LEVEL), started=start(1, ()))) as light:
         loaded = "import sys\nprint([n for n in ('sklearn', 'sympy', 'torch._dynamo') if n in sys.modules])"
         steps = [Step("loaded", "student", loaded)]
         steps += [Step(name, "student", source) for name, (source, _) in HONEST.items()]
@@ -71,14 +72,25 @@ def test_without_what_only_torch_labs_import_they_work_too() -> None:
         assert printed in str(seen[name].outputs), (name, seen[name].outputs)
 
 
-@pytest.mark.parametrize(("source", "expected"), [("def f(x): return x", True), ("import torch", False), ("", True)])
-def test_a_course_is_asked_whether_it_names_torch(tmp_path: Path, source: str, expected: bool) -> None:
+@pytest.mark.parametrize(
+    ("source", "expected"),
+    [
+        ("import torch\nx = torch.ones(2)", set()),
+        ("from torch import optim", {"compiler"}),
+        ("@torch.compile\ndef f(x): return x", {"compiler"}),
+        ("from sklearn.datasets import load_digits", {"sklearn"}),
+        ("from sklearn.datasets import load_digits\nfrom torch.func import vmap", {"compiler", "sklearn"}),
+    ],
+)
+def test_a_lab_is_asked_what_it_names_of_what_is_long_to_import(
+    tmp_path: Path, source: str, expected: set[str]
+) -> None:
     folder = tmp_path / "source" / "ps1"
     folder.mkdir(parents=True)
-    assert not names_no_torch(tmp_path, "ps1"), "there is no notebook yet"
+    assert groups_of(tmp_path, ["ps1"]) == EVERYTHING, "there is no notebook yet"
     for name, text in (("p1", "1 + 1"), ("p2", source)):
         nbformat.write(nbformat.v4.new_notebook(cells=[nbformat.v4.new_code_cell(text)]), folder / f"{name}.ipynb")
-    assert names_no_torch(tmp_path, "ps1") is expected
+    assert groups_of(tmp_path, ["ps1"]) == groups_of(tmp_path) == expected
 
 
 def test_a_traceback_imports_nothing_and_looks_through_no_modules(fork_server: ForkServer) -> None:
@@ -131,12 +143,13 @@ def test_the_warm_process_has_one_thread_and_its_end_leaves_nothing() -> None:
 
 def test_a_warm_process_that_died_is_replaced_for_the_next_submission(tmp_path: Path) -> None:
     limits = Limits()
-    first = converters._fork_server(LEVEL, limits, tmp_path)
-    assert converters._fork_server(LEVEL, limits, tmp_path) is first
+    groups = frozenset({COMPILER})
+    first = converters._fork_server(LEVEL, limits, tmp_path, groups)
+    assert converters._fork_server(LEVEL, limits, tmp_path, groups) is first
     first.started.process.kill()
     with pytest.raises(GradlabError, match="the fork server is lost"):
         first.student()
-    second = converters._fork_server(LEVEL, limits, tmp_path)
+    second = converters._fork_server(LEVEL, limits, tmp_path, groups)
     assert second is not first
     second.student().kill()
     converters.close_warm()

@@ -31,8 +31,8 @@ SETTINGS = Settings(strongest_level(available()), timeouts=Timeouts(submission=5
 
 @pytest.fixture(autouse=True)
 def light(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Nothing is run in a fork server here, and those for notebooks without torch start in half the time."""
-    monkeypatch.setattr(client, "start", partial(start, plain=True))
+    """Nothing is run in a fork server here, and those with no group of imports start in half the time."""
+    monkeypatch.setattr(client, "start", partial(start, groups=()))
 
 
 def task(student: str) -> Task:

@@ -1,0 +1,46 @@
+"""What a fork server imports ahead, so that student processes share it, and which of it the labs of a course name.
+
+A start takes 3.0 s of CPU, the compiler half of torch 1.8 s more, and scikit-learn 1.1 s. What a submission uses beyond
+what its lab names, it imports in its own process.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable
+from pathlib import Path
+
+COMPILER, SKLEARN = "compiler", "sklearn"
+ALWAYS = ("ipywidgets", "labkit", "matplotlib.pyplot", "torch.distributed")
+FIRST_USED = {
+    COMPILER: (
+        "functorch.compile",
+        "torch._dynamo.backends.debugging",
+        "torch.distributed.tensor.experimental",
+        "torch.export",
+        "torch.fx.experimental.proxy_tensor",
+        "torch.fx.experimental.symbolic_shapes",
+        "torch.nn.attention.flex_attention",
+        "torch.utils.checkpoint",
+    ),
+    SKLEARN: ("sklearn.datasets",),
+}
+EVERYTHING = frozenset(FIRST_USED)
+# An optimizer imports the compiler at its first step, and so does much of what else is named here.
+WORDS = {
+    COMPILER: r"compile|optim|func\b|functorch|functional_call|vmap|jvp|vjp|jac|hessian|checkpoint|export|dynamo"
+    r"|inductor|fx\b|jit|distributed|flex_attention|gradcheck|profiler|autograd\.functional",
+    SKLEARN: r"sklearn",
+}
+
+
+def groups_of(course: Path, labs: Iterable[str] = ("*",)) -> frozenset[str]:
+    """What the course's notebooks of these labs name, or of all labs; everything where there is no notebook."""
+    found = [path for lab in labs for path in (course / "source").glob(f"{lab}/*.ipynb") if path.is_file()]
+    return groups_in(path.read_bytes() for path in found) if found else EVERYTHING
+
+
+def groups_in(notebooks: Iterable[bytes]) -> frozenset[str]:
+    """What these notebooks of the course name."""
+    texts = [notebook.decode(errors="replace") for notebook in notebooks]
+    return frozenset(group for group, words in WORDS.items() if any(re.search(words, text) for text in texts))
