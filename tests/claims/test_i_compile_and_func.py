@@ -1,11 +1,18 @@
 """Claims 180 to 199: torch.compile, torch.func, TorchScript and export. Counts of captured graphs, no compiled code."""
 
 from collections.abc import Iterator
+from typing import Any
 
 import pytest
 import torch
 from torch import Tensor, nn
-from torch._dynamo.testing import CompileCounter
+
+
+def new_counter() -> Any:
+    """Imported here: it takes a second of each process that collects the tests."""
+    from torch._dynamo.testing import CompileCounter
+
+    return CompileCounter()
 
 
 @pytest.fixture(autouse=True)
@@ -16,7 +23,7 @@ def fresh() -> Iterator[None]:
 
 
 def test_181_compiling_happens_at_the_first_call() -> None:
-    counter = CompileCounter()
+    counter = new_counter()
     compiled = torch.compile(lambda x: x.sin() + 1, backend=counter)
     assert counter.frame_count == 0
     compiled(torch.ones(3))
@@ -43,7 +50,7 @@ def test_183_reduce_overhead_means_cuda_graphs() -> None:
     [(None, [1, 2, 2, 2, 2, 3, 4, 4]), (False, [1, 2, 3, 4, 5, 6, 7, 7]), (True, [1, 1, 1, 1, 1, 2, 3, 3])],
 )
 def test_188_sizes_that_recompile(dynamic: bool | None, compilations: list[int]) -> None:
-    counter, seen = CompileCounter(), []
+    counter, seen = new_counter(), []
     compiled = torch.compile(lambda x: x.sin() * 2, backend=counter, dynamic=dynamic)
     for size in (2, 3, 4, 5, 6, 1, 0, 2):
         compiled(torch.ones(size))
@@ -70,7 +77,7 @@ def test_190_a_compiled_module_has_a_prefix_and_compile_in_place_none() -> None:
 
 
 def test_190_train_eval_and_grad_mode_recompile() -> None:
-    counter, model = CompileCounter(), nn.Sequential(nn.Linear(2, 2), nn.Dropout(0.5))
+    counter, model = new_counter(), nn.Sequential(nn.Linear(2, 2), nn.Dropout(0.5))
     compiled, seen = torch.compile(model, backend=counter), []
     compiled(torch.ones(3, 2))
     seen.append(counter.frame_count)
