@@ -41,7 +41,7 @@ quick: $(STAMP) ## ruff, mypy, imports, and the tests that need no browser, kern
 	tested=$$?; wait $$types && exit $$tested
 
 test: $(STAMP) ## run all tests but the nightly ones (at most 10 minutes on two cores)
-	$(BIN)/pytest -n 2 --dist loadfile --no-loadscope-reorder
+	$(BIN)/pytest -n 4 --dist loadfile --no-loadscope-reorder
 
 nightly: $(STAMP) image-test ## what takes longer: images, mutants, what PyTorch answers, whole labs, fifty times the fuzzing
 	$(BIN)/gradlab prove --again --mutate
