@@ -2,6 +2,8 @@
 .DEFAULT_GOAL := help
 PYTHON ?= python3
 BIN := .venv/bin
+# Where it is set, each command and each test process compiles the project anew: half a minute of `make test`.
+unexport PYTHONDONTWRITEBYTECODE
 STAMP := .venv/.installed
 
 .PHONY: help setup demo lab mark quick test nightly image-test lint bench gpu build clean
@@ -41,7 +43,7 @@ quick: $(STAMP) ## ruff, mypy, imports, and the tests that need no browser, kern
 	tested=$$?; wait $$types && exit $$tested
 
 test: $(STAMP) ## run all tests but the nightly ones (at most 10 minutes on two cores)
-	$(BIN)/pytest -n 4 --dist loadfile --no-loadscope-reorder
+	$(BIN)/pytest -n 3 --dist loadfile --no-loadscope-reorder
 
 nightly: $(STAMP) image-test ## what takes longer: images, mutants, what PyTorch answers, whole labs, fifty times the fuzzing
 	$(BIN)/gradlab prove --again --mutate

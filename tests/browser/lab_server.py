@@ -38,6 +38,15 @@ class LabServer:
         """The address of a page; the token in it logs the browser in."""
         return f"{self.url}{path}?token={self.token}"
 
+    def end_kernels(self) -> None:
+        """As after a start of the server."""
+        with DIRECT.open(self.address("api/sessions"), timeout=30) as told:
+            sessions = json.load(told)
+        for session in sessions:
+            headers = {"Authorization": f"token {self.token}"}
+            end = urllib.request.Request(f"{self.url}api/sessions/{session['id']}", headers=headers, method="DELETE")
+            DIRECT.open(end, timeout=30).close()
+
 
 @contextlib.contextmanager
 def lab_server(

@@ -82,6 +82,25 @@ def student(course: Path, tmp_path_factory: pytest.TempPathFactory) -> Iterator[
         yield server
 
 
+@pytest.fixture(scope="module")
+def at_home(tmp_path_factory: pytest.TempPathFactory) -> Iterator[LabServer]:
+    """What a student has without a grader; one for the tests that need none."""
+    folder = tmp_path_factory.mktemp("alone")
+    with lab_server(folder, tmp_path_factory.mktemp("home"), course=True) as server:
+        yield server
+
+
+@pytest.fixture
+def alone(at_home: LabServer, course: Path) -> LabServer:
+    """The same with the labs as they are handed out, and without a kernel."""
+    at_home.end_kernels()
+    for path in at_home.folder.iterdir():
+        if path.is_dir():
+            shutil.rmtree(path)
+    shutil.copytree(course / "release", at_home.folder, dirs_exist_ok=True)
+    return at_home
+
+
 def test_a_student_begins_checks_ticks_predicts_resets_and_is_marked(student: LabServer, page: Page) -> None:
     """Slow: starts JupyterLab, a kernel and a grader, each of which imports torch."""
     page.goto(student.address("lab"))
@@ -168,9 +187,9 @@ def test_a_student_begins_checks_ticks_predicts_resets_and_is_marked(student: La
     assert not predicted["right"] and predicted["missed"]
 
 
-def test_a_cell_that_misses_names_after_a_restart_says_what_to_run(student: LabServer, page: Page) -> None:
+def test_a_cell_that_misses_names_after_a_restart_says_what_to_run(alone: LabServer, page: Page) -> None:
     """Slow: starts JupyterLab and a kernel, twice."""
-    page.goto(student.address(f"lab/tree/{LAB}/{LAB}.ipynb"))
+    page.goto(alone.address(f"lab/tree/{LAB}/{LAB}.ipynb") + "&reset")
     expect(page.locator("#jp-main-statusbar").get_by_text("| Idle")).to_be_visible()
     check = page.locator(".jp-Notebook .jp-Cell").filter(has_text="with check(").first
     told = check.get_by_text("Run > Run All Above Selected Cell")
@@ -190,10 +209,10 @@ def test_a_cell_that_misses_names_after_a_restart_says_what_to_run(student: LabS
     expect(told).to_have_count(0)
 
 
-def test_continue_leads_to_the_lab_that_was_worked_on_last(student: LabServer, page: Page) -> None:
+def test_continue_leads_to_the_lab_that_was_worked_on_last(alone: LabServer, page: Page) -> None:
     """Slow: starts JupyterLab."""
-    first = student.folder / LAB / f"{LAB}.ipynb"
-    second = student.folder / "02_cubes" / "02_cubes.ipynb"
+    first = alone.folder / LAB / f"{LAB}.ipynb"
+    second = alone.folder / "02_cubes" / "02_cubes.ipynb"
     second.parent.mkdir()
     notebook = nbformat.read(first, as_version=4)
     for path, name, title in ((first, LAB, "Squares"), (second, "02_cubes", "Cubes")):
@@ -203,7 +222,7 @@ def test_continue_leads_to_the_lab_that_was_worked_on_last(student: LabServer, p
     for older, newer, title in ((first, second, "Cubes"), (second, first, "Squares")):
         os.utime(older, (1_000, 1_000))
         os.utime(newer, (2_000, 2_000))
-        page.goto(student.address("lab") + "&reset")
+        page.goto(alone.address("lab") + "&reset")
         expect(page.get_by_role("button", name="Continue:")).to_have_text(f"Continue: sum_of_squares in {title}")
 
 
@@ -240,17 +259,12 @@ def test_a_saved_notebook_shows_its_state_again_in_every_theme(
         page.screenshot(path=ARTIFACTS / f"course_marked_{theme.replace(' ', '_')}.png")
 
 
-def test_without_a_grader_a_mark_is_refused_with_what_to_do(
-    course: Path, tmp_path_factory: pytest.TempPathFactory, page: Page
-) -> None:
+def test_without_a_grader_a_mark_is_refused_with_what_to_do(alone: LabServer, page: Page) -> None:
     """Slow: starts JupyterLab."""
-    alone = tmp_path_factory.mktemp("alone")
-    shutil.copytree(course / "release", alone, dirs_exist_ok=True)
-    with lab_server(alone, tmp_path_factory.mktemp("home"), course=True) as server:
-        page.goto(server.address(f"lab/tree/{LAB}/{LAB}.ipynb"))
-        expect(page.locator("#jp-main-statusbar").get_by_text("| Idle")).to_be_visible()
-        page.locator('[data-command="gradlab:mark"]').click()
-        expect(page.get_by_text("No grader is here").first).to_be_visible()
+    page.goto(alone.address(f"lab/tree/{LAB}/{LAB}.ipynb") + "&reset")
+    expect(page.locator("#jp-main-statusbar").get_by_text("| Idle")).to_be_visible()
+    page.locator('[data-command="gradlab:mark"]').click()
+    expect(page.get_by_text("No grader is here").first).to_be_visible()
 
 
 def card(page: Page) -> Locator:

@@ -8,6 +8,7 @@ import pytest
 from autograder.examiner.clock import Timeouts
 from autograder.examiner.examine import Step, StepResult, examine
 from autograder.forkserver.client import ForkServer, Purpose
+from autograder.forkserver.starting import start
 from autograder.sandbox import Limits, available, strongest_level
 from labkit.outcome import earned
 
@@ -46,7 +47,7 @@ FAMILY = "import os, signal\nos.kill(os.getppid(), signal.SIGKILL)\nos.kill(os.g
 
 @pytest.fixture(scope="module")
 def fork_server() -> Iterator[ForkServer]:
-    process = ForkServer(Purpose(strongest_level(available()), LIMITS))
+    process = ForkServer(Purpose(strongest_level(available()), LIMITS), started=start(1, ()))
     yield process
     process.close()
 

@@ -127,7 +127,7 @@ def test_a_submission_finds_the_random_state_that_every_other_finds(fork_server:
 
 
 def test_the_warm_process_has_one_thread_and_its_end_leaves_nothing() -> None:
-    fork_server = ForkServer(Purpose(LEVEL))
+    fork_server = ForkServer(Purpose(LEVEL), started=start(1, ()))
     student = Student(fork_server.student, Clock(Timeouts()))
     student.run("import os\nif os.fork() == 0:\n    import time\n    time.sleep(60)\n", 1)
     assert len(os.listdir(f"/proc/{fork_server.started.process.pid}/task")) == 1

@@ -1,4 +1,4 @@
-"""A class in which every second student attacks: graded end to end in the sandbox, with canaries wherever secrets are."""
+"""A class in which two of three students attack: graded end to end in the sandbox, with canaries wherever secrets are."""
 
 import copy
 import ctypes
@@ -67,6 +67,11 @@ def attacker(name: str) -> str:
     return f"{names().index(name):03d}_{name}"
 
 
+def followed() -> list[str]:
+    """Every second attack, and the last. What another leaves behind meets the next attacker, who has honest exercises."""
+    return names()[::-2]
+
+
 def after(name: str) -> str:
     """The honest student who is graded next."""
     return f"{attacker(name)}_then_honest"
@@ -98,7 +103,8 @@ def grade_attacked(root: Path) -> Attacked:
         for name in names():
             folder = folder_of(root, attacker(name), LAB)
             hand_in(read_attack(name), folder, copy.deepcopy(sound), known)
-            write(folder_of(root, after(name), LAB), sound)
+            if name in followed():
+                write(folder_of(root, after(name), LAB), sound)
         api = open_course(root)
         with Gradebook(api.coursedir.db_url, "gradlab") as book:
             book.add_student("registrar", last_name=canaries["gradebook"])

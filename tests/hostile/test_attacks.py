@@ -2,7 +2,15 @@
 
 import pytest
 
-from tests.hostile.attacked_class import HIDDEN_DIGITS, SUBMISSION_SECONDS, Attacked, after, attacker, grade_attacked
+from tests.hostile.attacked_class import (
+    HIDDEN_DIGITS,
+    SUBMISSION_SECONDS,
+    Attacked,
+    after,
+    attacker,
+    followed,
+    grade_attacked,
+)
 from tests.hostile.attackers import names, read_attack
 
 GRACE = 10  # seconds to start, stop and write, on a busy machine
@@ -13,7 +21,7 @@ each = pytest.mark.parametrize("name", names())
 
 @pytest.fixture(scope="module")
 def graded(tmp_path_factory: pytest.TempPathFactory) -> Attacked:
-    """Slow: a class of all attackers, and as many honest students."""
+    """Slow: a class of all attackers, and half as many honest students."""
     return grade_attacked(tmp_path_factory.mktemp("attacked"))
 
 
@@ -44,7 +52,7 @@ def test_it_learns_nothing_and_reaches_nothing(graded: Attacked, name: str) -> N
     assert "<script" not in page and "<img src=x" not in page
 
 
-@each
+@pytest.mark.parametrize("name", followed())
 def test_an_honest_submission_after_it_gets_full_marks(graded: Attacked, name: str) -> None:
     result = graded.results[after(name)]
     assert result.points == result.worth, [(c.label, c.seen) for e in result.exercises for c in e.checks]
