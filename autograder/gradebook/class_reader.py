@@ -72,10 +72,11 @@ def read_class(
     solutions = {name: cell.source for name, cell in exercises.items()}
     members = []
     for student in sorted(everybody - (strangers - handed_in - waiting), key=natural):
-        row = rows.get(student, {})
+        row, team = rows.get(student, {}), term.team_of(lab, student)
         known: dict[str, Any] = {
             "name": names.get(student, ""),
             "on_roster": student not in strangers,
+            "team": team.name if team else "",
             "handed_in": student in handed_in,
             "graded": bool(row),
             "until": extended.get(student),

@@ -41,7 +41,7 @@ class Member:
     passed. written: exercise or question -> what the student wrote there, without those left as they were handed out.
     page: the feedback page, or the graded notebook where there is none yet, seen from results/. attempts: each that the
     exchange has. history: all marks so far. stopped: cells that ran into a limit or ended their process, or one of
-    whose checks did. on_roster: whether a roster names the student, where there is one.
+    whose checks did. on_roster: whether a roster names the student, where there is one. team: its name in term.toml.
     """
 
     student: str
@@ -58,6 +58,7 @@ class Member:
     notes: tuple[str, ...] = ()
     stopped: tuple[str, ...] = ()
     on_roster: bool = True
+    team: str = ""
     changed: tuple[str, ...] = ()
     checks: Mapping[str, tuple[Outcome, ...]] = field(default_factory=dict)
     written: Mapping[str, str] = field(default_factory=dict)

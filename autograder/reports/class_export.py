@@ -70,6 +70,7 @@ def _member(member: Member) -> dict[str, Any]:
     return {
         "student": member.student,
         "name": member.name,
+        "team": member.team,
         "handed_in": member.handed_in,
         "graded": member.graded,
         "points": member.points if member.graded else None,

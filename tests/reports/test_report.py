@@ -75,9 +75,10 @@ def test_the_page_may_load_nothing_and_runs_no_other_script() -> None:
     assert len(page) < 1_500_000
 
 
-def test_each_row_leads_to_the_students_page_and_says_where_none_is_written() -> None:
+def test_each_row_leads_to_the_students_page_names_the_team_and_says_where_no_page_is_written() -> None:
     ada, ben = member("ada lee"), member("ben", page="../autograded/ben/x/x.ipynb")
-    page = report_page(lab(ada, ben))
+    page = report_page(lab(ada, ben, member("cy", team="<blue>")))
+    assert "team &lt;blue&gt;" in page
     assert 'href="../feedback/ada%20lee/x/x.html"' in page and 'href="../autograded/ben/x/x.ipynb"' in page
     assert "No feedback page is written yet for 1 of them" in page
 
