@@ -120,7 +120,9 @@ def read_term(course: Path) -> Term:
     except (tomllib.TOMLDecodeError, UnicodeDecodeError) as error:
         raise GradlabError(f"{path} cannot be read: {error}") from None
     except ValidationError as error:
-        wrong = "\n".join(f"    {'.'.join(map(str, each['loc']))}: {each['msg']}" for each in error.errors())
+        unknown = "there is no such key"
+        told = [(each["loc"], unknown if each["type"] == "extra_forbidden" else each["msg"]) for each in error.errors()]
+        wrong = "\n".join(f"    {'.'.join(map(str, place))}: {words}" for place, words in told)
         raise GradlabError(f"{path} says what it cannot say:\n{wrong}") from None
 
 

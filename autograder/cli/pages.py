@@ -32,7 +32,7 @@ def feedback(
     from autograder.lms.feedback_zip import write_feedback_zip
     from autograder.reports.feedback import write_feedback
     from autograder.reports.feedback_release import make_releasable, still_working
-    from autograder.term import read_term
+    from autograder.term import plain_utc, read_term
     from autograder.words import some
 
     api = open_course(course)
@@ -42,7 +42,9 @@ def feedback(
         raise GradlabError(f"no graded submission of {lab}: run gradlab grade {lab} first")
     if waiting := sum(result.needs_manual_grade for result in results):
         err.print(f"{count(waiting, 'submission')} wait to be read by a person: their pages say so")
-    if who := still_working(due_date(api.coursedir.db_url, lab), read_term(course).extended(lab), utc_now()):
+    term, due = read_term(course), due_date(api.coursedir.db_url, lab)
+    until = term.lab(lab).until
+    if who := still_working(due, term.extended(lab), utc_now(), plain_utc(until) if until else None):
         err.print(f"still at work: {who}. The pages tell right answers and a quiz's key: release them later")
     outside = make_releasable(course, lab, pages)
     written = f"{len(pages)} feedback pages in {course / 'feedback'}"
@@ -127,6 +129,8 @@ def status(course: CoursePath = Path(".")) -> None:
     """Say where each lab stands: handed in, graded, waiting, late, missing; its dates; and what to do next."""
     from rich.table import Table
 
+    from autograder.grading.inbox import is_any_released
+    from autograder.grading.nbgrader_api import open_course
     from autograder.intake.stray import stray
     from autograder.reports.calendar import calendar
     from autograder.reports.standing import Standing
@@ -134,7 +138,8 @@ def status(course: CoursePath = Path(".")) -> None:
     from autograder.term import read_term
 
     classes, nobodys = _classes(course)
-    found = [status_of(group) for group in classes]
+    term = read_term(course)
+    found = [status_of(group, term.lab(group.lab)) for group in classes]
     begun = [each for each in found if each.handed_in or each.counts[Standing.UNCOLLECTED]]
     if begun:
         head, rows = numbers_table(begun)
@@ -148,7 +153,7 @@ def status(course: CoursePath = Path(".")) -> None:
     for group, each in zip(classes, found, strict=True):
         if each not in begun:
             out.print(f"{group.lab}: none of {count(len(group.members), 'student')} handed in yet", markup=False)
-    dates = calendar(classes, read_term(course))
+    dates = calendar(classes, term)
     head, rows = dates_table(dates)
     if rows:
         times = Table(box=None, pad_edge=False)
@@ -162,19 +167,26 @@ def status(course: CoursePath = Path(".")) -> None:
             out.print(f"More time for {of_lab.lab}, UTC: {of_lab.extended()}", markup=False)
     for line in stray(course) + nobodys:
         out.print(line, markup=False)
-    steps = next_steps(begun) or (["gradlab report: all is graded and read"] if begun else next_to_begin(found))
+    steps = next_steps(begun) or ["gradlab report: all is graded and read"]
+    if not begun:
+        steps = next_to_begin(found, is_any_released(open_course(course), [each.lab for each in found]))
     out.print("Next: " + "\n      ".join(steps), markup=False)
 
 
 def _classes(course: Path) -> tuple[list[LabClass], list[str]]:
-    """(every lab that the gradebook knows, without checks and texts; what in the exchange counts for nobody)."""
+    """(every lab that the gradebook knows, without checks and texts; what counts for nobody, in lines)."""
     from autograder.gradebook.class_reader import labs_in, read_class
+    from autograder.gradebook.writer import opened
     from autograder.grading.inbox import exchange_now
     from autograder.grading.nbgrader_api import open_course
+    from autograder.grading.teams import unknown_members
+    from autograder.term import read_term
 
     gc.disable()
     api = open_course(course)
     url = api.coursedir.db_url
     labs = labs_in(url)
     arrivals, nobodys = exchange_now(api, labs)
+    with opened(url, api.coursedir.course_id) as gradebook:
+        nobodys += unknown_members(course, read_term(course), gradebook)
     return [read_class(url, course.resolve(), lab, arrivals, whole=False) for lab in labs], nobodys

@@ -9,6 +9,8 @@ from pathlib import Path
 
 from nbgrader.utils import find_all_files
 
+from autograder.handed_in import SECRET, small_text
+
 
 def autograded_path(course: Path, lab: str, student: str, notebook: str = "") -> Path:
     """notebook: its name, where it is not the lab's."""
@@ -55,6 +57,10 @@ def write_autograded(
         target.parent.mkdir(parents=True, exist_ok=True)
         target.unlink(missing_ok=True)
         shutil.copy(found, target)
+    if by not in ("", student):  # by its secret a page is fetched: each of a team has an own one, or none
+        (new / SECRET).unlink(missing_ok=True)
+        if own := small_text(course / "submitted" / student / lab / SECRET):
+            (new / SECRET).write_text(own)
     for name, text in notebooks.items():
         (new / f"{name}.ipynb").write_text(text, encoding="utf-8")
     for place, _, files in os.walk(new):

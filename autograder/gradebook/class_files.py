@@ -11,11 +11,22 @@ from autograder.errors import GradlabError
 from autograder.gradebook.autograded import autograded_path
 from autograder.gradebook.store import result_path
 from autograder.handed_in import time_in
+from autograder.term import Term
 
 
 def submitted_times(course: Path, lab: str) -> dict[str, datetime | None]:
     """student -> when the file in submitted/ was handed in, where nbgrader says so."""
     return {folder.parent.name: time_in(folder) for folder in (course / "submitted").glob(f"*/{lab}")}
+
+
+def of_teams(there: dict[str, datetime | None], term: Term, lab: str) -> dict[str, datetime | None]:
+    """The same where a team's newest submission counts for those of its members who handed in, too."""
+    counts = dict(there)
+    for student in there:
+        team = term.team_of(lab, student)
+        times = [time for member in (team.members if team else ()) if (time := there.get(member))]
+        counts[student] = max(times, default=there[student])
+    return counts
 
 
 def trouble_of(course: Path, lab: str, student: str) -> dict[str, tuple[str, ...]]:

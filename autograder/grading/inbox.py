@@ -177,6 +177,12 @@ def exchange_now(api: Any, labs: Sequence[str]) -> tuple[list[Arrival], list[str
         raise GradlabError(f"{inbox.inbound} cannot be read: {error.strerror}") from None
 
 
+def is_any_released(api: Any, labs: Iterable[str]) -> bool:
+    """Whether students can fetch one of these labs; also where there is no exchange to tell it."""
+    root = Path(Exchange(coursedir=api.coursedir, config=api.config).root)
+    return not root.is_dir() or any((root / api.coursedir.course_id / "outbound" / lab).is_dir() for lab in labs)
+
+
 def _missing(api: Any, folder: Path) -> str:
     """What this course lacks of an exchange in this folder."""
     kind = ExchangeFactory(config=api.config).collect
@@ -230,10 +236,10 @@ def submitted_folder(arrival: Arrival, course: Path) -> Path:
     return course / "submitted" / arrival.student / arrival.lab
 
 
-def superseded(arrival: Arrival, course: Path) -> bool:
-    """Whether a later submission lies in submitted/."""
-    there = time_in(submitted_folder(arrival, course))
-    return there is not None and there > arrival.when
+def superseded(arrival: Arrival, course: Path, members: Iterable[str]) -> bool:
+    """Whether a later submission of these students, whose mark it would be, lies in submitted/."""
+    times = (time_in(submitted_folder(replace(arrival, student=member), course)) for member in members)
+    return any(time is not None and time > arrival.when for time in times)
 
 
 def _put(path: Path, text: str) -> None:

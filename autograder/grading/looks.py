@@ -24,7 +24,6 @@ from autograder.words import some
 
 AGAIN_SECONDS = 5.0  # after which what could not be graded is tried again, and then twice that, and so on
 MOST_DOUBLED = 7  # times: then each ten minutes
-MOST_TOLD = 200  # folders that count for nobody, of which each is told
 
 
 @dataclass
@@ -101,7 +100,8 @@ def due_now(on: Watching) -> list[Arrival]:
         earliest, settings = arrival.written - CLOCKS, on.settings_of(arrival)
         decision = decide(arrival.when, history, settings, now, earliest, there or on.newest, on.inbox.zone)
         marked = any(mark.cause == CAUSE and mark.submitted == arrival.when for mark in history)
-        if superseded(arrival, on.course) or (marked and there and not decision.never and _is_released(on, arrival)):
+        is_done = marked and there and not decision.never and _is_released(on, arrival)
+        if is_done or superseded(arrival, on.course, on.together(arrival)):
             on.done.add(arrival.folder)
         elif decision.now:
             due.append(arrival)
@@ -163,10 +163,13 @@ def left_over(on: Watching) -> list[str]:
 
 def tell_of_wrong(on: Watching, now: datetime) -> None:
     """Once of each: folders that count for nobody, and those whose time lies ahead."""
+    reasons: dict[str, list[str]] = {}
     for arrival in on.found:
-        words = f"{arrival.shown_name}: not marked, {why_not(arrival, now)}"
-        if why_not(arrival, now) and not arrival.comes and words not in on.told:
-            on.tell(words if len(on.told) < MOST_TOLD else "more folders that count for nobody are not told")
+        if (why := why_not(arrival, now)) and not arrival.comes and f"{arrival.folder}: {why}" not in on.told:
+            on.told.add(f"{arrival.folder}: {why}")
+            reasons.setdefault(why, []).append(arrival.shown_name)
+    for why, names in reasons.items():
+        on.tell(f"{some(names)}: not marked, {why}")
 
 
 def _is_released(on: Watching, arrival: Arrival) -> bool:

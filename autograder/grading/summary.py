@@ -42,7 +42,7 @@ class Summary:
             (self.late, "late"),
             (self.waiting, "to be read by a person"),
             (self.missing, "not handed in"),
-            (self.uncollected, "still in the exchange (gradlab watch --once brings them in)"),
+            (self.uncollected, "still in the exchange (gradlab watch --once --newest brings them in)"),
             (len(self.strangers), f"not on the roster ({some(self.strangers)})"),
             (self.failed, "not graded"),
         ]

@@ -26,18 +26,25 @@ def handed_in_by(course: Path, lab: str, term: Term) -> dict[str, str]:
     return found
 
 
+def unknown_members(course: Path, term: Term, gradebook: Any, lab: str = "") -> list[str]:
+    """Whom teams name, who are on no roster and handed in nothing, in words: a typo, which would get a mark.
+
+    lab: only teams of this one.
+    """
+    return [
+        f"{course / FILE}: team {team.name!r} names {member!r}, who is on no roster and handed in nothing\n"
+        f"    fix: correct the name, or add this student: nbgrader db student add {member} --last-name NAME"
+        for team in term.team
+        if not (lab and team.labs and lab not in team.labs)
+        for member in not_on_roster(gradebook, team.members)
+        if not (course / "submitted" / member).is_dir()
+    ]
+
+
 def refuse_unknown_members(course: Path, lab: str, term: Term, gradebook: Any) -> None:
-    """Raise GradlabError where a team names somebody whom the roster does not, and who handed in nothing: a typo, which
-    would get a mark."""
-    for team in term.team:
-        if team.labs and lab not in team.labs:
-            continue
-        for member in not_on_roster(gradebook, team.members):
-            if not (course / "submitted" / member).is_dir():
-                raise GradlabError(
-                    f"{course / FILE}: team {team.name!r} names {member!r}, who is on no roster and handed in nothing\n"
-                    f"    fix: correct the name, or add this student: nbgrader db student add {member} --last-name NAME"
-                )
+    """Raise GradlabError where a team of this lab has such a member."""
+    for words in unknown_members(course, term, gradebook, lab):
+        raise GradlabError(words)
 
 
 def _when(course: Path, lab: str, student: str) -> datetime:

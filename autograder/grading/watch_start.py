@@ -13,7 +13,9 @@ from autograder.grading.class_writer import course_of
 from autograder.grading.inbox import inbox_of
 from autograder.grading.plain_class import refuse_nothing
 from autograder.grading.pool import Pool
+from autograder.grading.teams import refuse_unknown_members
 from autograder.grading.whole_lab import on_this_machine, prepare, settings_from
+from autograder.term import read_term
 
 
 def released(api: Any) -> list[str]:
@@ -30,6 +32,7 @@ def prepare_all(api: Any, labs: Sequence[str]) -> None:
     with opened(api.coursedir.db_url, api.coursedir.course_id) as gradebook:
         for lab in labs:
             refuse_nothing(course_of(api), lab)
+            refuse_unknown_members(course_of(api), lab, read_term(course_of(api)), gradebook)
             prepare(api, course_of(api), lab, gradebook)
 
 

@@ -84,7 +84,9 @@ def _content(path: Path) -> bytes:
     with os.fdopen(descriptor, "rb") as file:
         if status.st_size == 0:
             names = "".join(f" {note}" for note in notes_on(path, b""))
-            raise Refused(f"No notebook named {path.name} was handed in. Hand it in again under this name.{names}")
+            raise Refused(
+                f"No notebook named {path.name} was handed in, or it is empty. Hand it in again under this name.{names}"
+            )
         if status.st_size > MAX_BYTES:
             raise Refused(
                 f"The file is over {MAX_BYTES // 1_000_000} MB. Clear the outputs (Edit, Clear Outputs of All Cells), "

@@ -51,7 +51,7 @@ def repair(submitted: NotebookNode, course: NotebookNode, releases: Releases = N
     own = {name_of(cell): cell for cell in course.cells}
     found = RepairLog(whole=list(submitted.metadata.get("notes", [])))
     pieces = match(submitted, own, found, releases)
-    _refuse_another_lab(submitted, pieces)
+    _refuse_another_lab(submitted, pieces, own)
     answers, added = _sort(pieces, own, found)
     cells = [_plain(piece) for piece in added.get("", [])]
     present = {piece.identity for piece in pieces}
@@ -82,12 +82,12 @@ def blank(course: NotebookNode, reason: str) -> Repaired:
     return Repaired(with_notes(notebook, notes), notes)
 
 
-def _refuse_another_lab(submitted: NotebookNode, pieces: list[SubmittedCell]) -> None:
-    if any(is_named(piece.identity) for piece in pieces):
-        return
+def _refuse_another_lab(submitted: NotebookNode, pieces: list[SubmittedCell], own: dict[str, NotebookNode]) -> None:
+    """Where more of its exercises and checks are another lab's than this one's; a quiz has the same name in each."""
+    mine = {piece.identity for piece in pieces if is_named(piece.identity)}
     claims = [cell.metadata["claims"]["grade_id"] for cell in submitted.cells]
-    foreign = [claim for claim in claims if is_named(claim)]
-    if foreign:
+    foreign = list(dict.fromkeys(claim for claim in claims if is_named(claim) and claim not in own))
+    if len(foreign) > len(mine):
         raise Refused(f"It is the notebook of another lab: it holds {', '.join(foreign[:3])}. Hand in this lab's.")
 
 

@@ -27,9 +27,11 @@ def make_releasable(course: Path, lab: str, pages: Iterable[Path]) -> list[str]:
     return outside
 
 
-def still_working(due: datetime | None, extended: Mapping[str, datetime], now: datetime) -> str:
-    """Who may still hand in without being late, in words; empty where nobody may. Times are UTC without a zone."""
-    if due is not None and due > now:
-        return f"everybody until {minute(due)} UTC"
+def still_working(
+    due: datetime | None, extended: Mapping[str, datetime], now: datetime, until: datetime | None = None
+) -> str:
+    """Who may still hand in, in words; empty where nobody may. Times are UTC without a zone. until: marks are given."""
+    if end := max((each for each in (due, until) if each is not None and each > now), default=None):
+        return f"everybody until {minute(end)} UTC"
     open_ = {student: until for student, until in extended.items() if until > now}
     return ", ".join(f"{student} until {minute(until)} UTC" for student, until in sorted(open_.items()))

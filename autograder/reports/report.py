@@ -16,7 +16,7 @@ from autograder.reports.standing import Standing, by_standing, duration, reasons
 
 MOST_GROUPS = 50
 WORDS = {
-    Standing.MISSING: "Handed in nothing",
+    Standing.MISSING: "Handed in nothing that counts",
     Standing.UNCOLLECTED: "Have something in the exchange that gradlab watch LAB --once --newest has yet to collect",
     Standing.TO_GRADE: "Wait for gradlab grade",
     Standing.DAMAGED: "Could not be read, and count as empty",

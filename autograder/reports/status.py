@@ -11,14 +11,16 @@ from autograder.handed_in import utc_now
 from autograder.reports.calendar import Dates
 from autograder.reports.class_statistics import FEW
 from autograder.reports.standing import Standing, by_standing
-from autograder.term import minute
+from autograder.term import LabTerm, minute, plain_utc
 
 SELDOM = (Standing.UNCOLLECTED, Standing.DAMAGED, Standing.LIMIT, Standing.STRANGER)
 
 
 @dataclass(frozen=True)
 class LabStatus:
-    """mean: of the points, of 1; None for fewer than five. due: it is past, or there is none."""
+    """mean: of the points, of 1; None for fewer than five. due: it is past, or there is none. limited: term.toml bounds
+    what a watch marks; ended: it marks no more.
+    """
 
     lab: str
     handed_in: int
@@ -27,13 +29,17 @@ class LabStatus:
     mean: float | None
     without_page: int
     due: bool = True
+    limited: bool = False
+    ended: bool = False
 
     def next_steps(self) -> list[str]:
         """Commands, each with why, in the order in which they are of use."""
         steps = []
         if uncollected := self.counts[Standing.UNCOLLECTED]:
-            all_of_them = " --newest" if self.due else ""  # whatever term.toml bounds while they work
-            steps.append(f"gradlab watch {self.lab} --once{all_of_them}: {uncollected} wait in the exchange")
+            all_of_them = self.due or self.ended  # whatever term.toml bounds while they work
+            newest = " --newest" if all_of_them else ""
+            left = ", of which --newest marks what its limits leave" if self.limited and not all_of_them else ""
+            steps.append(f"gradlab watch {self.lab} --once{newest}: {uncollected} wait in the exchange{left}")
         if self.counts[Standing.TO_GRADE]:
             steps.append(f"gradlab grade {self.lab}: {self.counts[Standing.TO_GRADE]} wait for it")
         if self.counts[Standing.WAITS]:
@@ -45,7 +51,9 @@ class LabStatus:
         return steps
 
 
-def status_of(group: LabClass) -> LabStatus:
+def status_of(group: LabClass, limits: LabTerm | None = None) -> LabStatus:
+    """limits: what term.toml sets for the lab."""
+    limits = limits or LabTerm()
     shares = [member.points / group.worth for member in group.graded] if group.worth else []
     return LabStatus(
         lab=group.lab,
@@ -55,6 +63,8 @@ def status_of(group: LabClass) -> LabStatus:
         mean=fmean(shares) if len(shares) >= FEW else None,
         without_page=sum(not member.page.endswith(".html") for member in group.graded),
         due=group.due is None or group.due <= utc_now(),
+        limited=limits.attempts is not None or limits.wait_minutes > 0,
+        ended=limits.until is not None and plain_utc(limits.until) <= utc_now(),
     )
 
 
@@ -62,11 +72,14 @@ def next_steps(found: Sequence[LabStatus]) -> list[str]:
     return [step for status in found for step in status.next_steps()]
 
 
-def next_to_begin(found: Sequence[LabStatus]) -> list[str]:
-    """Commands before anybody has handed in. found: of the labs that the gradebook knows."""
+def next_to_begin(found: Sequence[LabStatus], released: bool = True) -> list[str]:
+    """Commands before anybody has handed in. found: of the labs that the gradebook knows. released: one of them is."""
     if not found:
         due = "nbgrader db assignment add LAB --duedate '2027-02-01 18:00 UTC' (nobody is late without)"
         return [f"{due}, nbgrader generate_assignment LAB, nbgrader release_assignment LAB"]
+    if not released:
+        lab = found[0].lab
+        return [f"nbgrader generate_assignment {lab}, nbgrader release_assignment {lab}: no student has it yet"]
     return ["gradlab watch, while they work; gradlab watch LAB --once --newest, after the deadline"]
 
 

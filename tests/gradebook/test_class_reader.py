@@ -120,6 +120,20 @@ def test_who_is_on_no_roster_is_in_a_lab_that_they_handed_in_and_in_no_other(sma
     }
 
 
+def test_a_teams_newest_submission_settles_those_of_its_members(small_course: Path) -> None:
+    written = write_class(small_course, [Handed("ada", submitted=datetime(2026, 2, 1, 12))])
+    for student, hour in (("ada", 10), ("cy", 12)):
+        folder = small_course / "submitted" / student / LAB
+        folder.mkdir(parents=True)
+        (folder / "timestamp.txt").write_text(f"2026-02-01 {hour}:00:00 UTC")
+    put(small_course / "inbound" / f"ada+{LAB}+2026-02-01 11:00:00 UTC")
+    (ada, *_) = written.read(small_course / "inbound").members
+    assert ada.again and ada.uncollected
+    (small_course / "term.toml").write_text('[[team]]\nname = "blue"\nmembers = ["ada", "cy"]\n')
+    (ada, *_) = written.read(small_course / "inbound").members
+    assert (ada.again, ada.uncollected, ada.team) == (False, False, "blue")
+
+
 def test_a_timestamp_that_is_none_is_no_time(tmp_path: Path) -> None:
     folder = tmp_path / "submitted" / "ada" / "x"
     folder.mkdir(parents=True)

@@ -182,6 +182,21 @@ def test_a_picture_that_was_pasted_into_an_answer_in_words_stays(with_questions:
     assert answer.source == "![this](attachment:a.png)"
 
 
+def test_a_notebook_of_another_lab_is_refused_also_where_both_have_a_question_of_one_name(
+    with_questions: Lab, tmp_path: Path
+) -> None:
+    def edit(notebook: NotebookNode) -> None:
+        drop("question-how")(notebook)
+        for cell in notebook.cells:
+            if cell.id.endswith("sum_of_squares"):
+                name = cell.id.replace("sum_of_squares", "cubes")
+                cell.metadata.nbgrader.grade_id, cell.source = name, "def cubes(x):\n    return x**3"
+                cell.id = name
+
+    with pytest.raises(Refused, match="another lab: it holds exercise-cubes, check-cubes"):
+        handed_in(with_questions, tmp_path / "in" / "n.ipynb", edit)
+
+
 @pytest.mark.parametrize("answered", [("why", "how"), ("how",), ("why",)])
 def test_an_answer_in_words_is_found_by_its_place_where_nothing_names_it(
     with_questions: Lab, tmp_path: Path, answered: tuple[str, ...]

@@ -43,3 +43,4 @@ def test_who_may_still_hand_in_is_named() -> None:
     assert still_working(None, {}, NOW) == "" and still_working(NOW, {}, NOW) == ""
     assert still_working(NOW, more, NOW) == "ill until 2027-02-02 12:00 UTC"
     assert still_working(NOW + timedelta(hours=6), more, NOW) == "everybody until 2027-02-01 18:00 UTC"
+    assert still_working(NOW, more, NOW, NOW + timedelta(hours=8)) == "everybody until 2027-02-01 20:00 UTC"
