@@ -39,8 +39,8 @@ with check("rows", "and each row"):
 """
 SUBMISSION_SECONDS = 20
 LIMITS = f"""
-c.Examine.cell_seconds = 2.5
-c.Examine.check_seconds = 1
+c.Examine.cell_seconds = 4
+c.Examine.check_seconds = 1.5
 c.Examine.submission_seconds = {SUBMISSION_SECONDS}
 c.Examine.memory_gib = 1.0
 """
