@@ -73,10 +73,18 @@ def uncollected(times: Mapping[str, list[datetime]], there: Mapping[str, datetim
     }
 
 
-def for_nobody(arrivals: Iterable[Arrival], now: datetime) -> list[str]:
-    """What counts for nobody, a line for each reason."""
-    reasons: dict[str, list[str]] = {}
+def by_reason(arrivals: Iterable[Arrival], now: datetime) -> dict[str, list[Arrival]]:
+    """why -> those that count for nobody, without what may still be on the way."""
+    found: dict[str, list[Arrival]] = {}
     for arrival in arrivals:
         if (why := why_not(arrival, now)) and not arrival.comes:
-            reasons.setdefault(why, []).append(arrival.shown_name)
-    return [f"in the exchange, and counts for nobody, since {why}: {some(names)}" for why, names in reasons.items()]
+            found.setdefault(why, []).append(arrival)
+    return found
+
+
+def for_nobody(arrivals: Iterable[Arrival], now: datetime) -> list[str]:
+    """What counts for nobody, a line for each reason."""
+    return [
+        f"in the exchange, and counts for nobody, since {why}: {some([arrival.shown_name for arrival in found])}"
+        for why, found in by_reason(arrivals, now).items()
+    ]

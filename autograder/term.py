@@ -58,6 +58,9 @@ class Team(Model):
     members: tuple[str, ...]
     labs: tuple[str, ...] = ()
 
+    def holds_for(self, lab: str) -> bool:
+        return not self.labs or lab in self.labs
+
 
 class LabTerm(Model):
     """What differs for one lab. practice: its marks are told, and are in no export and no total. extra_credit:
@@ -107,7 +110,7 @@ class Term(Model):
         return found
 
     def team_of(self, lab: str, student: str) -> Team | None:
-        return next((t for t in self.team if student in t.members and (not t.labs or lab in t.labs)), None)
+        return next((t for t in self.team if student in t.members and t.holds_for(lab)), None)
 
 
 def read_term(course: Path) -> Term:

@@ -59,7 +59,7 @@ def grade(
         if ahead:
             ending.callback(ahead.close)
         from autograder.arrivals import times_of, uncollected  # while the fork server imports, too
-        from autograder.gradebook.class_files import submitted_times
+        from autograder.gradebook.class_files import counting_times
         from autograder.gradebook.writer import opened
         from autograder.grading.inbox import exchange_now
         from autograder.grading.nbgrader_api import open_course
@@ -68,6 +68,7 @@ def grade(
         from autograder.grading.whole_lab import class_of
         from autograder.handed_in import utc_now
         from autograder.intake.stray import stray
+        from autograder.term import read_term
 
         api = open_course(course, isolation)
         results = []
@@ -89,7 +90,9 @@ def grade(
         )
     with opened(api.coursedir.db_url, api.coursedir.course_id) as gradebook:
         times = times_of(exchange_now(api, [lab])[0], lab, utc_now())
-        summary = summary_of(gradebook, lab, results, uncollected(times, submitted_times(course, lab)))
+        summary = summary_of(
+            gradebook, lab, results, uncollected(times, counting_times(course, lab, read_term(course)))
+        )
     for line in (astray := stray(course))[:MOST_ASTRAY]:
         err.print(line, markup=False)
     if len(astray) > MOST_ASTRAY:

@@ -19,8 +19,9 @@ def submitted_times(course: Path, lab: str) -> dict[str, datetime | None]:
     return {folder.parent.name: time_in(folder) for folder in (course / "submitted").glob(f"*/{lab}")}
 
 
-def of_teams(there: dict[str, datetime | None], term: Term, lab: str) -> dict[str, datetime | None]:
+def counting_times(course: Path, lab: str, term: Term) -> dict[str, datetime | None]:
     """The same where a team's newest submission counts for those of its members who handed in, too."""
+    there = submitted_times(course, lab)
     counts = dict(there)
     for student in there:
         team = term.team_of(lab, student)

@@ -30,7 +30,7 @@ from autograder.arrivals import Arrival, times_of, uncollected
 from autograder.course import Kind
 from autograder.errors import GradlabError
 from autograder.gradebook.autograded import autograded_path
-from autograder.gradebook.class_files import of_teams, pages_of, submitted_times, trouble_of
+from autograder.gradebook.class_files import counting_times, pages_of, trouble_of
 from autograder.gradebook.class_schema import Column, LabClass, Mark, Member
 from autograder.gradebook.excused import as_passed
 from autograder.gradebook.history import read_history
@@ -61,7 +61,7 @@ def read_class(
         columns = _columns(gradebook, lab, source, term.lab(lab).extra_credit)
         rows = _rows(gradebook, lab, due, extended)
         names = _students(gradebook)
-        there = of_teams(submitted_times(course, lab), term, lab)
+        there = counting_times(course, lab, term)
         attempts = times_of(arrivals, lab, utc_now())
         everybody = {*names, *there, *attempts}
         strangers = set(not_on_roster(gradebook, everybody))

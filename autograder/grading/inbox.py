@@ -55,7 +55,7 @@ class Inbox:
 
         known: those of earlier looks by their folders' names. now: UTC without a zone.
         """
-        form = re.compile(rf"(.+?)\+({'|'.join(map(re.escape, labs))})\+({TIME})(?:\+.*)?", re.ASCII | re.DOTALL)
+        form = _form(labs)
         handed_in = Counter(self._whose(arrival) for arrival in known.values())
         with os.scandir(self.inbound) as entries:
             for entry in entries:
@@ -75,7 +75,7 @@ class Inbox:
 
     def unplaced(self, labs: Iterable[str]) -> list[str]:
         """What in inbound/ is a submission of none of these labs, in a line."""
-        form = re.compile(rf".+\+({'|'.join(map(re.escape, labs))})\+{TIME}(?:\+.*)?", re.ASCII | re.DOTALL)
+        form = _form(labs)
         names = sorted(readable(name) for name in os.listdir(self.inbound) if not form.fullmatch(name))
         what = "is no submission of a lab of this course: one is a folder STUDENT+LAB+TIME, which nbgrader submit makes"
         return [f"in {self.inbound}, and {what}: {some(names)}"] if names else []
@@ -143,6 +143,11 @@ class Inbox:
         new.write_bytes(page)
         os.chmod(new, 0o644)
         os.replace(new, target)
+
+
+def _form(labs: Iterable[str]) -> re.Pattern[str]:
+    """Of a folder's name: (student, lab, time)."""
+    return re.compile(rf"(.+?)\+({'|'.join(map(re.escape, labs))})\+({TIME})(?:\+.*)?", re.ASCII | re.DOTALL)
 
 
 def inbox_of(api: Any) -> Inbox:

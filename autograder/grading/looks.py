@@ -10,7 +10,7 @@ from pathlib import Path
 from threading import Event
 from typing import Any
 
-from autograder.arrivals import CLOCKS, Arrival, newest, why_not
+from autograder.arrivals import CLOCKS, Arrival, by_reason, newest
 from autograder.errors import GradlabError
 from autograder.gradebook.history import PastMark, read_history
 from autograder.grading.attempts import CAUSE, Decision, decide, settings_for, what_counts
@@ -145,7 +145,7 @@ def _leave(on: Watching, arrival: Arrival, decision: Decision, history: Sequence
 def left_over(on: Watching) -> list[str]:
     """What of the inbox has no mark when nothing is left to do now, in sums."""
     waiting = sorted(when for folder, when in on.later.items() if folder not in on.tries)
-    wrong = sum(bool(why_not(arrival, utc_now())) and not arrival.comes for arrival in on.found)
+    wrong = sum(map(len, by_reason(on.found, utc_now()).values()))
     come = [arrival for arrival in on.found if arrival.comes]
     lines = []
     if waiting:
@@ -163,13 +163,11 @@ def left_over(on: Watching) -> list[str]:
 
 def tell_of_wrong(on: Watching, now: datetime) -> None:
     """Once of each: folders that count for nobody, and those whose time lies ahead."""
-    reasons: dict[str, list[str]] = {}
-    for arrival in on.found:
-        if (why := why_not(arrival, now)) and not arrival.comes and f"{arrival.folder}: {why}" not in on.told:
-            on.told.add(f"{arrival.folder}: {why}")
-            reasons.setdefault(why, []).append(arrival.shown_name)
-    for why, names in reasons.items():
-        on.tell(f"{some(names)}: not marked, {why}")
+    for why, found in by_reason(on.found, now).items():
+        new = [arrival for arrival in found if f"{arrival.folder}: {why}" not in on.told]
+        on.told.update(f"{arrival.folder}: {why}" for arrival in new)
+        if new:
+            on.tell(f"{some([arrival.shown_name for arrival in new])}: not marked, {why}")
 
 
 def _is_released(on: Watching, arrival: Arrival) -> bool:

@@ -17,7 +17,7 @@ def handed_in_by(course: Path, lab: str, term: Term) -> dict[str, str]:
     """student -> who handed in what counts for that student, for everybody who has a submission of this lab."""
     found = {student: student for student in submitted_students(course, lab)}
     for team in term.team:
-        if team.labs and lab not in team.labs:
+        if not team.holds_for(lab):
             continue
         times = {member: _when(course, lab, member) for member in team.members if member in found}
         if times:
@@ -35,7 +35,7 @@ def unknown_members(course: Path, term: Term, gradebook: Any, lab: str = "") -> 
         f"{course / FILE}: team {team.name!r} names {member!r}, who is on no roster and handed in nothing\n"
         f"    fix: correct the name, or add this student: nbgrader db student add {member} --last-name NAME"
         for team in term.team
-        if not (lab and team.labs and lab not in team.labs)
+        if not lab or team.holds_for(lab)
         for member in not_on_roster(gradebook, team.members)
         if not (course / "submitted" / member).is_dir()
     ]

@@ -29,10 +29,11 @@ def released(api: Any) -> list[str]:
 
 def prepare_all(api: Any, labs: Sequence[str]) -> None:
     """Put these labs into the gradebook before the first submission comes, which would wait for it."""
+    term = read_term(course_of(api))
     with opened(api.coursedir.db_url, api.coursedir.course_id) as gradebook:
         for lab in labs:
             refuse_nothing(course_of(api), lab)
-            refuse_unknown_members(course_of(api), lab, read_term(course_of(api)), gradebook)
+            refuse_unknown_members(course_of(api), lab, term, gradebook)
             prepare(api, course_of(api), lab, gradebook)
 
 
