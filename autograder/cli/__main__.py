@@ -1,5 +1,5 @@
 """python -m autograder.cli is the command gradlab."""
 
-from autograder.cli import main
+from autograder.cli import run
 
-main()
+run()

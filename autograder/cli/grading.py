@@ -23,6 +23,7 @@ from autograder.cli.app import (
     app,
     count,
     err,
+    importing,
     out,
 )
 from autograder.errors import GradlabError
@@ -58,17 +59,18 @@ def grade(
         ahead = None if cluster else start_ahead(course, lab, student, jobs, again)
         if ahead:
             ending.callback(ahead.close)
-        from autograder.arrivals import times_of, uncollected  # while the fork server imports, too
-        from autograder.gradebook.class_files import counting_times
-        from autograder.gradebook.writer import opened
-        from autograder.grading.inbox import exchange_now
-        from autograder.grading.nbgrader_api import open_course
-        from autograder.grading.summary import anew_words, summary_of
-        from autograder.grading.where import Cluster, ThisMachine
-        from autograder.grading.whole_lab import class_of
-        from autograder.handed_in import utc_now
-        from autograder.intake.stray import stray
-        from autograder.term import read_term
+        with importing():  # while the fork server imports, too
+            from autograder.arrivals import times_of, uncollected
+            from autograder.gradebook.class_files import counting_times
+            from autograder.gradebook.writer import opened
+            from autograder.grading.inbox import exchange_now
+            from autograder.grading.nbgrader_api import open_course
+            from autograder.grading.summary import anew_words, summary_of
+            from autograder.grading.where import Cluster, ThisMachine
+            from autograder.grading.whole_lab import class_of
+            from autograder.handed_in import utc_now
+            from autograder.intake.stray import stray
+            from autograder.term import read_term
 
         api = open_course(course, isolation)
         results = []
@@ -126,11 +128,12 @@ def watch(
         ahead = None if cluster else start(jobs, groups_of(course, labs or ["*"]))
         if ahead:
             ending.callback(ahead.close)
-        from autograder.grading.nbgrader_api import open_course  # while the fork server imports, too
-        from autograder.grading.watch import watch as marks
-        from autograder.grading.watch_start import prepare_all, released, started_pool
-        from autograder.grading.where import Cluster, ThisMachine
-        from autograder.reports.standing import after
+        with importing():  # while the fork server imports, too
+            from autograder.grading.nbgrader_api import open_course
+            from autograder.grading.watch import watch as marks
+            from autograder.grading.watch_start import prepare_all, released, started_pool
+            from autograder.grading.where import Cluster, ThisMachine
+            from autograder.reports.standing import after
 
         api = open_course(course, isolation)
         watched = list(labs or released(api))
@@ -176,7 +179,8 @@ def mark(
     if not serve and not (lab and path.exists()):
         raise GradlabError(f"there is no {path}: name a lab that make lab put into work/, or a notebook's path")
     with contextlib.closing(start(1, groups_of(course, ["*" if serve else path.stem]))) as ahead:
-        from autograder.grading import marking  # while the fork server imports, too
+        with importing():  # while the fork server imports, too
+            from autograder.grading import marking
 
         if serve:
             marking.serve(course, sys.stdin, sys.stdout, ahead)

@@ -36,10 +36,14 @@ class StudentProcess:
     """A process that runs cells. `ended` says why it is gone.
 
     forks: whether it can be forked. One that uses CUDA cannot: it serves calls itself, and runs no cell after that.
+    restores: whether the course's names and those of labkit are bound again before calls. A course that is made without
+    labkit has none.
     """
 
-    def __init__(self, control: socket.socket, pid: int, keeper: Keeper, forks: bool = True) -> None:
-        self.control, self.pid, self.keeper, self.forks = control, pid, keeper, forks
+    def __init__(
+        self, control: socket.socket, pid: int, keeper: Keeper, forks: bool = True, restores: bool = True
+    ) -> None:
+        self.control, self.pid, self.keeper, self.forks, self.restores = control, pid, keeper, forks, restores
         self.ended, self.serves = "", False
 
     def run(self, source: str, number: int, limit: Limit, keep: Sequence[str] = ()) -> list[dict[str, Any]]:
@@ -97,7 +101,7 @@ class StudentProcess:
         finally:
             theirs.close()
         self.keeper.adopt(self.pid, group)
-        return StudentProcess(ours, self.pid, self.keeper)
+        return StudentProcess(ours, self.pid, self.keeper, restores=self.restores)
 
     def connect(self, group: str, seconds: float) -> Connection:
         """A connection for calls of the objects of the process as it is now: to a fork of it, in this group.
@@ -110,7 +114,7 @@ class StudentProcess:
             self.keeper.adopt(self.pid, "")
         process.serves = True
         with contextlib.suppress(ProtocolError):  # the first call over the connection finds that it is gone
-            process._ask(["serve"], seconds)
+            process._ask(["serve", self.restores], seconds)
         return Connection(process.control)
 
     def kill_group(self, group: str) -> None:

@@ -22,7 +22,7 @@ from typing import TYPE_CHECKING, Any
 
 from autograder.errors import GradlabError
 from autograder.forkserver.huge_pages import gather
-from autograder.forkserver.imports import ALWAYS, EVERYTHING, FIRST_USED
+from autograder.forkserver.imports import ALWAYS, EVERYTHING, FIGURES, FIRST_USED, LABKIT
 from autograder.forkserver.supervisor import Runs
 from autograder.rpc.frames import ConnectionClosed, receive, send
 from autograder.sandbox import Limits, adopt_orphans, available, names, network_for, require, runtime_paths
@@ -37,6 +37,7 @@ def main(descriptors: Sequence[int], groups: Collection[str]) -> None:
     """Take [isolation, limits, readable paths, device, compiled] and answer [error, layers]; import, which is done
     already where these came late; then take orders until the client hangs up.
     """
+    gc.disable()  # imports make no garbage: looking for it takes a tenth of their time
     home = os.getcwd()
     clients = [socket.socket(fileno=descriptor) for descriptor in descriptors]
     found = available()  # before torch is there: the forks that try the layers are cheap then
@@ -55,7 +56,7 @@ def main(descriptors: Sequence[int], groups: Collection[str]) -> None:
     serve = serve or _import_what_cells_import(groups)
     if compiled:
         importlib.import_module("torch._inductor.compile_fx")
-    make_forks_cheap()
+        make_forks_cheap()
     orders = _fork_for_each(clients)
     adopt_orphans()
     paths = (*runtime_paths(), *map(Path, readable))
@@ -98,10 +99,12 @@ def _import_what_cells_import(groups: Collection[str]) -> Callable[[int, str], N
     """Import torch and the rest, and give what a student process does once it is in its sandbox, with its socket and a
     cache of torch.compile, or nothing.
     """
-    from autograder.student.main import start
+    from autograder.student.main import prepare, start
 
     kernel = warm_kernel(groups)
-    return lambda control, compiled: start(control, kernel, compiled)
+    course = prepare(kernel)
+    make_forks_cheap()  # now, while the client is busy with imports of its own
+    return lambda control, compiled: start(control, kernel, course, compiled)
 
 
 def warm_kernel(groups: Collection[str] = EVERYTHING) -> Kernel:
@@ -115,19 +118,21 @@ def warm_kernel(groups: Collection[str] = EVERYTHING) -> Kernel:
     torch.set_num_threads(1)
     for name in (*ALWAYS, *(name for group in groups for name in FIRST_USED[group])):
         importlib.import_module(name)
-    labkit = importlib.import_module("labkit")
-    for name in labkit.__all__:
-        getattr(labkit, name)  # pictures are imported when they are first named
+    if LABKIT in groups:
+        labkit = importlib.import_module("labkit")
+        for name in labkit.__all__:
+            getattr(labkit, name)  # pictures are imported when they are first named
     kernel = Kernel()
-    draw_once()
+    if FIGURES in groups:
+        draw_once()
     raise_once(kernel.shell)
     return kernel
 
 
 def make_forks_cheap() -> None:
     """A fork copies page tables; and a page, when one of the two writes to it, as a garbage collection does."""
-    gc.collect()
     gc.freeze()
+    gc.enable()
     gather()
 
 

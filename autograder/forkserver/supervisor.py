@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import os
+import select
 import time
 from collections.abc import Callable
 from dataclasses import dataclass, field
@@ -192,9 +193,14 @@ class Runs:
 
     def _kill(self, victims: set[int], living: Callable[[], set[int]]) -> None:
         """Kill these processes, and wait until they are gone."""
+        ends = {pid: _end_of(pid) for pid in victims}
         for pid in victims:
             kill(pid)
-        while victims & living():
+        for end in filter(None, ends.values()):
+            end.wait()
+        self._reap()
+        untold = {pid for pid, end in ends.items() if end is None}
+        while untold and untold & living():
             time.sleep(0.001)
             self._reap()
 
@@ -211,6 +217,27 @@ class Runs:
     def _note(self, pid: int, status: int) -> None:
         if pid in self.running:
             self.running[pid].status = status
+
+
+@dataclass
+class _End:
+    """The end of a process, which the kernel tells by this descriptor."""
+
+    descriptor: int
+
+    def wait(self) -> None:
+        poller = select.poll()  # select() knows no descriptor above 1023
+        poller.register(self.descriptor, select.POLLIN)
+        poller.poll()
+        os.close(self.descriptor)
+
+
+def _end_of(pid: int) -> _End | None:
+    """None where it has come, or the kernel is older than 5.3."""
+    try:
+        return _End(os.pidfd_open(pid))
+    except OSError:
+        return None
 
 
 def _strike(running: Running, limit: str) -> None:

@@ -92,7 +92,6 @@ class Pool:
         torch.set_num_threads(1)  # nothing parallel before a fork
         fork_servers = start_fork_servers(jobs, purpose, secret, ahead)
         self.first = fork_servers[0]
-        gc.collect()
         gc.freeze()  # a collection would touch, and so copy, what the forks share
         self.workers = [self._worker(fork_server, fork_servers) for fork_server in fork_servers]
         for fork_server in fork_servers:

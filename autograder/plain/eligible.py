@@ -49,7 +49,13 @@ class Course:
 
 def look_at(notebook: PlainNotebook) -> Course:
     """Nothing at all where the source depends on what is no argument: chance, time, files, state."""
-    everything = [*notebook.code, *(cell.source for cell in notebook.cells if cell.cell_type == "code")]
+    graded = (cell.source for cell in notebook.cells if cell.cell_type == "code")
+    return _course((*notebook.code, *graded), notebook.solutions)
+
+
+@functools.lru_cache(maxsize=16)
+def _course(everything: tuple[str, ...], solutions: tuple[str, ...]) -> Course:
+    """Kept: each submission of an assignment has the same."""
     if any(AMBIENT.search(source) for source in everything):
         return Course()
     functions, imports, bound = set(), [], []
@@ -58,7 +64,7 @@ def look_at(notebook: PlainNotebook) -> Course:
         if tree is None:
             return Course()  # another syntax may bind anything
         for statement in tree.body:
-            if isinstance(statement, ast.FunctionDef) and source in notebook.solutions:
+            if isinstance(statement, ast.FunctionDef) and source in solutions:
                 functions.add(statement.name)
             elif isinstance(statement, ast.Import | ast.ImportFrom):
                 imports.append(ast.unparse(statement)) if _is_known(statement) else bound.extend(_bound(statement))

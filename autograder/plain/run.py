@@ -51,10 +51,11 @@ class Ran:
 
 
 def with_files(start: Start, files: Sequence[tuple[str, bytes]]) -> Start:
-    """Student processes in whose scratch home these files lie."""
+    """Student processes of a course without labkit, in whose scratch home these files lie."""
 
     def started() -> StudentProcess:
         process = start()
+        process.restores = False
         process.put(files, PUT_SECONDS)
         return process
 

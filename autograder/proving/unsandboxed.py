@@ -26,7 +26,7 @@ from autograder.sandbox.keeper import fork_below
 from autograder.sandbox.kill import kill, kill_tree
 from autograder.sandbox.processes import alive, seconds_of, stat_fields
 from autograder.student.kernel import Kernel
-from autograder.student.main import start
+from autograder.student.main import prepare, start
 
 CELL_SECONDS = 60.0
 FORK_SECONDS = 60.0
@@ -144,4 +144,5 @@ def _serve(control: socket.socket) -> None:
         os.dup2(nowhere, stream)
     with tempfile.TemporaryDirectory() as folder:
         os.chdir(folder)
-        start(control.detach(), Kernel())
+        kernel = Kernel()
+        start(control.detach(), kernel, prepare(kernel))

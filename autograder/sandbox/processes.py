@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Iterator
 from dataclasses import dataclass
 
 TICKS = os.sysconf("SC_CLK_TCK")
@@ -17,8 +16,8 @@ class Run:
     uid: int | None = None
 
 
-def pids() -> Iterator[int]:
-    return (int(name) for name in os.listdir("/proc") if name.isdigit())
+def pids() -> set[int]:
+    return {int(name) for name in os.listdir("/proc") if name.isdigit()}
 
 
 def stat_fields(pid: int) -> list[str]:
@@ -82,7 +81,7 @@ def of_uid(uid: int, ignored: set[int] | None = None) -> list[int]:
     """Every living process of that user. `ignored` remembers others' processes from one call to the next."""
     found = []
     ignored = set() if ignored is None else ignored
-    present = set(pids())
+    present = pids()
     ignored &= present
     for pid in present - ignored:
         if real_uid(pid) != uid:

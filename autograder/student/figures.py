@@ -4,13 +4,16 @@ from __future__ import annotations
 
 import io
 import os
+import sys
 from typing import Any
 
 BACKEND = "module://matplotlib_inline.backend_inline"
 
 
 def show_inline(shell: Any) -> None:
-    """Have this shell show figures. The backend, when it is imported, finds its shell; here the shell is younger."""
+    """Have this shell show figures. A backend that is imported after it finds it by itself."""
+    if "matplotlib" not in sys.modules:
+        return
     from IPython.core.pylabtools import activate_matplotlib
     from matplotlib import pyplot
     from matplotlib_inline.backend_inline import configure_inline_support

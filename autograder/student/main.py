@@ -8,6 +8,7 @@ from __future__ import annotations
 import contextlib
 import json
 import os
+import random
 import socket
 import sys
 from pathlib import Path
@@ -23,13 +24,19 @@ from autograder.student.course_names import CourseNames
 from autograder.student.kernel import Kernel, Output
 
 
-def start(control: int, kernel: Kernel, compiled: str = "") -> None:
+def prepare(kernel: Kernel) -> CourseNames:
+    """What start() takes, made once before a fork server forks: in each fork it would copy memory for 10 ms."""
+    seed_all()
+    return CourseNames(kernel.namespace)
+
+
+def start(control: int, kernel: Kernel, course: CourseNames, compiled: str = "") -> None:
     """Be a student process: say so over the socket with this descriptor, and serve it. The first act in the sandbox.
 
-    compiled: a cache of torch.compile to start with.
+    course: as prepare() gave it. compiled: a cache of torch.compile to start with.
     """
     torch.set_num_threads(1)  # again after the fork: a thread pool does not survive it
-    seed_all()
+    random.seed(0)  # again after the fork, where Python seeds this one anew
     if os.environ.get("GRADLAB_DEVICE", "").startswith("cuda") and torch.cuda.is_available():
         bound_gpu_memory(int(os.environ["GRADLAB_GPU_MEMORY"]))
     sys.path.insert(0, "")  # as in every notebook: the directory where it runs
@@ -37,7 +44,6 @@ def start(control: int, kernel: Kernel, compiled: str = "") -> None:
         with contextlib.suppress(OSError):  # without it, code is compiled anew
             link_compiled(Path(compiled), Path(os.environ["TORCHINDUCTOR_CACHE_DIR"]))
     channel = socket.socket(fileno=control)
-    course = CourseNames(kernel.namespace)
     send(channel, "ready")
     serve(channel, kernel, course)
 
@@ -52,8 +58,8 @@ def bound_gpu_memory(most: int) -> None:
 def serve(control: socket.socket, kernel: Kernel, course: CourseNames) -> None:
     """Answer ["run", source, execution count, names] with the outputs as JSON, ["fork"] (a socket comes with it) with
     the pid of a fork that serves that socket likewise, ["changed"] with names of the course's that are bound to
-    something else, ["put", path, bytes] by adding these to a file of the scratch home, and ["ping"] at all. ["serve"],
-    which has no answer, is the last: calls follow.
+    something else, ["put", path, bytes] by adding these to a file of the scratch home, and ["ping"] at all. ["serve",
+    whether the course's names are bound again], which has no answer, is the last: calls follow.
 
     names: those that are the course's when that cell has run. Returns when the examiner hangs up.
     """
@@ -80,7 +86,8 @@ def serve(control: socket.socket, kernel: Kernel, course: CourseNames) -> None:
                 forks.append(_fork(control, kernel, course))
                 send(control, forks[-1])
             elif kind == "serve":
-                course.restore()
+                if rest[0]:
+                    course.restore()
                 serve_calls(control, kernel.namespace)
                 return
         except ConnectionClosed:

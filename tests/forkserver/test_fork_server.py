@@ -61,9 +61,28 @@ def test_what_honest_labs_do_works_in_the_sandbox(fork_server: ForkServer) -> No
         assert printed in str(seen[name].outputs), (name, seen[name].outputs)
 
 
+FIGURES = {
+    "left open": "import matplotlib.pyplot as plt\nplt.plot([1, 2])\nplt.title('a $x^2$')",
+    "shown": "figure, axes = plt.subplots()\naxes.plot([2, 1])\nplt.show()\nprint(plt.get_backend())",
+    "by its name": "figure",
+    "of labkit": "import torch\nfrom labkit import show_strides\nshow_strides(torch.ones(2, 3))",
+}
+
+
+def test_a_figure_is_shown_alike_whether_its_library_was_imported_ahead_or_by_the_cell(fork_server: ForkServer) -> None:
+    steps = [Step(name, "student", source) for name, source in FIGURES.items()]
+    with contextlib.closing(ForkServer(Purpose(LEVEL), started=start(1, ()))) as light:
+        first, second = (examine(steps, server.student) for server in (fork_server, light))
+    for name in FIGURES:
+        assert "image/" in str(first[name].outputs)
+        assert first[name].outputs == second[name].outputs, name
+
+
 def test_without_what_few_labs_name_they_work_too() -> None:
     with contextlib.closing(ForkServer(Purpose(LEVEL), started=start(1, ()))) as light:
-        loaded = "import sys\nprint([n for n in ('sklearn', 'sympy', 'torch._dynamo') if n in sys.modules])"
+        loaded = (
+            "import sys\nprint([n for n in ('sklearn', 'sympy', 'torch._dynamo', 'matplotlib') if n in sys.modules])"
+        )
         steps = [Step("loaded", "student", loaded)]
         steps += [Step(name, "student", source) for name, (source, _) in HONEST.items()]
         seen = examine(steps, light.student)
@@ -80,6 +99,8 @@ def test_without_what_few_labs_name_they_work_too() -> None:
         ("@torch.compile\ndef f(x): return x", {"compiler"}),
         ("from sklearn.datasets import load_digits", {"sklearn"}),
         ("from sklearn.datasets import load_digits\nfrom torch.func import vmap", {"compiler", "sklearn"}),
+        ("import matplotlib.pyplot as plt", {"figures"}),
+        ("from labkit import check, show_strides", {"labkit"}),
     ],
 )
 def test_a_lab_is_asked_what_it_names_of_what_is_long_to_import(

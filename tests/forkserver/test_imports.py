@@ -8,13 +8,13 @@ from autograder.authoring.notebooks import source_notebook
 from autograder.course import Lab
 from autograder.examiner.examine import Step, examine
 from autograder.forkserver.client import ForkServer, Purpose
-from autograder.forkserver.imports import COMPILER, SKLEARN, groups_of
+from autograder.forkserver.imports import COMPILER, FIGURES, SKLEARN, groups_of
 from autograder.forkserver.starting import start
 from autograder.grading.one_submission import steps_of
 from autograder.sandbox import available, strongest_level
 from tests.conftest import ROOT
 
-LEFT_OUT = {COMPILER: "torch._dynamo", SKLEARN: "sklearn"}
+LEFT_OUT = {COMPILER: "torch._dynamo", FIGURES: "matplotlib", SKLEARN: "sklearn"}
 
 
 @pytest.mark.nightly
