@@ -29,12 +29,14 @@ def feedback(
     from autograder.gradebook.reader import due_date, read_results
     from autograder.grading.nbgrader_api import open_course
     from autograder.handed_in import utc_now
-    from autograder.lms.feedback_zip import write_feedback_zip
+    from autograder.lms.feedback_zip import refuse_unnamed, write_feedback_zip
     from autograder.reports.feedback import write_feedback
     from autograder.reports.feedback_release import make_releasable, still_working
     from autograder.term import plain_utc, read_term
     from autograder.words import some
 
+    if zipped:
+        refuse_unnamed(zipped, course.resolve(), lab)
     api = open_course(course)
     results = read_results(api.coursedir.db_url, course.resolve(), lab)
     pages = write_feedback(results, course.resolve(), lab)
@@ -61,7 +63,8 @@ def feedback(
     out.print(written)
     path = course / "results" / f"{lab}.{zipped}.zip"
     packed = write_feedback_zip(zipped, course.resolve(), lab, path)
-    out.print(f"{packed} of them in {path}. Next: upload it")
+    then = "hand them out" if zipped is System.CSV else "upload it"
+    out.print(f"{packed} of them in {path}. Next: {then}")
 
 
 @app.command()
@@ -75,8 +78,10 @@ def report(
     gc.disable()  # a large class is many objects, all of them alive: looking for others takes a fifth of the time
     Thread(target=charts.script, daemon=True).start()  # takes a second of another core
     from autograder.gradebook.class_reader import read_class
+    from autograder.gradebook.writer import opened
     from autograder.grading.inbox import exchange_now
     from autograder.grading.nbgrader_api import open_course
+    from autograder.grading.teams import unknown_members
     from autograder.intake.stray import stray
     from autograder.reports.class_export import write_class_csv, write_class_json
     from autograder.reports.report import write_report
@@ -87,6 +92,8 @@ def report(
         api = open_course(course)
         arrivals, nobodys = exchange_now(api, [lab])
         group = read_class(api.coursedir.db_url, course.resolve(), lab, arrivals)
+        with opened(api.coursedir.db_url, api.coursedir.course_id) as gradebook:
+            nobodys += unknown_members(course, read_term(course), gradebook, lab)
         path = course / "results" / f"{lab}.html"
         write_report(group, path, stray(course) + nobodys)
         write_class_csv(group, path.with_suffix(".csv"))

@@ -32,15 +32,15 @@ from autograder.errors import GradlabError
 from autograder.gradebook.autograded import autograded_path
 from autograder.gradebook.class_files import counting_times, pages_of, trouble_of
 from autograder.gradebook.class_schema import Column, LabClass, Mark, Member
-from autograder.gradebook.excused import as_passed
+from autograder.gradebook.excused import as_passed, points_with
 from autograder.gradebook.history import read_history
 from autograder.gradebook.names import kind_and_name, natural
 from autograder.gradebook.roster import not_on_roster
 from autograder.gradebook.store import load_result
-from autograder.gradebook.writer import opened
+from autograder.gradebook.writer import opened, recorded
 from autograder.handed_in import utc_now
 from autograder.metadata import KEY, exercise_of, facts_of, kind_of, stub_of
-from autograder.term import read_term
+from autograder.term import Term, read_term
 
 
 def read_class(
@@ -67,6 +67,7 @@ def read_class(
         strangers = set(not_on_roster(gradebook, everybody))
         handed_in = {*rows, *there}
         waiting = uncollected(attempts, there)
+        unwritten = _unwritten_excuses(gradebook, course, lab, term, list(rows))
     exercises = {exercise_of(cell): cell for cell in source if kind_of(cell) is Kind.EXERCISE}
     stubs = {name: stub_of(cell) for name, cell in exercises.items()}
     solutions = {name: cell.source for name, cell in exercises.items()}
@@ -80,7 +81,7 @@ def read_class(
             "handed_in": student in handed_in,
             "graded": bool(row),
             "until": extended.get(student),
-            "again": bool(row and there.get(student) and there[student] != row["submitted"]),
+            "again": student in unwritten or bool(row and there.get(student) and there[student] != row["submitted"]),
             "attempts": tuple(attempts.get(student, ())),
             "uncollected": student in waiting,
         }
@@ -165,6 +166,18 @@ def _rows(
         points = manual if manual is not None else auto
         counts = None if points is None else round(points + (extra or 0), 4)
         found[student]["marks"][_named(cell, notebook if several else "")[1]] = Mark(counts, bool(waits))
+    return found
+
+
+def _unwritten_excuses(gradebook: Any, course: Path, lab: str, term: Term, students: Sequence[str]) -> set[str]:
+    """Of these, who has an excused check by term.toml whose points the gradebook does not have yet."""
+    excused = {student: names for student in students if (names := term.excused(lab, student))}
+    known = recorded(gradebook, lab) if excused else {}
+    found = set()
+    for student, names in excused.items():
+        result, scores = load_result(course, lab, student), known[student].scores
+        if result and any(scores.get(cell.id) != points_with(cell, names) for cell in result.cells):
+            found.add(student)
     return found
 
 

@@ -35,13 +35,14 @@ class Mark:
 class Member:
     """A student of the class, with what is known of the submission of one lab.
 
-    handed_in: a file lies there, or lay there when it was graded. again: a later one than the graded one lies there.
-    uncollected: the exchange has a still later one. marks: by name of the graded cell. until: of who has an extension,
-    UTC without a zone. late: seconds after that, or after the lab's due date. checks: by exercise, with excused ones as
-    passed. written: exercise or question -> what the student wrote there, without those left as they were handed out.
-    page: the feedback page, or the graded notebook where there is none yet, seen from results/. attempts: each that the
-    exchange has. history: all marks so far. stopped: cells that ran into a limit or ended their process, or one of
-    whose checks did. on_roster: whether a roster names the student, where there is one. team: its name in term.toml.
+    handed_in: a file lies there, or lay there when it was graded. again: a later one than the graded one lies there,
+    or an excuse is not in the gradebook yet. uncollected: the exchange has a still later one. marks: by name of the
+    graded cell. until: of who has an extension, UTC without a zone. late: seconds after that, or after the lab's due
+    date. checks: by exercise, with excused ones as passed. written: exercise or question -> what the student wrote
+    there, without those left as they were handed out. page: the feedback page, or the graded notebook where there is
+    none yet, seen from results/. attempts: each that the exchange has. history: all marks so far. stopped: cells that
+    ran into a limit or ended their process, or one of whose checks did. on_roster: whether a roster names the student,
+    where there is one. team: its name in term.toml.
     """
 
     student: str

@@ -79,6 +79,7 @@ def _result(submission: Any, course: Path, lab: str, term: Term) -> SubmissionRe
         notes=document.notes if document else (),
         changed=document.changed if document else (),
         submitted=submission.timestamp,
+        late=submission.total_seconds_late,
     )
 
 

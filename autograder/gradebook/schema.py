@@ -34,7 +34,7 @@ class SubmissionResult(Model):
     """One submission. `penalty` is nbgrader's for lateness, already taken from `points`.
 
     changed: the course's names that it had bound anew, for the instructor. submitted: UTC without a zone, where that
-    is known.
+    is known. late: seconds after the due date, or after the student's extension.
     """
 
     student: str
@@ -47,6 +47,7 @@ class SubmissionResult(Model):
     notes: tuple[str, ...] = ()
     changed: tuple[str, ...] = ()
     submitted: datetime | None = None
+    late: float = 0.0
 
     @property
     def notebooks(self) -> tuple[str, ...]:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from datetime import datetime
+from difflib import get_close_matches
 from pathlib import Path
 from typing import Any
 
@@ -81,13 +82,16 @@ def _not_one(course: Path, lab: str, what: str, found: list[tuple[str, str]]) ->
     if found:
         named = ", ".join(f"{exercise}/{check}" for exercise, check in found)
         return f"{what!r} may be any of {named}\n    fix: name one of them"
-    known = checks_of(course, lab)
-    listed = "\n".join(line for name, checks in known.items() for line in _listed(name, checks))
-    return f"{lab} has no exercise and no check {what!r}; there are\n{listed}"
-
-
-def _listed(exercise: str, checks: dict[str, str]) -> list[str]:
-    return [f"    {exercise}", *(f"    {exercise}/{id_}: {label}" for id_, label in checks.items())]
+    lines: dict[str, str] = {}
+    meant: dict[str, str] = {}  # a name that would have been right -> its line
+    for exercise, checks in checks_of(course, lab).items():
+        meant[exercise] = lines[exercise] = f"    {exercise}"
+        for id_, label in checks.items():
+            lines[f"{exercise}/{id_}"] = f"    {exercise}/{id_}: {label}"
+            meant |= dict.fromkeys((f"{exercise}/{id_}", id_, label), lines[f"{exercise}/{id_}"])
+    nearest = list(dict.fromkeys(meant[name] for name in get_close_matches(what, meant, 3)))
+    first = ["the nearest are", *nearest, "and all are"] if nearest else ["there are"]
+    return "\n".join([f"{lab} has no exercise and no check {what!r}; {first[0]}", *first[1:], *lines.values()])
 
 
 def checks_of(course: Path, lab: str) -> dict[str, dict[str, str]]:

@@ -13,6 +13,11 @@ from autograder.lms.system import System
 EPOCH = (1980, 1, 1, 0, 0, 0)  # the same pages give the same bytes
 
 
+def refuse_unnamed(system: System, course: Path, lab: str) -> None:
+    """Raises GradlabError where nothing says how this system wants the pages named, or it takes none."""
+    _names(system, course, lab, {})
+
+
 def write_feedback_zip(system: System, course: Path, lab: str, path: Path) -> int:
     """Write the pages that `gradlab feedback` made, and say how many. Raises GradlabError where there are none."""
     pages = {page.parent.parent.name: page for page in sorted((course / "feedback").glob(f"*/{lab}/{lab}.html"))}

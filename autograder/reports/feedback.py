@@ -26,6 +26,7 @@ from autograder.reports.picture_size import MAX_PIXELS, may_be_shown, pixels
 from autograder.reports.plain_cells import part_of, plain_cells
 from autograder.reports.prose import prose
 from autograder.reports.safe_svg import is_safe
+from autograder.reports.standing import duration
 from autograder.reports.student_view import EXCUSED, as_told, student_view
 from autograder.term import Tell, Term, plain_utc, read_term
 from labkit.difference import Difference
@@ -71,6 +72,7 @@ def write_feedback(
         folder = course / "feedback" / result.student / lab
         folder.mkdir(parents=True, exist_ok=True)
         for name in (TIMESTAMP, SECRET):
+            (folder / name).unlink(missing_ok=True)  # of an earlier submission, or of another member of the team
             if (autograded / name).exists():
                 shutil.copyfile(autograded / name, folder / name)
         for name in notebooks:
@@ -114,6 +116,7 @@ def feedback_page(
         "solutions": solutions,
         "standing": standing,
         "excused": EXCUSED,
+        "duration": duration,
     }
     return render("feedback.html.j2", result=result, matrices=_matrices, hints=_hints, prose=prose, **shown)
 

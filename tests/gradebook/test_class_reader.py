@@ -87,6 +87,15 @@ def test_an_excused_check_counts_as_passed(small_course: Path) -> None:
     assert ben.checks[EXERCISE][0].passed and not cleo.checks[EXERCISE][0].passed
 
 
+@pytest.mark.parametrize("whole", [True, False])
+def test_an_excuse_waits_for_the_grading_that_writes_it(whole: bool, small_course: Path) -> None:
+    written = write_class(small_course, CLASS)
+    add_excuse(small_course, Excuse(lab=LAB, exercise=EXERCISE, check="value", student="ben"))
+    assert [member.again for member in written.read(whole=whole).members] == [False, True, False]
+    by_hand(written, "ben", auto_score=2.0)
+    assert not any(member.again for member in written.read(whole=whole).members)
+
+
 def test_the_quick_way_knows_the_same_marks_and_notes(small_course: Path) -> None:
     written = write_class(small_course, [Handed("ada", notes=("Something was put right.",))])
     whole, quick = written.read().members[0], written.read(whole=False).members[0]

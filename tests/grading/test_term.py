@@ -83,8 +83,12 @@ def test_an_excused_check_pays_without_grading_anything_again(course: Path, two_
 
 
 def test_what_is_excused_must_be_one_thing_that_the_lab_has(small_course: Path) -> None:
-    with pytest.raises(GradlabError, match="sum_of_squares/empty: an empty tensor gives zero\n"):
+    with pytest.raises(
+        GradlabError, match="the nearest are\n    sum_of_squares/empty: an empty tensor gives zero\nand all"
+    ):
         excuse(small_course, LAB, "emty", "", "")
+    with pytest.raises(GradlabError, match="no check 'q9'; there are\n    sum_of_squares\n"):
+        excuse(small_course, LAB, "q9", "", "")
     assert excuse(small_course, LAB, "an empty tensor gives zero", "", "").check == "empty"
     assert excuse(small_course, LAB, "sum_of_squares/shapes", "ada", "").check == "shapes"
     assert not (small_course / "nothing").exists() and len(read_term(small_course).excuse) == 2

@@ -8,7 +8,7 @@ import pytest
 from autograder.errors import GradlabError
 from autograder.handed_in import SECRET
 from autograder.lms.downloads import collect_zip, marked_late
-from autograder.lms.feedback_zip import write_feedback_zip
+from autograder.lms.feedback_zip import refuse_unnamed, write_feedback_zip
 from autograder.lms.people import Person
 from autograder.lms.system import System
 
@@ -89,6 +89,8 @@ def test_feedback_goes_back_under_the_names_that_submissions_came_with(tmp_path:
     for student in ("ada", "grace"):
         (tmp_path / "feedback" / student / LAB).mkdir(parents=True)
         (tmp_path / "feedback" / student / LAB / f"{LAB}.html").write_text(f"<p>{student}")
+    with pytest.raises(GradlabError, match="no download of 01_a was collected"):
+        refuse_unnamed(System.CANVAS, tmp_path, LAB)  # before any page is written
     with pytest.raises(GradlabError, match="no download of 01_a was collected"):
         write_feedback_zip(System.CANVAS, tmp_path, LAB, tmp_path / "out.zip")
     collect_zip(zipped(tmp_path / "a.zip", CANVAS), tmp_path, LAB, PEOPLE)

@@ -24,6 +24,7 @@ from autograder.reports.feedback import MAX_PIXELS, feedback_page, own_cells, ti
 from autograder.reports.pages import breaks
 from autograder.reports.safe_svg import is_safe
 from autograder.reports.student_view import BESIDE, EXCUSED, WHY_SHORT, shown, student_view
+from autograder.term import Tell
 from labkit import assert_close, check, show_strides
 from labkit.check import recording
 from labkit.outcome import Outcome
@@ -127,6 +128,21 @@ def test_the_page_shows_yours_and_the_expected_matrix_of_a_visible_check() -> No
     assert 'aria-label="Two matrices as shades from 0 to 11' in page
 
 
+@pytest.mark.parametrize(
+    ("penalty", "tell", "words"),
+    [
+        (0, "all", "18:00 UTC, 2 h 5 min late: nothing is taken off for that."),
+        (0.5, "all", "0.5 taken off for lateness."),
+        (0.5, "visible", "18:00 UTC, 2 h 5 min late."),
+    ],
+)
+def test_the_page_says_how_late_it_came_and_what_that_costs(penalty: float, tell: Tell, words: str) -> None:
+    came = datetime(2027, 2, 3, 18)
+    result = SubmissionResult(student="ada", lab="x", points=1, worth=1, penalty=penalty, submitted=came, late=7500)
+    page = feedback_page(result, nbformat.v4.new_notebook(), tell)
+    assert words in page and (penalty == 0 or "nothing is taken off" not in page)
+
+
 def test_each_check_says_its_points_and_what_an_unpaid_one_waits_for() -> None:
     form = Outcome("form", "a tensor comes back", required=True, seen="your result is None")
     kept = Outcome("kept", "x is as it was", weight=2, guard=True, passed=True)
@@ -210,7 +226,11 @@ def test_own_code_output_comments_and_notes_are_shown_and_escaped(tmp_path: Path
     nbformat.write(nbformat.v4.new_notebook(cells=[cell, added, other, after]), place)
     exercise = ExerciseResult(name="f", points=1, worth=2, comment="well done", checks=(Outcome("a", hint="why?"),))
     result = SubmissionResult(student="ada", lab="x", points=1, worth=2, exercises=(exercise,), notes=("put back",))
+    stale = tmp_path / "feedback" / "ada" / "x" / "submission_secret.txt"
+    stale.parent.mkdir(parents=True)
+    stale.write_text("of another member of the team")
     (page,) = write_feedback([result], tmp_path, "x")
+    assert not stale.exists()
     text = page.read_text()
     for text_shown in (
         "helper = 1",

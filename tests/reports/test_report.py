@@ -131,6 +131,7 @@ def test_who_needs_a_look_is_listed_by_why() -> None:
     }
     page = report_page(group, stray=["submitted/a.txt is no student's folder"])
     for words in (
+        "7 of 9 students handed it in, and 1 who is not on the roster; 7 are graded.",
         "It is no notebook.",
         "longer than 60 s",
         "b, “it ends”: the time limit of 20 s for a check was reached.",
