@@ -39,6 +39,7 @@ class Effort:
     def __init__(self, seconds: float, meter: Meter | None = None, most: float = math.inf) -> None:
         self.seconds, self._meter, self._most = seconds, meter, min(WALL * seconds, most)
         self._begun = time.monotonic()
+        self._over = False  # for good: the kernel adds what a process waited once it runs again
         self._at_first: dict[int, Used] | None = None
 
     def wait(self, channel: socket.socket) -> None:
@@ -47,6 +48,7 @@ class Effort:
         while not readable(channel, min(LOOK_SECONDS, max(left, 0.001))):
             left = self._left()
             if left <= 0:
+                self._over = True
                 raise ProtocolTimeout("no answer in time")
 
     def wall(self) -> float:
@@ -54,7 +56,8 @@ class Effort:
         return max(self._begun + self._most - time.monotonic(), 0.001)
 
     def is_over(self) -> bool:
-        return self._left() <= 0
+        self._over = self._over or self._left() <= 0
+        return self._over
 
     def was_starved(self) -> bool:
         """Whether the wall clock ended it while it had had less than half of its time: the machine's fault."""

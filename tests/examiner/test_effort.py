@@ -52,6 +52,15 @@ def test_what_it_waited_for_a_processor_is_not_charged(silent: socket.socket) ->
     assert 0.35 <= took <= effort.WALL * 0.2 + 0.3
 
 
+def test_time_that_is_over_stays_over_though_the_kernel_adds_later_what_was_waited(silent: socket.socket) -> None:
+    told = [Used(1, 0.2, 0.0)]
+    bound = Effort(0.2, lambda: told)
+    with pytest.raises(ProtocolTimeout):
+        bound.wait(silent)
+    told[0] = Used(1, 0.2, 10.0)
+    assert bound.is_over()
+
+
 def test_the_wall_clock_ends_it_and_says_that_the_machine_was_busy(silent: socket.socket) -> None:
     took, bound = timed_out(silent, ran=0.02, waited=0.98)
     assert took >= effort.WALL * 0.2 and bound.was_starved()
