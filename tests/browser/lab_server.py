@@ -15,7 +15,7 @@ from pathlib import Path
 from labkit.start import environment
 
 STARTS_WITHIN = 120  # seconds; 3 to 6 on two idle cores
-ENDS_WITHIN = 30
+ENDS_WITHIN = 10
 DIRECT = urllib.request.build_opener(urllib.request.ProxyHandler({}))  # whatever proxy the environment names
 
 # What would make a page differ from one run to the next: a question about news, cells that are not in the page.
