@@ -33,6 +33,7 @@ from autograder.sandbox.plan import Network
 from autograder.sandbox.processes import of_run, seconds_of
 
 STRIKE_SECONDS = 2.0  # after which the end of a process has another reason than that limit
+END_MILLISECONDS = 100  # for which the kernel is waited for; beyond that a process is looked for
 GPU_SECONDS = 1.0  # between two looks at the memory of GPUs, each of which starts a program
 
 
@@ -196,10 +197,8 @@ class Runs:
         ends = {pid: _end_of(pid) for pid in victims}
         for pid in victims:
             kill(pid)
-        for end in filter(None, ends.values()):
-            end.wait()
+        untold = {pid for pid, end in ends.items() if end is None or not _told(end)}
         self._reap()
-        untold = {pid for pid, end in ends.items() if end is None}
         while untold and untold & living():
             time.sleep(0.001)
             self._reap()
@@ -219,25 +218,21 @@ class Runs:
             self.running[pid].status = status
 
 
-@dataclass
-class _End:
-    """The end of a process, which the kernel tells by this descriptor."""
-
-    descriptor: int
-
-    def wait(self) -> None:
-        poller = select.poll()  # select() knows no descriptor above 1023
-        poller.register(self.descriptor, select.POLLIN)
-        poller.poll()
-        os.close(self.descriptor)
-
-
-def _end_of(pid: int) -> _End | None:
-    """None where it has come, or the kernel is older than 5.3."""
+def _end_of(pid: int) -> int | None:
+    """A descriptor by which the kernel tells the end of this process; None where it came, or before Linux 5.3."""
     try:
-        return _End(os.pidfd_open(pid))
+        return os.pidfd_open(pid)
     except OSError:
         return None
+
+
+def _told(end: int) -> bool:
+    """Wait for the end of a process that was killed, and close its descriptor. Whether it came."""
+    poller = select.poll()  # select() knows no descriptor above 1023
+    poller.register(end, select.POLLIN)
+    ended = bool(poller.poll(END_MILLISECONDS))
+    os.close(end)
+    return ended
 
 
 def _strike(running: Running, limit: str) -> None:
