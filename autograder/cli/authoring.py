@@ -8,7 +8,7 @@ from typing import Annotated
 
 import typer
 
-from autograder.cli.app import CPUS, CoursePath, LabName, LabNames, app, count, err, out
+from autograder.cli.app import CPUS, CoursePath, LabName, LabNames, app, count, err, importing, out
 from autograder.errors import GradlabError
 
 
@@ -78,10 +78,11 @@ def prove(
     jobs: Annotated[int, typer.Option(min=1, help="Labs proved at a time.")] = CPUS,
 ) -> None:
     """Prove every check with right, wrong and lying answers."""
-    from autograder.authoring.course_folder import read_course, read_labs
-    from autograder.proving.kept_proofs import keep_proof, kept_proof
-    from autograder.proving.labs import prove_labs
-    from autograder.proving.update import update_lists
+    with importing():
+        from autograder.authoring.course_folder import read_course, read_labs
+        from autograder.proving.kept_proofs import keep_proof, kept_proof
+        from autograder.proving.labs import prove_labs
+        from autograder.proving.update import update_lists
 
     refuse_without_labs(course)
     problems = written = 0

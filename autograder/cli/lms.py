@@ -7,7 +7,7 @@ from typing import Annotated
 
 import typer
 
-from autograder.cli.app import CoursePath, LabName, app, count, err, out
+from autograder.cli.app import CoursePath, LabName, app, count, err, importing, out
 from autograder.errors import GradlabError
 from autograder.lms.system import System
 
@@ -18,10 +18,11 @@ def roster(
     course: CoursePath = Path("."),
 ) -> None:
     """Put the students of a CSV file into the gradebook. Who is there and not in the file stays."""
-    from autograder.gradebook.writer import opened
-    from autograder.grading.nbgrader_api import open_course
-    from autograder.lms.people import people_in, same_names
-    from autograder.lms.roster import read_roster, write_roster
+    with importing():
+        from autograder.gradebook.writer import opened
+        from autograder.grading.nbgrader_api import open_course
+        from autograder.lms.people import people_in, same_names
+        from autograder.lms.roster import read_roster, write_roster
 
     people = read_roster(file)
     api = open_course(course)
@@ -41,10 +42,11 @@ def collect(
     replace: Annotated[bool, typer.Option("--replace", help="Also in place of what the exchange brought.")] = False,
 ) -> None:
     """Put the submissions of an LMS's zip into submitted/. Those of the exchange: gradlab watch."""
-    from autograder.gradebook.writer import opened
-    from autograder.grading.nbgrader_api import open_course
-    from autograder.lms.downloads import collect_zip, marked_late
-    from autograder.lms.people import people_in
+    with importing():
+        from autograder.gradebook.writer import opened
+        from autograder.grading.nbgrader_api import open_course
+        from autograder.lms.downloads import collect_zip, marked_late
+        from autograder.lms.people import people_in
 
     api = open_course(course)
     if not (course / "source" / lab).is_dir():
@@ -71,15 +73,16 @@ def export(
     system: Annotated[System, typer.Option("--for", help="Whose form the file has.")] = System.CSV,
 ) -> None:
     """Write everybody's grades, a column for each lab, as a learning management system imports them."""
-    from autograder.gradebook.class_reader import labs_in, read_class
-    from autograder.gradebook.writer import opened
-    from autograder.grading.inbox import exchange_now
-    from autograder.grading.nbgrader_api import open_course
-    from autograder.lms.grades import grades
-    from autograder.lms.people import people_in
-    from autograder.reports.tables import write_table
-    from autograder.term import read_term
-    from autograder.words import some
+    with importing():
+        from autograder.gradebook.class_reader import labs_in, read_class
+        from autograder.gradebook.writer import opened
+        from autograder.grading.inbox import exchange_now
+        from autograder.grading.nbgrader_api import open_course
+        from autograder.lms.grades import grades
+        from autograder.lms.people import people_in
+        from autograder.reports.tables import write_table
+        from autograder.term import read_term
+        from autograder.words import some
 
     api, root = open_course(course), course.resolve()
     url, term = api.coursedir.db_url, read_term(root)

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from autograder.cli.app import CoursePath, LabName, app, count, err, out
+from autograder.cli.app import CoursePath, LabName, app, count, err, importing, out
 from autograder.errors import GradlabError
 from autograder.lms.system import System
 
@@ -26,14 +26,15 @@ def feedback(
     ] = None,
 ) -> None:
     """Write a feedback page for each graded submission."""
-    from autograder.gradebook.reader import due_date, read_results
-    from autograder.grading.nbgrader_api import open_course
-    from autograder.handed_in import utc_now
-    from autograder.lms.feedback_zip import refuse_unnamed, write_feedback_zip
-    from autograder.reports.feedback import write_feedback
-    from autograder.reports.feedback_release import make_releasable, still_working
-    from autograder.term import plain_utc, read_term
-    from autograder.words import some
+    with importing():
+        from autograder.gradebook.reader import due_date, read_results
+        from autograder.grading.nbgrader_api import open_course
+        from autograder.handed_in import utc_now
+        from autograder.lms.feedback_zip import refuse_unnamed, write_feedback_zip
+        from autograder.reports.feedback import write_feedback
+        from autograder.reports.feedback_release import make_releasable, still_working
+        from autograder.term import plain_utc, read_term
+        from autograder.words import some
 
     if zipped:
         refuse_unnamed(zipped, course.resolve(), lab)

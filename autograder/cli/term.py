@@ -8,7 +8,7 @@ from typing import Annotated
 
 import typer
 
-from autograder.cli.app import CPUS, CoursePath, Isolation, Jobs, LabName, app, count, err, out
+from autograder.cli.app import CPUS, CoursePath, Isolation, Jobs, LabName, app, count, err, importing, out
 from autograder.cli.grading import stopped_by_ctrl_c
 from autograder.errors import GradlabError
 
@@ -24,9 +24,10 @@ def extend(
     course: CoursePath = Path("."),
 ) -> None:
     """Give a student more time for a lab. It is written to term.toml, and holds for late penalties."""
-    from autograder.gradebook.writer import opened
-    from autograder.grading.decisions import extend_until
-    from autograder.grading.nbgrader_api import open_course
+    with importing():
+        from autograder.gradebook.writer import opened
+        from autograder.grading.decisions import extend_until
+        from autograder.grading.nbgrader_api import open_course
 
     api = open_course(course)
     with opened(api.coursedir.db_url, api.coursedir.course_id) as gradebook:
@@ -47,9 +48,10 @@ def excuse(
     course: CoursePath = Path("."),
 ) -> None:
     """Give full points for a check or an exercise, to everybody or to one student. It is written to term.toml."""
-    from autograder.gradebook.writer import opened
-    from autograder.grading import decisions
-    from autograder.grading.nbgrader_api import open_course
+    with importing():
+        from autograder.gradebook.writer import opened
+        from autograder.grading import decisions
+        from autograder.grading.nbgrader_api import open_course
 
     if student:
         api = open_course(course)
@@ -76,9 +78,10 @@ def regrade(
     course: CoursePath = Path("."),
 ) -> None:
     """Grade anew, after a check was corrected, and show what would change before it is written."""
-    from autograder.grading import regrade as regrading
-    from autograder.grading.nbgrader_api import open_course
-    from autograder.grading.where import ThisMachine
+    with importing():
+        from autograder.grading import regrade as regrading
+        from autograder.grading.nbgrader_api import open_course
+        from autograder.grading.where import ThisMachine
 
     def agreed(found: regrading.Regraded) -> bool:
         for line in regrading.words(found):
