@@ -15,9 +15,9 @@ import torch
 
 from autograder.authoring.course_folder import read_course, read_labs
 from autograder.authoring.notebooks import source_notebook
+from autograder.cheap_forks import make_forks_cheap
 from autograder.examiner.examine import Step, examine
 from autograder.forkserver.client import ForkServer, Purpose
-from autograder.forkserver.server import make_forks_cheap
 from autograder.grading.compiled import compiled_for
 from autograder.grading.one_submission import steps_of
 from benchmarks.floor import new_floor

@@ -50,9 +50,11 @@ def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item
 
 
 def pytest_collection_finish() -> None:
-    """A collection of garbage in a fork would touch, and so copy, what was imported: forks cost a sixth less."""
+    """Tests fork this process a few thousand times."""
+    from autograder.cheap_forks import make_forks_cheap
+
     gc.collect()
-    gc.freeze()
+    make_forks_cheap()
 
 
 def need(program: str) -> None:

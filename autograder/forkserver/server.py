@@ -20,8 +20,8 @@ from collections.abc import Callable, Collection, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from autograder.cheap_forks import make_forks_cheap
 from autograder.errors import GradlabError
-from autograder.forkserver.huge_pages import gather
 from autograder.forkserver.imports import ALWAYS, EVERYTHING, FIGURES, FIRST_USED, LABKIT
 from autograder.forkserver.supervisor import Runs
 from autograder.rpc.frames import ConnectionClosed, receive, send
@@ -127,13 +127,6 @@ def warm_kernel(groups: Collection[str] = EVERYTHING) -> Kernel:
         draw_once()
     raise_once(kernel.shell)
     return kernel
-
-
-def make_forks_cheap() -> None:
-    """A fork copies page tables; and a page, when one of the two writes to it, as a garbage collection does."""
-    gc.freeze()
-    gc.enable()
-    gather()
 
 
 def _carry_out(order: Any, orders: socket.socket, runs: Runs) -> Any:

@@ -6,6 +6,7 @@ from dataclasses import dataclass, field
 
 import torch
 
+from autograder.cheap_forks import make_forks_cheap
 from autograder.course import Exercise, Lab
 from autograder.proving.bench import Bench, Trial, benches, notebook_points
 from autograder.proving.judge import (
@@ -51,6 +52,7 @@ def prove_lab(lab: Lab, mutate: bool = False, only: str = "") -> Proof:
     only: the name of one exercise; the others are left out.
     """
     torch.set_num_threads(1)
+    make_forks_cheap()  # each answer is tried in one: a third of the time of a proof
     proof = Proof(lab.name, lab.points)
     blank: dict[str, Trial] = {}
     for bench in benches(lab):

@@ -15,7 +15,6 @@ from autograder.examiner.clock import Clock, Timeouts
 from autograder.examiner.examine import Step, examine
 from autograder.examiner.submission_code import Student
 from autograder.forkserver.client import ForkServer, Purpose, refuse_readable
-from autograder.forkserver.huge_pages import gather
 from autograder.forkserver.imports import COMPILER, EVERYTHING, groups_of
 from autograder.forkserver.starting import start
 from autograder.plugin import converters
@@ -186,9 +185,3 @@ def test_a_course_that_every_submission_could_read_is_refused(tmp_path: Path) ->
     refuse_readable([tmp_path / "course"], [Path(sys.prefix)])
     with pytest.raises(GradlabError, match="keep the course in a folder of its own"):
         refuse_readable([Path(sys.prefix) / "course"], [Path(sys.prefix)])
-
-
-def test_gathering_pages_is_harmless_wherever_it_runs() -> None:
-    kept = bytearray(b"x") * (8 << 20)
-    assert gather() >= 0
-    assert set(kept) == {ord("x")}
