@@ -1,4 +1,4 @@
-"""Makes the forks of a process cheap. A fork copies the tables of its pages, and each page that one of the two writes to.
+"""Makes the forks of a process cheap. A fork copies the tables of its pages, and each page that either then writes to.
 
 With torch imported, a fork and its end take 15 ms of CPU, and 5 ms where the pages are huge (Linux 6.18, 340 MB
 resident). A collection of garbage writes to every object, and so to most pages.
