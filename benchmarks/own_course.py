@@ -24,7 +24,7 @@ from benchmarks.measure import Cost, cost_of, per_submission
 from benchmarks.paths import JOBS, STOCK
 
 LAB = "ps1"
-STUDENTS = 60
+STUDENTS = 120
 FEW = 4  # of which the start of a command is told
 CONFIG = (
     'from autograder.plugin import configure\n\nc = get_config()\nc.CourseDirectory.course_id = "own"\nconfigure(c)\n'
