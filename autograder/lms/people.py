@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import re
 import unicodedata
 from collections.abc import Iterable, Sequence
 from typing import Any
@@ -49,7 +48,7 @@ def find(people: Iterable[Person], lms_id: str = "", email: str = "", name: str 
         (email, lambda p: [p.email]),
         (name, lambda p: [p.full_name, p.sortable_name, p.last_name + p.first_name, p.id]),
     ):
-        found = [p for p in people if asked and key(asked) in map(key, known(p))]
+        found = [p for p in people if key(asked) and key(asked) in map(key, known(p))]
         if len(found) == 1:
             return found[0]
         if found:
@@ -63,9 +62,13 @@ def find(people: Iterable[Person], lms_id: str = "", email: str = "", name: str 
 
 
 def key(name: str) -> str:
-    """Without case, accents, blanks and signs: Canvas writes `lovelaceada` for Ada Lovelace."""
-    plain = unicodedata.normalize("NFKD", name).encode("ascii", "ignore").decode() or name
-    return re.sub(r"[\W_]+", "", plain.casefold())
+    """Without case, blanks, signs, and accents on Latin letters: Canvas writes `lovelaceada` for Ada Lovelace."""
+    kept: list[str] = []
+    for letter in unicodedata.normalize("NFKD", name.casefold()):
+        accent = unicodedata.combining(letter) and kept and kept[-1].isascii()
+        if unicodedata.category(letter)[0] in "LMN" and not accent:
+            kept.append(letter)
+    return "".join(kept)
 
 
 def same_names(people: Sequence[Person]) -> list[tuple[Person, ...]]:

@@ -95,3 +95,15 @@ def test_two_of_one_name_are_told_apart_by_number_and_never_guessed() -> None:
 @pytest.mark.parametrize("name", ["lovelaceada", "Ada Lovelace", "Lovelace, Ada", "ADA LOVELACE", "Lovelacé Ada"])
 def test_a_name_is_known_in_every_form_that_systems_write(name: str) -> None:
     assert find([ADA, Person(id="x", first_name="X", last_name="Y")], name=name) == ADA
+
+
+def test_names_in_any_script_are_told_apart() -> None:
+    names = ("雪 山田", "Иван Петров", "김 철수", "राम शर्मा", "Ann Lee")
+    people = [
+        Person(id=f"k{n}", first_name=first, last_name=last) for n, (first, last) in enumerate(map(str.split, names))
+    ]
+    assert same_names(people) == []
+    assert [find(people, name=name).id for name in names] == ["k0", "k1", "k2", "k3", "k4"]
+    for stranger in ("李 雷", "रम शर्मा", "Ян Ли", "--", ""):
+        with pytest.raises(GradlabError, match="nobody in the roster"):
+            find(people, name=stranger)
