@@ -53,17 +53,21 @@ def prepare(api: Any, course: Path, lab: str, gradebook: Any) -> None:
     known = any(assignment.name == lab and assignment.notebooks for assignment in gradebook.assignments)
     gradebook.db.commit()  # no transaction is open while nbgrader writes
     if known and note.exists() and note.read_text() == source:
+        _count_on_top(gradebook, lab, extra)  # nbgrader's own command may have given them their points
         return
     brought = known and not note.exists() and is_plain(course, lab)
+    note.parent.mkdir(parents=True, exist_ok=True)
     if not brought:  # else the instructor's own nbgrader put it there, and may have released it so
+        note.write_text("")  # what is begun here, and not brought to its end, is begun anew
         must(api.generate_assignment(lab, force=True, create=True), f"putting {lab} into the gradebook")
         _count_on_top(gradebook, lab, extra)
-    note.parent.mkdir(parents=True, exist_ok=True)
     note.write_text(source)
 
 
 def _count_on_top(gradebook: Any, lab: str, exercises: Sequence[str]) -> None:
     """Extra credit: these exercises are worth nothing of the lab's points, so what they earn comes on top."""
+    if not exercises:
+        return
     cells = {cell.name: cell for notebook in gradebook.find_assignment(lab).notebooks for cell in notebook.grade_cells}
     for exercise in exercises:
         found = [cells[name] for name in graded_names(exercise) if name in cells]

@@ -18,7 +18,7 @@ from autograder.grading.decisions import excuse, extend_until
 from autograder.grading.nbgrader_api import open_course
 from autograder.grading.regrade import Regraded, regrade
 from autograder.grading.where import ThisMachine
-from autograder.grading.whole_lab import grade_lab
+from autograder.grading.whole_lab import grade_lab, prepare
 from autograder.reports.student_view import EXCUSED, student_view
 from autograder.term import FILE, Excuse, Extension, add_excuse, add_extension, read_term
 from tests.grading.graded_class import LAB, WRONG, hand_in
@@ -197,6 +197,23 @@ def test_extra_credit_comes_on_top(course: Path, two_graders: ThisMachine) -> No
     (course / FILE).write_text(f'[labs.{LAB}]\nextra_credit = ["cubes"]\n')
     with pytest.raises(GradlabError, match="names 'cubes'"):
         graded(course, two_graders)
+
+
+def test_extra_credit_stays_on_top_after_a_typo_and_after_nbgraders_own_command(small_course: Path) -> None:
+    api = open_course(small_course)
+
+    def worth_after(exercise: str) -> float:
+        (small_course / FILE).write_text(f'[labs.{LAB}]\nextra_credit = ["{exercise}"]\n')
+        with opened(api.coursedir.db_url, api.coursedir.course_id) as gradebook:
+            prepare(api, small_course, LAB, gradebook)
+            return float(gradebook.find_assignment(LAB).max_score)
+
+    assert worth_after("sum_of_squares") == 0
+    with pytest.raises(GradlabError, match="names 'sum_of_square'"):
+        worth_after("sum_of_square")
+    assert worth_after("sum_of_squares") == 0
+    api.generate_assignment(LAB, force=True)
+    assert worth_after("sum_of_squares") == 0
 
 
 def test_decisions_replace_earlier_ones_and_leave_what_people_wrote(tmp_path: Path) -> None:
