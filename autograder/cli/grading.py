@@ -162,6 +162,8 @@ def watch(
     out.print(f"{count(marked - failed, 'submission')} marked. Next: {reports}")
     if failed:
         raise GradlabError(f"{count(failed, 'submission')} could not be graded; the reasons stand above")
+    if once and stop.is_set():
+        raise GradlabError("stopped before all was looked at\n    Run the same command to go on")
 
 
 @app.command()

@@ -59,6 +59,10 @@ def excuse(
             decisions.refuse_unknown(course.resolve(), gradebook, student)
     decided = decisions.excuse(course.resolve(), lab, check, student, reason)
     what = f"{decided.exercise}/{decided.check}" if decided.check else decided.exercise
+    if decided.check:
+        err.print(
+            "Who left the exercise blank, or fails a check that it requires, gets no points by this", markup=False
+        )
     out.print(
         f"{what} counts as passed for {student or 'everybody'}. Next: gradlab grade {lab}, which writes the marks "
         "(an excuse alone grades nothing anew)",

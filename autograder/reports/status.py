@@ -54,6 +54,9 @@ class LabStatus:
 def status_of(group: LabClass, limits: LabTerm | None = None) -> LabStatus:
     """limits: what term.toml sets for the lab."""
     limits = limits or LabTerm()
+    due = group.due is None or group.due <= utc_now()
+    ended = limits.until is not None and plain_utc(limits.until) <= utc_now()
+    untold = limits.tell != "all" and not (due or ended)  # `gradlab feedback` would tell it
     shares = [member.points / group.worth for member in group.graded] if group.worth else []
     return LabStatus(
         lab=group.lab,
@@ -61,10 +64,10 @@ def status_of(group: LabClass, limits: LabTerm | None = None) -> LabStatus:
         graded=len(group.graded),
         counts={standing: len(members) for standing, members in by_standing(group).items()},
         mean=fmean(shares) if len(shares) >= FEW else None,
-        without_page=sum(not member.page.endswith(".html") for member in group.graded),
-        due=group.due is None or group.due <= utc_now(),
+        without_page=0 if untold else sum(not member.page.endswith(".html") for member in group.graded),
+        due=due,
         limited=limits.attempts is not None or limits.wait_minutes > 0,
-        ended=limits.until is not None and plain_utc(limits.until) <= utc_now(),
+        ended=ended,
     )
 
 

@@ -134,6 +134,8 @@ def test_a_status_ends_with_what_to_do_in_the_order_of_use() -> None:
     early = replace(group, members=members, due=utc_now() + timedelta(days=1))
     (step,) = (step for step in next_steps([status_of(early)]) if "exchange" in step)
     assert step.startswith("gradlab watch 01 --once:"), "what term.toml bounds holds until the lab is due"
+    steps = {tell: " ".join(status_of(early, LabTerm(tell=tell)).next_steps()) for tell in ("all", "visible")}
+    assert "gradlab feedback" in steps["all"] and "gradlab feedback" not in steps["visible"], "it tells hidden checks"
 
 
 def test_the_commands_write_the_pages_and_say_where_each_lab_stands(small_course: Path) -> None:
