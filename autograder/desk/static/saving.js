@@ -1,7 +1,7 @@
 // Marks on their way to the gradebook: one request for each answer. What was not saved stays in the page.
 import { mark, rows, tell } from "./answers.js";
 import { get, reading, say, state } from "./page.js";
-import { draft, nextWaiting, show, showComments } from "./panel.js";
+import { draft, focusAnswer, nextWaiting, show, showComments } from "./panel.js";
 
 export async function post(path, body) {
   let reply;
@@ -73,5 +73,6 @@ const says = ({ points, chosen, comment }) => (points ?? "") !== "" || chosen.le
 
 function askForPoints() {
   say("No points yet: type them, or choose an item.");
-  get("points").focus();
+  if (state.rubric.items.length) focusAnswer(); // there a digit chooses an item, and in the field it is points
+  else get("points").focus();
 }
