@@ -66,6 +66,7 @@ def grade(
             from autograder.grading.inbox import exchange_now
             from autograder.grading.nbgrader_api import open_course
             from autograder.grading.summary import anew_words, summary_of
+            from autograder.grading.term_names import unknown_names
             from autograder.grading.where import Cluster, ThisMachine
             from autograder.grading.whole_lab import class_of
             from autograder.handed_in import utc_now
@@ -91,14 +92,13 @@ def grade(
             "    Run the same command to go on"
         )
     with opened(api.coursedir.db_url, api.coursedir.course_id) as gradebook:
-        times = times_of(exchange_now(api, [lab])[0], lab, utc_now())
-        summary = summary_of(
-            gradebook, lab, results, uncollected(times, counting_times(course, lab, read_term(course)))
-        )
-    for line in (astray := stray(course))[:MOST_ASTRAY]:
+        term, times = read_term(course), times_of(exchange_now(api, [lab])[0], lab, utc_now())
+        summary = summary_of(gradebook, lab, results, uncollected(times, counting_times(course, lab, term)))
+        astray = unknown_names(course, term, gradebook, lab) + stray(course)
+    for line in astray[:MOST_ASTRAY]:
         err.print(line, markup=False)
     if len(astray) > MOST_ASTRAY:
-        err.print(f"and {count(len(astray) - MOST_ASTRAY, 'line')} more of what nobody grades: gradlab status")
+        err.print(f"and {count(len(astray) - MOST_ASTRAY, 'line')} more of what counts for nobody: gradlab status")
     if why := anew_words(results):
         out.print(why, markup=False)
     out.print(f"{lab}: {summary.words()}. Next: gradlab feedback {lab}, gradlab report {lab}")
@@ -137,7 +137,8 @@ def watch(
 
         api = open_course(course, isolation)
         watched = list(labs or released(api))
-        prepare_all(api, watched)
+        for words in prepare_all(api, watched):
+            err.print(words, markup=False)
         stop = ending.enter_context(stopped_by_ctrl_c())
         if cluster:
             where: Cluster | ThisMachine = Cluster(cluster, device=device)

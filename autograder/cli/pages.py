@@ -82,7 +82,7 @@ def report(
     from autograder.gradebook.writer import opened
     from autograder.grading.inbox import exchange_now
     from autograder.grading.nbgrader_api import open_course
-    from autograder.grading.teams import unknown_members
+    from autograder.grading.term_names import unknown_names
     from autograder.intake.stray import stray
     from autograder.reports.class_export import write_class_csv, write_class_json
     from autograder.reports.report import write_report
@@ -94,7 +94,7 @@ def report(
         arrivals, nobodys = exchange_now(api, [lab])
         group = read_class(api.coursedir.db_url, course.resolve(), lab, arrivals)
         with opened(api.coursedir.db_url, api.coursedir.course_id) as gradebook:
-            nobodys += unknown_members(course, read_term(course), gradebook, lab)
+            nobodys += unknown_names(course, read_term(course), gradebook, lab)
         path = course / "results" / f"{lab}.html"
         write_report(group, path, stray(course) + nobodys)
         write_class_csv(group, path.with_suffix(".csv"))
@@ -187,7 +187,7 @@ def _classes(course: Path) -> tuple[list[LabClass], list[str]]:
     from autograder.gradebook.writer import opened
     from autograder.grading.inbox import exchange_now
     from autograder.grading.nbgrader_api import open_course
-    from autograder.grading.teams import unknown_members
+    from autograder.grading.term_names import unknown_names
     from autograder.term import read_term
 
     gc.disable()
@@ -196,5 +196,5 @@ def _classes(course: Path) -> tuple[list[LabClass], list[str]]:
     labs = labs_in(url)
     arrivals, nobodys = exchange_now(api, labs)
     with opened(url, api.coursedir.course_id) as gradebook:
-        nobodys += unknown_members(course, read_term(course), gradebook)
+        nobodys += unknown_names(course, read_term(course), gradebook)
     return [read_class(url, course.resolve(), lab, arrivals, whole=False) for lab in labs], nobodys

@@ -13,7 +13,7 @@ from autograder.grading.class_writer import course_of
 from autograder.grading.inbox import inbox_of
 from autograder.grading.plain_class import refuse_nothing
 from autograder.grading.pool import Pool
-from autograder.grading.teams import refuse_unknown_members
+from autograder.grading.term_names import refuse_unknown_names, unknown_names
 from autograder.grading.whole_lab import on_this_machine, prepare, settings_from
 from autograder.term import read_term
 
@@ -27,14 +27,18 @@ def released(api: Any) -> list[str]:
     return found
 
 
-def prepare_all(api: Any, labs: Sequence[str]) -> None:
-    """Put these labs into the gradebook before the first submission comes, which would wait for it."""
+def prepare_all(api: Any, labs: Sequence[str]) -> list[str]:
+    """Put these labs into the gradebook before the first submission comes, which would wait for it.
+
+    What term.toml names and the course does not have, in lines.
+    """
     term = read_term(course_of(api))
     with opened(api.coursedir.db_url, api.coursedir.course_id) as gradebook:
         for lab in labs:
             refuse_nothing(course_of(api), lab)
-            refuse_unknown_members(course_of(api), lab, term, gradebook)
+            refuse_unknown_names(course_of(api), lab, term, gradebook)
             prepare(api, course_of(api), lab, gradebook)
+        return list(dict.fromkeys(w for lab in labs for w in unknown_names(course_of(api), term, gradebook, lab)))
 
 
 def started_pool(api: Any, device: str, jobs: int, ahead: Started | None) -> Pool:

@@ -21,13 +21,13 @@ from autograder.grading.nbgrader_api import must
 from autograder.grading.one_submission import preprocessors_in
 from autograder.grading.plain_class import refuse_nothing, source_digest
 from autograder.grading.task import Settings, settings_of
-from autograder.grading.teams import handed_in_by, refuse_unknown_members
+from autograder.grading.teams import handed_in_by
+from autograder.grading.term_names import refuse_unknown_names
 from autograder.grading.where import Cluster, ThisMachine, Where
 from autograder.handed_in import COLLECT
 from autograder.intake.files import settle_names
 from autograder.plain.assignment import is_plain
 from autograder.sandbox import names, require
-from autograder.term import FILE as TERM
 from autograder.term import read_term
 
 
@@ -70,10 +70,9 @@ def _count_on_top(gradebook: Any, lab: str, exercises: Sequence[str]) -> None:
         return
     cells = {cell.name: cell for notebook in gradebook.find_assignment(lab).notebooks for cell in notebook.grade_cells}
     for exercise in exercises:
-        found = [cells[name] for name in graded_names(exercise) if name in cells]
-        if not found:
-            raise GradlabError(f"{TERM}: labs.{lab}.extra_credit names {exercise!r}, which {lab} does not have")
-        found[0].max_score = 0.0
+        cell = next((cells[name] for name in graded_names(exercise) if name in cells), None)
+        if cell:  # else refuse_unknown_names says so
+            cell.max_score = 0.0
     gradebook.db.commit()
 
 
@@ -118,7 +117,7 @@ def class_of(api: Any, lab: str, where: Where, student: str = "") -> Iterator[tu
         raise GradlabError(f"no submission {who}in {course}/submitted/*/{lab}\n    fix: {COLLECT.format(lab=lab)}")
     refuse_stale(course, lab)
     with alone(course, lab), opened(api.coursedir.db_url, api.coursedir.course_id) as gradebook:
-        refuse_unknown_members(course, lab, term, gradebook)
+        refuse_unknown_names(course, lab, term, gradebook)
         prepare(api, course, lab, gradebook)
         take_back(course, lab, gradebook, term.extended(lab))
         writer = GradebookWriter(api, lab, settings, layers, gradebook, late_penalty(api.config), term, by)

@@ -18,7 +18,7 @@ NEVER = datetime.max
 class Dates:
     """Times are UTC without a zone. extensions: student -> until when, the last to end first.
 
-    watched_until, attempts, wait_minutes: see LabTerm. solutions: from when pages show them.
+    watched_until, attempts, wait_minutes, practice: see LabTerm. solutions: from when pages show them.
     """
 
     lab: str
@@ -28,6 +28,7 @@ class Dates:
     extensions: dict[str, datetime] = field(default_factory=dict)
     attempts: int | None = None
     wait_minutes: float = 0.0
+    practice: bool = False
 
     @property
     def tries(self) -> str:
@@ -54,7 +55,7 @@ def _dates(lab: str, group: LabClass | None, term: Term) -> Dates:
     watched_until, solutions = (plain_utc(time) if time else None for time in (of_lab.until, of_lab.solutions))
     extensions = {m.student: until for m, until in group.extended} if group else {}
     due = group.due if group else None
-    return Dates(lab, due, watched_until, solutions, extensions, of_lab.attempts, of_lab.wait_minutes)
+    return Dates(lab, due, watched_until, solutions, extensions, of_lab.attempts, of_lab.wait_minutes, of_lab.practice)
 
 
 def _first(dates: Dates) -> datetime:

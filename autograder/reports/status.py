@@ -106,6 +106,7 @@ def dates_table(found: Sequence[Dates]) -> tuple[list[str], list[list[str]]]:
         "times marked": [each.tries for each in found],
         "solutions from": [minute(each.solutions) if each.solutions else "" for each in found],
         "extensions": [str(len(each.extensions) or "") for each in found],
+        "counts": ["practice, in no total" if each.practice else "" for each in found],
     }
     shown = {head: cells for head, cells in columns.items() if any(cells)}
     rows = [list(row) for row in zip([each.lab for each in found], *shown.values(), strict=True)]

@@ -39,45 +39,46 @@ class Row:
 
 def rows_of(labs: Sequence[LabClass], practice: frozenset[str] = frozenset()) -> list[Row]:
     """practice: labs whose marks are in no total. A lab that nobody handed in counts for nobody."""
-    now = utc_now()
     begun = [lab for lab in labs if any(member.handed_in for member in lab.members)]
     members = [{member.student: member for member in lab.members} for lab in labs]
-    ended = [lab for lab in begun if lab.due is None or lab.due <= now]
-    expected = {lab.lab for lab in ended if sum(m.handed_in for m in lab.members) * 2 >= len(lab.members)}
     rows = []
     for student in dict.fromkeys(member.student for lab in labs for member in lab.members):
         known = [lab.get(student) for lab in members]
         own = tuple(member if member and member.handed_in else None for member in known)
-        counted = [(m, lab) for m, lab in zip(own, labs, strict=True) if lab in begun and lab.lab not in practice]
-        total = sum(member.points for member, _ in counted if member)
+        counted = [(m, lab) for m, lab in zip(known, labs, strict=True) if lab in begun and lab.lab not in practice]
+        total = sum(member.points for member, _ in counted if member and member.handed_in)
         worth = sum(lab.worth for _, lab in counted)
         name = next((member.name for member in known if member), "")
-        behind = _behind(counted, expected)
+        behind = _behind([(member or Member(student), lab) for member, lab in counted])
         on_roster = all(member.on_roster for member in known if member)
         rows.append(Row(student, name, own, round(total, 4), worth, behind if on_roster else (), on_roster))
     return rows
 
 
-def _behind(counted: Sequence[tuple[Member | None, LabClass]], expected: set[str]) -> tuple[str, ...]:
-    """Why a person might ask this student how it goes; none for who hands in and keeps up.
-
-    expected: labs that are due, and that at least half of the class handed in.
-    """
+def _behind(counted: Sequence[tuple[Member, LabClass]]) -> tuple[str, ...]:
+    """Why a person might ask this student how it goes; none for who hands in and keeps up."""
+    due = [(member, lab) for member, lab in counted if _is_due(member, lab)]
+    absent = [lab for member, lab in due if not (member.handed_in or member.uncollected)]
+    if absent and not any(member.handed_in or member.uncollected for member, _ in counted):
+        return (f"handed in nothing so far: {', '.join(lab.lab for lab in absent)}",)
     why = []
-    missed = [lab.lab for member, lab in counted if member is None and lab.lab in expected]
+    missed = [lab for lab in absent if sum(m.handed_in for m in lab.members) * 2 >= len(lab.members)]
     if len(missed) >= MISSED:
-        why.append(f"{len(missed)} labs are missing: {', '.join(missed)}")
-    shares = [m.points / lab.worth for m, lab in counted if m and m.graded and lab.worth and not m.waits]
+        why.append(f"{len(missed)} labs are missing: {', '.join(lab.lab for lab in missed)}")
+    marked = [(m.points, lab.worth) for m, lab in counted if m.graded and lab.worth and not m.waits]
+    shares = [got / worth for got, worth in marked]
     if len(shares) > 3 and fmean(shares[:-2]) - fmean(shares[-2:]) >= FELL:
         why.append(
             f"from {fmean(shares[:-2]):.0%} of the points in earlier labs to {fmean(shares[-2:]):.0%} in the last two"
         )
-    points = [(m.points, lab.worth) for m, lab in counted if m and m.graded and not m.waits]
-    points += [(0.0, lab.worth) for m, lab in counted if m is None and lab.lab in expected]
-    worth = sum(worth for _, worth in points)
-    if shares and worth and (share := sum(got for got, _ in points) / worth) < LOW:
-        why.append(f"{share:.0%} of the points of labs that are marked, or due and missing")
+    got, worth = sum(got for got, _ in marked), sum(lab.worth for lab in missed) + sum(worth for _, worth in marked)
+    if worth and got / worth < LOW:
+        why.append(f"{points(got)} of the {points(worth)} points of labs that are marked or missing")
     return tuple(why)
+
+
+def _is_due(member: Member, lab: LabClass) -> bool:
+    return lab.due is None or max(lab.due, member.until or lab.due) <= utc_now()
 
 
 def write_term(labs: Sequence[LabClass], term: Term, path: Path) -> None:

@@ -52,13 +52,34 @@ def test_who_falls_or_has_little_is_behind_and_what_waits_is_no_fall() -> None:
     labs = [lab(str(n), [ada[n], ben[n]]) for n in range(5)]
     first, second = rows_of(labs)
     assert "in the last two" in first.behind[0] and second.behind == (
-        "36% of the points of labs that are marked, or due and missing",
+        "18 of the 50 points of labs that are marked or missing",
     )
     waiting = [
         replace(one, members=(replace(one.members[0], marks={"e": Mark(None, waits=True)}), one.members[1]))
         for one in labs[3:]
     ]
     assert not any("last two" in why for why in rows_of([*labs[:3], *waiting])[0].behind)
+
+
+def test_who_handed_in_nothing_is_behind_as_soon_as_a_lab_is_due_for_them() -> None:
+    early = replace(lab("1", [9, None, None]), due=utc_now() + timedelta(days=1))
+    rows = {row.student: row.behind for row in rows_of([lab("0", [9, None, None]), early])}
+    assert rows["ben"] == ("handed in nothing so far: 0",) and not rows["ada"]
+    assert not any(row.behind for row in rows_of([early]))
+    past = replace(early, due=utc_now() - timedelta(days=1))
+    ada, ben, cleo = past.members
+    later = replace(ben, until=utc_now() + timedelta(days=1))
+    on_the_way = replace(cleo, uncollected=True)
+    assert not any(row.behind for row in rows_of([replace(past, members=(ada, later, on_the_way))]))
+
+
+def test_the_points_of_who_is_behind_are_those_of_the_labs_that_count_for_them() -> None:
+    labs = [lab("0", [9, 4.9, 4.9]), lab("1", [9, None, None]), lab("2", [9, 8, 9])]
+    rows = {row.student: (row.behind, row.points, row.worth) for row in rows_of(labs)}
+    assert rows["ben"] == ((), 12.9, 30), "one lab of the three was handed in by few, and is not missing"
+    labs[1] = lab("1", [9, 9, None])
+    behind, got, worth = {row.student: row for row in rows_of(labs)}["cleo"].behind, 13.9, 30
+    assert behind == (f"{got} of the {worth} points of labs that are marked or missing",)
 
 
 def test_a_lab_that_is_not_due_or_hardly_begun_puts_nobody_behind() -> None:
@@ -95,6 +116,8 @@ def test_the_calendar_has_every_lab_in_the_order_of_its_dates(tmp_path: Path) ->
     assert head == ["lab", "due, UTC", "marked until", "times marked", "solutions from", "extensions"]
     assert rows[2][1:4] == ["2027-02-08 18:00", "2027-02-08 18:00", "5, 10 min apart"] and rows[3][1:] == [""] * 5
     assert dates_table(calendar(labs[:1], Term()))[1] == []
+    practice = Term(labs={"01": LabTerm(practice=True)})
+    assert dates_table(calendar(labs[:1], practice)) == (["lab", "counts"], [["01", "practice, in no total"]])
     write_term(labs, Term(labs=of_labs), tmp_path / "term.html")
     assert "ben until 2027-02-15 18:00, ada until 2027-02-08 18:00" in (tmp_path / "term.html").read_text()
 

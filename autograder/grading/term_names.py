@@ -1,0 +1,96 @@
+"""What term.toml names and the course does not have: a slip of the pen, which would decide nothing and say nothing."""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Iterable, Iterator
+from difflib import get_close_matches
+from pathlib import Path
+from typing import Any
+
+from autograder.errors import GradlabError
+from autograder.gradebook.excused import excused_of
+from autograder.gradebook.roster import not_on_roster
+from autograder.grading.decisions import checks_of
+from autograder.intake.stray import assignments
+from autograder.term import FILE, Term
+
+
+def unknown_names(course: Path, term: Term, gradebook: Any, lab: str = "") -> list[str]:
+    """Labs, students, exercises and checks that are not there, each in words with its fix.
+
+    lab: only what holds for this one, and labs that are none.
+    """
+    known = {*assignments(course), *(assignment.name for assignment in gradebook.assignments)}
+    labs = sorted({lab} & known if lab else known)
+    found = [*_labs(term, known), *_students(course, term, gradebook, labs)]
+    for each in labs:
+        found += [*_exercises(course, term, each), *_members(course, term, gradebook, each)]
+    return [f"{course / FILE}: {words}" for words in dict.fromkeys(found)]
+
+
+def refuse_unknown_names(course: Path, lab: str, term: Term, gradebook: Any) -> None:
+    """Raise GradlabError where marks of this lab would be other than what was decided: for a wrong exercise, check or
+    member of a team.
+    """
+    if found := [*_exercises(course, term, lab), *_members(course, term, gradebook, lab)]:
+        raise GradlabError("\n".join(f"{course / FILE}: {words}" for words in found))
+
+
+def _labs(term: Term, known: Collection[str]) -> Iterator[str]:
+    entries: list[tuple[str, Iterable[str]]] = [("[labs]", term.labs)]
+    entries += [(f"[[extension]] of {each.student}", [each.lab]) for each in term.extension]
+    entries += [(f"[[excuse]] of {each.exercise}", [each.lab]) for each in term.excuse]
+    entries += [(f"team {team.name!r}", team.labs) for team in term.team]
+    for where, names in entries:
+        for name in names:
+            if name not in known:
+                yield f"{where} names {name!r}, which is no lab of this course\n    fix: {_nearest(name, known)}"
+
+
+def _exercises(course: Path, term: Term, lab: str) -> Iterator[str]:
+    extra, excuses = term.lab(lab).extra_credit, [each for each in term.excuse if each.lab == lab]
+    if lab not in assignments(course) or not (extra or excuses):
+        return
+    checks = checks_of(course, lab)
+    for where, exercise, check in (
+        *((f"labs.{lab}.extra_credit", exercise, "") for exercise in extra),
+        *((f"[[excuse]] of {lab}", each.exercise, each.check) for each in excuses),
+    ):
+        named = {exercise.rpartition("/")[2]: frozenset[str]()}  # in a plain assignment behind its notebook's name
+        meant = next((name for name in checks if excused_of(name, named) is not None), None)
+        if meant is None:
+            yield f"{where} names {exercise!r}, which {lab} does not have\n    fix: {_nearest(exercise, checks)}"
+        elif check and check not in checks[meant]:
+            fix = _nearest(check, checks[meant])
+            yield f"{where} names {check!r}, which is no check of {meant} in {lab}\n    fix: {fix}"
+
+
+def _students(course: Path, term: Term, gradebook: Any, labs: Collection[str]) -> Iterator[str]:
+    entries = [("[[extension]]", each.lab, each.student) for each in term.extension]
+    entries += [("[[excuse]]", each.lab, each.student) for each in term.excuse if each.student]
+    wanted = [(where, lab, student) for where, lab, student in entries if lab in labs]
+    unknown = _unknown_students(course, gradebook, {student for _, _, student in wanted})
+    for where, lab, student in wanted:
+        if student in unknown:
+            yield f"{where} of {lab} names {student!r}, {_NOBODY}"
+
+
+def _members(course: Path, term: Term, gradebook: Any, lab: str) -> Iterator[str]:
+    for team in term.team:
+        if team.holds_for(lab):
+            for member in sorted(_unknown_students(course, gradebook, team.members)):
+                add = f"nbgrader db student add {member} --last-name NAME"
+                yield f"team {team.name!r} names {member!r}, {_NOBODY}, or add this student: {add}"
+
+
+_NOBODY = "who is on no roster and handed in nothing\n    fix: correct the name"
+
+
+def _unknown_students(course: Path, gradebook: Any, students: Iterable[str]) -> set[str]:
+    """Without a roster nobody can tell: then none."""
+    return {each for each in not_on_roster(gradebook, students) if not (course / "submitted" / each).is_dir()}
+
+
+def _nearest(name: str, known: Collection[str]) -> str:
+    near = get_close_matches(name, list(known), 1)
+    return f"correct the name (the nearest is {near[0]})" if near else "correct the name, or delete these lines"
