@@ -62,10 +62,11 @@ def grade(
         with importing():  # while the fork server imports, too
             from autograder.arrivals import times_of, uncollected
             from autograder.gradebook.class_files import counting_times
+            from autograder.gradebook.roster import on_roster
             from autograder.gradebook.writer import opened
             from autograder.grading.inbox import exchange_now
             from autograder.grading.nbgrader_api import open_course
-            from autograder.grading.summary import anew_words, summary_of
+            from autograder.grading.summary import anew_words, points_in, summary_of
             from autograder.grading.term_names import unknown_names
             from autograder.grading.where import Cluster, ThisMachine
             from autograder.grading.whole_lab import class_of
@@ -78,6 +79,7 @@ def grade(
         stop = ending.enter_context(stopped_by_ctrl_c())
         where = Cluster(cluster, wait, device) if cluster else ThisMachine(jobs, device, ahead)
         writer, students = ending.enter_context(class_of(api, lab, where, student))
+        before = points_in(writer.gradebook, lab)
         running = writer.running.copy if not cluster else dict[str, float]  # what a cluster has waits there, too
         steps = ending.enter_context(progress(err, f"grading {lab}", len(students), running))
         for done in writer.grade(students, where, again, stop):
@@ -93,8 +95,9 @@ def grade(
         )
     with opened(api.coursedir.db_url, api.coursedir.course_id) as gradebook:
         term, times = read_term(course), times_of(exchange_now(api, [lab])[0], lab, utc_now())
-        summary = summary_of(gradebook, lab, results, uncollected(times, counting_times(course, lab, term)))
-        astray = unknown_names(course, term, gradebook, lab) + stray(course)
+        waiting = uncollected(times, counting_times(course, lab, term))
+        summary = summary_of(gradebook, lab, results, waiting, before)
+        astray = unknown_names(course, term, gradebook, lab) + stray(course, on_roster(gradebook))
     for line in astray[:MOST_ASTRAY]:
         err.print(line, markup=False)
     if len(astray) > MOST_ASTRAY:

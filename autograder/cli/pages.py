@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 import gc
+from collections.abc import Sequence
 from pathlib import Path
 from threading import Thread
-from typing import TYPE_CHECKING, Annotated
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
@@ -14,6 +15,7 @@ from autograder.errors import GradlabError
 from autograder.lms.system import System
 
 if TYPE_CHECKING:
+    from autograder.arrivals import Arrival
     from autograder.gradebook.class_schema import LabClass
 
 
@@ -79,11 +81,7 @@ def report(
     gc.disable()  # a large class is many objects, all of them alive: looking for others takes a fifth of the time
     Thread(target=charts.script, daemon=True).start()  # takes a second of another core
     from autograder.gradebook.class_reader import read_class
-    from autograder.gradebook.writer import opened
-    from autograder.grading.inbox import exchange_now
     from autograder.grading.nbgrader_api import open_course
-    from autograder.grading.term_names import unknown_names
-    from autograder.intake.stray import stray
     from autograder.reports.class_export import write_class_csv, write_class_json
     from autograder.reports.report import write_report
     from autograder.reports.term import write_term
@@ -91,12 +89,10 @@ def report(
 
     if lab:
         api = open_course(course)
-        arrivals, nobodys = exchange_now(api, [lab])
+        arrivals, doubtful = _arrivals(api, course, [lab], lab)
         group = read_class(api.coursedir.db_url, course.resolve(), lab, arrivals)
-        with opened(api.coursedir.db_url, api.coursedir.course_id) as gradebook:
-            nobodys += unknown_names(course, read_term(course), gradebook, lab)
         path = course / "results" / f"{lab}.html"
-        write_report(group, path, stray(course) + nobodys)
+        write_report(group, path, doubtful)
         write_class_csv(group, path.with_suffix(".csv"))
         write_class_json(group, path.with_suffix(".json"))
         out.print(f"wrote {path}, and the same as CSV and JSON beside it. Next: open it in a browser")
@@ -139,13 +135,12 @@ def status(course: CoursePath = Path(".")) -> None:
 
     from autograder.grading.inbox import is_any_released
     from autograder.grading.nbgrader_api import open_course
-    from autograder.intake.stray import stray
     from autograder.reports.calendar import calendar
     from autograder.reports.standing import Standing
     from autograder.reports.status import dates_table, next_steps, next_to_begin, numbers_table, status_of
     from autograder.term import read_term
 
-    classes, nobodys = _classes(course)
+    classes, doubtful = _classes(course)
     term = read_term(course)
     found = [status_of(group, term.lab(group.lab)) for group in classes]
     begun = [each for each in found if each.handed_in or each.counts[Standing.UNCOLLECTED]]
@@ -173,7 +168,7 @@ def status(course: CoursePath = Path(".")) -> None:
     for of_lab in dates:
         if of_lab.extensions:
             out.print(f"More time for {of_lab.lab}, UTC: {of_lab.extended()}", markup=False)
-    for line in stray(course) + nobodys:
+    for line in doubtful:
         out.print(line, markup=False)
     steps = next_steps(begun) or ["gradlab report: all is graded and read"]
     if not begun:
@@ -182,19 +177,31 @@ def status(course: CoursePath = Path(".")) -> None:
 
 
 def _classes(course: Path) -> tuple[list[LabClass], list[str]]:
-    """(every lab that the gradebook knows, without checks and texts; what counts for nobody, in lines)."""
+    """(every lab that the gradebook knows, without checks and texts; what is left out or doubtful, in lines)."""
     from autograder.gradebook.class_reader import labs_in, read_class
-    from autograder.gradebook.writer import opened
-    from autograder.grading.inbox import exchange_now
     from autograder.grading.nbgrader_api import open_course
-    from autograder.grading.term_names import unknown_names
-    from autograder.term import read_term
 
     gc.disable()
     api = open_course(course)
     url = api.coursedir.db_url
     labs = labs_in(url)
+    arrivals, doubtful = _arrivals(api, course, labs)
+    return [read_class(url, course.resolve(), lab, arrivals, whole=False) for lab in labs], doubtful
+
+
+def _arrivals(api: Any, course: Path, labs: Sequence[str], lab: str = "") -> tuple[list[Arrival], list[str]]:
+    """(what lies in the exchange of these labs; what is left out or doubtful there, in submitted/ and in term.toml).
+
+    lab: of term.toml only what is of this one.
+    """
+    from autograder.gradebook.roster import on_roster
+    from autograder.gradebook.writer import opened
+    from autograder.grading.inbox import exchange_now
+    from autograder.grading.term_names import unknown_names
+    from autograder.intake.stray import stray
+    from autograder.term import read_term
+
     arrivals, nobodys = exchange_now(api, labs)
-    with opened(url, api.coursedir.course_id) as gradebook:
-        nobodys += unknown_names(course, read_term(course), gradebook)
-    return [read_class(url, course.resolve(), lab, arrivals, whole=False) for lab in labs], nobodys
+    with opened(api.coursedir.db_url, api.coursedir.course_id) as gradebook:
+        names = unknown_names(course, read_term(course), gradebook, lab)
+        return arrivals, names + stray(course, on_roster(gradebook)) + nobodys

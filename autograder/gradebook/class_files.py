@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from datetime import datetime
 from pathlib import Path
+from typing import Any
 
 from pydantic_core import from_json
 
@@ -30,12 +31,13 @@ def counting_times(course: Path, lab: str, term: Term) -> dict[str, datetime | N
     return counts
 
 
-def trouble_of(course: Path, lab: str, student: str) -> dict[str, tuple[str, ...]]:
-    """The notes and the stopped cells of a result document, without looking at the rest of it."""
+def trouble_of(course: Path, lab: str, student: str) -> dict[str, Any]:
+    """The notes, the stopped cells and made_of of a result document, without looking at the rest of it."""
     path = result_path(course, lab, student)
     try:
         document = from_json(path.read_bytes())
-        return {name: tuple(document.get(name, ())) for name in ("notes", "stopped")}
+        found: dict[str, Any] = {name: tuple(document.get(name, ())) for name in ("notes", "stopped")}
+        return found | {"made_of": document.get("made_of", {})}
     except FileNotFoundError:
         return {}
     except ValueError as error:

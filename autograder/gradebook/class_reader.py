@@ -33,10 +33,10 @@ from autograder.gradebook.autograded import autograded_path
 from autograder.gradebook.class_files import counting_times, pages_of, trouble_of
 from autograder.gradebook.class_schema import Column, LabClass, Mark, Member
 from autograder.gradebook.excused import as_passed, points_with
-from autograder.gradebook.history import read_history
+from autograder.gradebook.history import PastMark, read_history
 from autograder.gradebook.names import kind_and_name, natural
 from autograder.gradebook.roster import not_on_roster
-from autograder.gradebook.store import load_result
+from autograder.gradebook.store import LAB, lab_digest, load_result
 from autograder.gradebook.writer import opened, recorded
 from autograder.handed_in import utc_now
 from autograder.metadata import KEY, exercise_of, facts_of, kind_of, stub_of
@@ -51,8 +51,8 @@ def read_class(
     arrivals: what lies in the exchange, of any lab. whole: with checks, unless these are not asked for, and what
     was written. Raises GradlabError where the gradebook does not know the lab.
     """
-    source, term = _cells(course / "source" / lab / f"{lab}.ipynb"), read_term(course)
-    extended = term.extended(lab)
+    notebook, term = course / "source" / lab / f"{lab}.ipynb", read_term(course)
+    source, extended = _cells(notebook), term.extended(lab)
     with opened(db_url) as gradebook:
         try:
             due = gradebook.find_assignment(lab).duedate
@@ -67,10 +67,12 @@ def read_class(
         strangers = set(not_on_roster(gradebook, everybody))
         handed_in = {*rows, *there}
         waiting = uncollected(attempts, there)
-        unwritten = _unwritten_excuses(gradebook, course, lab, term, list(rows))
+        histories = {student: tuple(read_history(course, lab, student)) for student in rows}
+        unwritten = _unwritten_excuses(gradebook, course, lab, term, histories)
     exercises = {exercise_of(cell): cell for cell in source if kind_of(cell) is Kind.EXERCISE}
     stubs = {name: stub_of(cell) for name, cell in exercises.items()}
     solutions = {name: cell.source for name, cell in exercises.items()}
+    of_lab = lab_digest(notebook.read_bytes()) if stubs else ""  # of a plain assignment there is more than a notebook
     members = []
     for student in sorted(everybody - (strangers - handed_in - waiting), key=natural):
         row, team = rows.get(student, {}), term.team_of(lab, student)
@@ -84,8 +86,10 @@ def read_class(
             "again": student in unwritten or bool(row and there.get(student) and there[student] != row["submitted"]),
             "attempts": tuple(attempts.get(student, ())),
             "uncollected": student in waiting,
+            "history": histories.get(student, ()),
         }
         found = _documents(course, lab, student, whole, checks) if row else {}
+        graded_with = found.pop("made_of", {}).get(LAB, of_lab)
         excused = term.excused(lab, student)
         shown = {
             name: tuple(as_passed(seen, excused[name])) if name in excused else seen
@@ -93,7 +97,7 @@ def read_class(
         }
         if row and not stubs:  # the builder did not make it, so nobody knows what was handed out
             found["written"] = dict.fromkeys(row["marks"], "")
-        members.append(Member(student, checks=shown, **(known | row | found)))
+        members.append(Member(student, checks=shown, older=graded_with != of_lab, **(known | row | found)))
     return LabClass(lab, columns, tuple(members), due, stubs, solutions)
 
 
@@ -169,12 +173,22 @@ def _rows(
     return found
 
 
-def _unwritten_excuses(gradebook: Any, course: Path, lab: str, term: Term, students: Sequence[str]) -> set[str]:
-    """Of these, who has an excused check by term.toml whose points the gradebook does not have yet."""
-    excused = {student: names for student in students if (names := term.excused(lab, student))}
-    known = recorded(gradebook, lab) if excused else {}
+def _unwritten_excuses(
+    gradebook: Any, course: Path, lab: str, term: Term, histories: Mapping[str, Sequence[PastMark]]
+) -> set[str]:
+    """Of these, whose points in the gradebook are others than with what term.toml excuses now.
+
+    histories: of everybody with a mark. Where the last mark was made with the same excuses, nothing is looked up.
+    """
+    excused = {student: term.excused(lab, student) for student in histories}
+    changed = {
+        student: names
+        for student, names in excused.items()
+        if not (histories[student][-1].has(names) if histories[student] else not names)
+    }
+    known = recorded(gradebook, lab) if changed else {}
     found = set()
-    for student, names in excused.items():
+    for student, names in changed.items():
         result, scores = load_result(course, lab, student), known[student].scores
         if result and any(scores.get(cell.id) != points_with(cell, names) for cell in result.cells):
             found.add(student)
@@ -189,10 +203,7 @@ def _students(gradebook: Any) -> dict[str, str]:
 
 def _documents(course: Path, lab: str, student: str, whole: bool, checks: bool) -> dict[str, Any]:
     """What files say of a graded submission."""
-    found: dict[str, Any] = {
-        "history": tuple(read_history(course, lab, student)),
-        "page": pages_of(course, lab, student),
-    }
+    found: dict[str, Any] = {"page": pages_of(course, lab, student)}
     if whole:
         found["written"] = _written(_cells(autograded_path(course, lab, student)))
     if not (whole and checks):
@@ -204,6 +215,7 @@ def _documents(course: Path, lab: str, student: str, whole: bool, checks: bool) 
         "notes": document.notes,
         "stopped": document.stopped,
         "changed": document.changed,
+        "made_of": document.made_of,
         "checks": {_named(document.name_of(cell.id))[1]: cell.checks for cell in document.cells},
         "own_process": tuple(document.name_of(cell.id) for cell in document.cells if cell.own_process),
     }

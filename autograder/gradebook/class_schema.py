@@ -36,7 +36,8 @@ class Member:
     """A student of the class, with what is known of the submission of one lab.
 
     handed_in: a file lies there, or lay there when it was graded. again: a later one than the graded one lies there,
-    or an excuse is not in the gradebook yet. uncollected: the exchange has a still later one. marks: by name of the
+    or an excuse that was given or taken back is not in the gradebook yet. older: its mark is of an earlier build of the
+    lab. uncollected: the exchange has a still later one. marks: by name of the
     graded cell. until: of who has an extension, UTC without a zone. late: seconds after that, or after the lab's due
     date. checks: by exercise, with excused ones as passed. written: exercise or question -> what the student wrote
     there, without those left as they were handed out. page: the feedback page, or the graded notebook where there is
@@ -50,6 +51,7 @@ class Member:
     handed_in: bool = False
     graded: bool = False
     again: bool = False
+    older: bool = False
     uncollected: bool = False
     marks: Mapping[str, Mark] = field(default_factory=dict)
     penalty: float = 0.0

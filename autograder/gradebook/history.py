@@ -9,7 +9,10 @@ from datetime import UTC, datetime
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from pydantic import Field
+
 from autograder.course import Model
+from autograder.gradebook.excused import Excused
 from autograder.versions import Versions
 
 if TYPE_CHECKING:
@@ -19,7 +22,8 @@ if TYPE_CHECKING:
 class PastMark(Model):
     """points: what checks gave, of worth, with excused ones. submitted: when it was handed in, where that is known.
 
-    cause: what graded it: grade, regrade, watch, or nbgrader autograde. key: the result document's.
+    cause: what graded it: grade, regrade, watch, or nbgrader autograde. key: the result document's. excused: the checks
+    that were, by exercise; none named for all.
     """
 
     when: datetime
@@ -30,6 +34,11 @@ class PastMark(Model):
     device: str = "cpu"
     versions: Versions
     key: str = ""
+    excused: dict[str, tuple[str, ...]] = Field(default_factory=dict)
+
+    def has(self, excused: Excused) -> bool:
+        """Whether it was made with these."""
+        return self.excused == _named(excused)
 
 
 def history_path(course: Path, lab: str, student: str) -> Path:
@@ -43,7 +52,9 @@ def read_history(course: Path, lab: str, student: str) -> list[PastMark]:
     return [PastMark.model_validate_json(line) for line in lines if line.endswith("}")]
 
 
-def remember_mark(course: Path, result: Result, points: float, submitted: datetime | None, cause: str) -> None:
+def remember_mark(
+    course: Path, result: Result, points: float, submitted: datetime | None, cause: str, excused: Excused
+) -> None:
     """Add the mark, unless it is the last one once more."""
     mark = PastMark(
         when=datetime.now(UTC).replace(microsecond=0),
@@ -54,6 +65,7 @@ def remember_mark(course: Path, result: Result, points: float, submitted: dateti
         device=result.device,
         versions=result.versions,
         key=result.key,
+        excused=_named(excused),
     )
     before = read_history(course, result.lab, result.student)
     if before and before[-1].model_copy(update={"when": mark.when, "cause": cause}) == mark:
@@ -62,3 +74,7 @@ def remember_mark(course: Path, result: Result, points: float, submitted: dateti
     path.parent.mkdir(parents=True, exist_ok=True)
     with path.open("a", encoding="utf-8") as file:
         file.write(mark.model_dump_json() + "\n")
+
+
+def _named(excused: Excused) -> dict[str, tuple[str, ...]]:
+    return {exercise: tuple(sorted(checks)) for exercise, checks in sorted(excused.items())}

@@ -15,7 +15,12 @@ from sqlalchemy import or_, select
 BROUGHT = (Student.first_name, Student.last_name, Student.email, Student.lms_user_id)
 
 
+def on_roster(gradebook: Any) -> set[str]:
+    """Whom a roster names; nobody where none was imported, or one of ids alone."""
+    return set(gradebook.db.scalars(select(Student.id).where(or_(*(column != "" for column in BROUGHT)))))
+
+
 def not_on_roster(gradebook: Any, students: Iterable[str]) -> list[str]:
-    """Those of these students whom no roster names; nobody where none was imported, or one of ids alone."""
-    named = set(gradebook.db.scalars(select(Student.id).where(or_(*(column != "" for column in BROUGHT)))))
+    """Those of these students whom no roster names; nobody where there is none."""
+    named = on_roster(gradebook)
     return sorted(set(students) - named) if named else []

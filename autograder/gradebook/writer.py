@@ -1,7 +1,8 @@
 """Writes marks into nbgrader's gradebook: one writer, many submissions in one transaction.
 
 The rows are those of `nbgrader autograde`; manual scores, comments by hand and extra credit stay as they are. A person
-is asked about a manual score again only where the answer's text is another: nbgrader asks after every grading.
+is asked about a manual score again only where the answer's text is another: nbgrader asks after every grading. Of a
+question that is blank now there is nothing to read: the score of another text goes.
 """
 
 from __future__ import annotations
@@ -242,9 +243,12 @@ def _new(gradebook: Gradebook, assignment: Any, student: Any) -> Any:
     return submission
 
 
-def set_score(grade: Any, score: float | None, same: bool) -> None:
-    """same: whether a mark by hand, where there is one, was given for this answer."""
+def set_score(grade: Any, marks: Marks, name: str) -> None:
+    """Give this row the score that the marks have under this name."""
+    score, same = marks.scores[name], name in marks.same
     grade.auto_score = score
+    if not same and marks.unanswered.get(name) and score is not None:
+        grade.manual_score = None
     if grade.manual_score is None:
         grade.needs_manual_grade = score is None
     elif not same:
@@ -255,7 +259,7 @@ def _fill_in(notebook: Any, marks: Marks) -> None:
     for grade in notebook.grades:
         name = name_among(marks.scores, notebook.name, grade.cell.name)
         if name in marks.scores:
-            set_score(grade, marks.scores[name], name in marks.same)
+            set_score(grade, marks, name)
     for comment in notebook.comments:
         name = name_among(marks.unanswered, notebook.name, comment.cell.name)
         if name in marks.unanswered:

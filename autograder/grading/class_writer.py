@@ -226,7 +226,8 @@ class GradebookWriter:
 
     def _record(self, result: Result, marks: Marks) -> None:
         points = sum(marks.scores[cell.id] or 0.0 for cell in result.cells)
-        remember_mark(self.course, result, points, marks.submitted, self.cause)
+        excused = self.term.excused(self.lab, result.student)
+        remember_mark(self.course, result, points, marks.submitted, self.cause, excused)
         self._unwritten.append(marks)
         if len(self._unwritten) >= BATCH or time.monotonic() - self._written > BATCH_SECONDS:
             self.write()

@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from typing import Any
 
 from nbgrader.api import Grade, Student, SubmittedAssignment, SubmittedNotebook
-from sqlalchemy import select
+from sqlalchemy import func, select
 
 from autograder.gradebook.roster import not_on_roster
 from autograder.grading.class_writer import Done
@@ -20,7 +20,7 @@ class Summary:
     """Numbers of submissions. empty: damaged, or no notebook. stopped: at a limit. waiting: for a person to read.
 
     missing: students of the roster who did not hand in; uncollected: who has something that waits in the exchange.
-    strangers: ids of those who did, and are not on the roster.
+    strangers: ids of those who did, and are not on the roster. up, down: marks from before that are others now.
     """
 
     graded: int
@@ -33,10 +33,13 @@ class Summary:
     missing: int
     uncollected: int = 0
     strangers: tuple[str, ...] = ()
+    up: int = 0
+    down: int = 0
 
     def words(self) -> str:
         parts = [
             (self.kept, "kept from before"),
+            (self.up + self.down, f"marks changed, {self.up} up and {self.down} down"),
             (self.empty, "damaged"),
             (self.stopped, "at a limit"),
             (self.late, "late"),
@@ -57,10 +60,29 @@ def anew_words(done: Iterable[Done]) -> str:
     return f"{len(reasons)} graded anew: {said}" if reasons else ""
 
 
-def summary_of(gradebook: Any, lab: str, done: Iterable[Done], waiting_there: Iterable[str] = ()) -> Summary:
+def points_in(gradebook: Any, lab: str) -> Mapping[str, float]:
+    """student -> what the gradebook gives for this lab, less what lateness takes."""
+    assignment = SubmittedAssignment.assignment_id == gradebook.find_assignment(lab).id
+    notebooks = select(SubmittedAssignment.student_id).where(assignment).join(SubmittedAssignment.notebooks)
+    given = func.coalesce(Grade.manual_score, Grade.auto_score, 0) + func.coalesce(Grade.extra_credit, 0)
+    taken = func.coalesce(SubmittedNotebook.late_submission_penalty, 0)
+    found: Counter[str] = Counter()
+    for query in (notebooks.join(SubmittedNotebook.grades).add_columns(given), notebooks.add_columns(-taken)):
+        for student, points in gradebook.db.execute(query):
+            found[student] += points
+    return found
+
+
+def summary_of(
+    gradebook: Any,
+    lab: str,
+    done: Iterable[Done],
+    waiting_there: Iterable[str] = (),
+    before: Mapping[str, float] | None = None,
+) -> Summary:
     """done: what came of each submission of this run; what the gradebook says is of the whole lab.
 
-    waiting_there: who has something in the exchange that is not in submitted/.
+    waiting_there: who has something in the exchange that is not in submitted/. before: points_in() before this run.
     """
     done, uncollected = list(done), set(waiting_there)
     failed = sum(bool(each.failure) for each in done)
@@ -75,6 +97,8 @@ def summary_of(gradebook: Any, lab: str, done: Iterable[Done], waiting_there: It
     waiting = set(gradebook.db.scalars(waits))
     everybody = set(gradebook.db.scalars(select(Student.id)))
     handed_in = {submission.student_id for submission in submissions}
+    now = points_in(gradebook, lab) if before else {}
+    moved = [round(now[student] - points, 4) for student, points in (before or {}).items() if student in now]
     return Summary(
         graded=len(done) - failed - sum(each.kept for each in done),
         kept=sum(each.kept for each in done),
@@ -86,4 +110,6 @@ def summary_of(gradebook: Any, lab: str, done: Iterable[Done], waiting_there: It
         missing=len(everybody - handed_in - uncollected - set(not_on_roster(gradebook, everybody))),
         uncollected=len(uncollected),
         strangers=tuple(not_on_roster(gradebook, handed_in)),
+        up=sum(by > 0 for by in moved),
+        down=sum(by < 0 for by in moved),
     )

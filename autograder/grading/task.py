@@ -15,13 +15,13 @@ import autograder
 import labkit
 from autograder.digest import digest, digest_of_files
 from autograder.examiner.clock import Timeouts
+from autograder.gradebook.store import LAB, SHORT
 from autograder.result import GradedCell, Result
 from autograder.sandbox import Limits
 from autograder.versions import Versions
 
-SHORT = 12  # digits of a digest that tells one thing from another
 GRADLAB, CODE, SUBMISSION, BESIDE = "Gradlab", "Gradlab's code", "the submission", "what lies beside the notebook"
-LAB, RELEASES = "the lab", "earlier releases of the lab"
+RELEASES = "earlier releases of the lab"
 COMES_WITH = {CODE: GRADLAB, BESIDE: SUBMISSION, RELEASES: LAB}  # what is not worth a word where the other changed
 
 

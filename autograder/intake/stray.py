@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import unicodedata
+from collections.abc import Collection, Sequence
 from pathlib import Path
 
 from autograder.words import some
@@ -15,15 +16,18 @@ def assignments(course: Path) -> set[str]:
     return {path.name for path in (course / "source").glob("*") if path.is_dir()}
 
 
-def stray(course: Path) -> list[str]:
-    """What in submitted/ nobody will grade, and ids that look alike, a line each. Assignments are those of source/."""
+def stray(course: Path, roster: Collection[str] = ()) -> list[str]:
+    """What in submitted/ nobody will grade, and ids that look alike, a line each. Assignments are those of source/.
+
+    roster: ids that it names, where there is one.
+    """
     known = assignments(course)
-    found, alike = [], dict[str, list[str]]()
+    found, students = [], []
     for folder in sorted((course / "submitted").glob("*")):
         if not folder.is_dir():
             found.append(f"submitted/{folder.name} is no student's folder, and was left alone")
             continue
-        alike.setdefault(unicodedata.normalize("NFKC", folder.name).casefold().strip(), []).append(folder.name)
+        students.append(folder.name)
         inside = sorted(path.name for path in folder.iterdir() if path.is_dir())
         unknown = [name for name in inside if name not in known]
         if unknown:
@@ -34,7 +38,24 @@ def stray(course: Path) -> list[str]:
             files = sorted(path.name for path in folder.iterdir())
             holds = f"{some(files)}, and no submission" if files else "no submission"
             found.append(f"submitted/{folder.name}/ holds {holds}: one lies in {PLACE}")
-    for ids in alike.values():
-        if len(ids) > 1:
+    return found + _alike(students, roster)
+
+
+def _alike(students: Sequence[str], roster: Collection[str]) -> list[str]:
+    """Ids that differ in nothing that a person sees. Two that the roster names are two students."""
+    groups: dict[str, list[str]] = {}
+    for student in sorted({*students, *roster}):
+        groups.setdefault(unicodedata.normalize("NFKC", student).casefold().strip(), []).append(student)
+    found = []
+    for ids in groups.values():
+        named, strangers = [i for i in ids if i in roster], [i for i in ids if i not in roster]
+        if named:
+            found += [_meant(student, named) for student in strangers]
+        elif len(ids) > 1:
             found.append(f"{' and '.join(ids)} look like one student: each gets a mark of its own")
     return found
+
+
+def _meant(stranger: str, named: Sequence[str]) -> str:
+    rename = f"mv submitted/{stranger} submitted/{named[0]}, and nbgrader db student remove {stranger} --force"
+    return f"{stranger} handed in, and the roster has {' and '.join(named)}: if that is who it is, {rename}"

@@ -158,7 +158,7 @@ class SaveScores(SaveAutoGrades):  # type: ignore[misc]
         self._marks = decided(marks, result, excused, before)
         nb, resources = super().preprocess(nb, resources)
         points = sum(self._marks.scores[cell.id] or 0.0 for cell in result.cells if cell.id in self._marks.scores)
-        remember_mark(course, result, points, self._extended(result, until), "nbgrader autograde")
+        remember_mark(course, result, points, self._extended(result, until), "nbgrader autograde", excused)
         return nb, resources
 
     def _extended(self, result: Result, until: datetime | None) -> datetime | None:
@@ -174,7 +174,7 @@ class SaveScores(SaveAutoGrades):  # type: ignore[misc]
         grade_id = cell.metadata.nbgrader.grade_id
         name = name_among(self._marks.scores, self.notebook_id, grade_id)
         grade = self.gradebook.find_grade(grade_id, self.notebook_id, self.assignment_id, self.student_id)
-        set_score(grade, self._marks.scores[name], name in self._marks.same)
+        set_score(grade, self._marks, name)
         self.gradebook.db.commit()
 
 

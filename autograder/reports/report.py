@@ -19,6 +19,7 @@ WORDS = {
     Standing.MISSING: "Handed in nothing that counts",
     Standing.UNCOLLECTED: "Have something in the exchange that gradlab watch LAB --once --newest has yet to collect",
     Standing.TO_GRADE: "Wait for gradlab grade",
+    Standing.OLDER: "Marked by an earlier build of the lab; gradlab regrade LAB shows what would change",
     Standing.DAMAGED: "Could not be read, and count as empty",
     Standing.LIMIT: "Ran into a limit, or ended its process",
     Standing.WAITS: "Wait for a person to read an answer",

@@ -15,6 +15,7 @@ class Standing(StrEnum):
     MISSING = "missing"
     UNCOLLECTED = "in the exchange"
     TO_GRADE = "to grade"
+    OLDER = "of an earlier build"
     DAMAGED = "damaged"
     LIMIT = "at a limit"
     WAITS = "to be read"
@@ -28,6 +29,7 @@ def standings(member: Member, anybody: bool = True) -> list[Standing]:
         Standing.MISSING: anybody and not member.handed_in and not member.uncollected,
         Standing.UNCOLLECTED: member.uncollected,
         Standing.TO_GRADE: member.handed_in and (not member.graded or member.again),
+        Standing.OLDER: member.older,
         Standing.DAMAGED: counts_as_empty(member.notes),
         Standing.LIMIT: bool(member.stopped),
         Standing.WAITS: member.waits,

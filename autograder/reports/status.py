@@ -13,7 +13,7 @@ from autograder.reports.class_statistics import FEW
 from autograder.reports.standing import Standing, by_standing
 from autograder.term import LabTerm, minute, plain_utc
 
-SELDOM = (Standing.UNCOLLECTED, Standing.DAMAGED, Standing.LIMIT, Standing.STRANGER)
+SELDOM = (Standing.UNCOLLECTED, Standing.OLDER, Standing.DAMAGED, Standing.LIMIT, Standing.STRANGER)
 
 
 @dataclass(frozen=True)
@@ -42,6 +42,8 @@ class LabStatus:
             steps.append(f"gradlab watch {self.lab} --once{newest}: {uncollected} wait in the exchange{left}")
         if self.counts[Standing.TO_GRADE]:
             steps.append(f"gradlab grade {self.lab}: {self.counts[Standing.TO_GRADE]} wait for it")
+        if older := self.counts[Standing.OLDER]:
+            steps.append(f"gradlab regrade {self.lab}: {older} marked by an earlier build; it shows what would change")
         if self.counts[Standing.WAITS]:
             steps.append(f"gradlab desk: {self.counts[Standing.WAITS]} of {self.lab} to be read")
         if self.without_page:

@@ -9,12 +9,15 @@ from nbgrader.api import Gradebook
 from autograder.errors import GradlabError
 from autograder.gradebook.class_files import submitted_times
 from autograder.gradebook.class_reader import read_class
+from autograder.gradebook.history import remember_mark
 from autograder.gradebook.reader import read_results
+from autograder.gradebook.store import lab_digest, load_result, write_result
 from autograder.lms.people import Person
 from autograder.lms.roster import write_roster
+from autograder.reports.status import status_of
 from autograder.term import Excuse, Extension, add_excuse, add_extension
 from labkit.outcome import Outcome
-from tests.reports.written_class import EXERCISE, LAB, RIGHT, WRONG, Handed, by_hand, put, write_class
+from tests.reports.written_class import EXERCISE, LAB, RIGHT, WRONG, Handed, by_hand, document, put, write_class
 
 FAILED = Outcome("value", "the value is right", seen="your result is 3")
 NOON = datetime(2027, 1, 31, 12)
@@ -94,6 +97,29 @@ def test_an_excuse_waits_for_the_grading_that_writes_it(whole: bool, small_cours
     assert [member.again for member in written.read(whole=whole).members] == [False, True, False]
     by_hand(written, "ben", auto_score=2.0)
     assert not any(member.again for member in written.read(whole=whole).members)
+
+
+@pytest.mark.parametrize("whole", [True, False])
+def test_an_excuse_that_is_taken_back_waits_too(whole: bool, small_course: Path) -> None:
+    written = write_class(small_course, CLASS)
+    excused = {EXERCISE: frozenset({"value"})}
+    for one in CLASS:
+        remember_mark(small_course, document(one), one.points, None, "grade", excused if one.student == "ben" else {})
+    assert not any(member.again for member in written.read(whole=whole).members), "it moved no points"
+    by_hand(written, "ben", auto_score=2.0)
+    assert [member.again for member in written.read(whole=whole).members] == [False, True, False]
+
+
+@pytest.mark.parametrize("whole", [True, False])
+def test_a_mark_of_an_earlier_build_of_the_lab_is_told(whole: bool, small_course: Path) -> None:
+    written = write_class(small_course, CLASS)
+    ada, ben = (load_result(small_course, LAB, student) for student in ("ada", "ben"))
+    source = small_course / "source" / LAB / f"{LAB}.ipynb"
+    write_result(small_course, ada.model_copy(update={"made_of": {"the lab": lab_digest(source.read_bytes())}}))
+    write_result(small_course, ben.model_copy(update={"made_of": {"the lab": lab_digest(b"an earlier one")}}))
+    assert [member.older for member in written.read(whole=whole).members] == [False, True, False]
+    (step,) = (step for step in status_of(written.read(whole=whole)).next_steps() if "regrade" in step)
+    assert step == f"gradlab regrade {LAB}: 1 marked by an earlier build; it shows what would change"
 
 
 def test_the_quick_way_knows_the_same_marks_and_notes(small_course: Path) -> None:

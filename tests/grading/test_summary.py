@@ -4,10 +4,10 @@ from pathlib import Path
 
 from nbgrader.api import Gradebook
 
-from autograder.grading.summary import summary_of
+from autograder.grading.summary import points_in, summary_of
 from autograder.lms.people import Person
 from autograder.lms.roster import write_roster
-from tests.reports.written_class import LAB, Handed, write_class
+from tests.reports.written_class import LAB, Handed, by_hand, write_class
 
 
 def test_who_handed_in_and_is_not_on_the_roster_is_counted_once_there_is_one(small_course: Path) -> None:
@@ -16,3 +16,20 @@ def test_who_handed_in_and_is_not_on_the_roster_is_counted_once_there_is_one(sma
         assert "roster" not in summary_of(gradebook, LAB, []).words()
         write_roster(gradebook, [Person(id="ada", last_name="Lovelace"), Person(id="cy", last_name="Young")])
         assert summary_of(gradebook, LAB, []).words() == "0 graded; 1 not handed in; 1 not on the roster (ben)"
+
+
+def test_marks_that_are_others_than_before_are_counted(small_course: Path) -> None:
+    written = write_class(small_course, [Handed(student, points=1.0) for student in ("ada", "ben", "cy", "dan")])
+    by_hand(written, "dan", manual_score=0.5)
+    with Gradebook(written.url) as gradebook:
+        before = points_in(gradebook, LAB)
+    assert before == {"ada": 1, "ben": 1, "cy": 1, "dan": 0.5}
+    by_hand(written, "ada", auto_score=2.0)
+    by_hand(written, "ben", auto_score=0.0)
+    by_hand(written, "dan", auto_score=2.0)
+    with Gradebook(written.url) as gradebook:
+        (cy,) = gradebook.find_submission(LAB, "cy").notebooks
+        cy.late_submission_penalty = 0.25
+        gradebook.db.commit()
+        assert "3 marks changed, 1 up and 2 down" in summary_of(gradebook, LAB, [], before=before).words()
+        assert "changed" not in summary_of(gradebook, LAB, [], before=points_in(gradebook, LAB)).words()

@@ -236,7 +236,7 @@ def test_the_newest_comes_back_where_something_else_lies_in_its_place(course: Pa
     on = Watching(api, [LAB], inbox_of(api), lambda words: None, Event(), Term(), newest=True)
     (arrival,) = due_now(on)
     result = Result(lab=LAB, student="ada", versions=Versions(gradlab="", python="", torch=""), isolation=(), cells=())
-    remember_mark(course, result, 0.0, arrival.when, "watch")
+    remember_mark(course, result, 0.0, arrival.when, "watch", {})
     page.parent.mkdir(exist_ok=True)
     page.write_text("its mark")
     bring_in(arrival, course)

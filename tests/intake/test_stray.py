@@ -27,6 +27,15 @@ def test_ids_that_look_alike_are_told(tmp_path: Path) -> None:
     for student in ("ada", "Ada", "ben"):
         (tmp_path / "submitted" / student / "01").mkdir(parents=True)
     assert stray(tmp_path) == ["Ada and ada look like one student: each gets a mark of its own"]
+    assert stray(tmp_path, {"ada", "Ada", "ben"}) == [], "the roster has both"
+    (told,) = stray(tmp_path, {"ada", "ben", "BEN"})
+    assert told == (
+        "Ada handed in, and the roster has ada: if that is who it is, mv submitted/Ada submitted/ada, "
+        "and nbgrader db student remove Ada --force"
+    )
+    assert [line.split(",")[0] for line in stray(tmp_path, {"ADA", "Ben"})] == [
+        "Ada handed in", "ada handed in", "ben handed in",
+    ]  # fmt: skip
 
 
 def test_of_many_names_a_few_are_told() -> None:

@@ -110,6 +110,7 @@ def test_who_needs_a_look_is_listed_by_why() -> None:
         member("missing", handed_in=False, graded=False, marks={}),
         member("there", handed_in=False, graded=False, marks={}, uncollected=True),
         member("new", graded=False, marks={}),
+        member("older", why=Mark(0.0), older=True),
         member("damaged", why=Mark(0.0), notes=(f"{COUNTS_AS_EMPTY} It is no notebook.",)),
         member("slow", why=Mark(0.0), notes=(f"a: it took longer than 60 s. {RAN_WITHOUT}",), stopped=("a",)),
         member("hangs", why=Mark(0.0), stopped=("check-b",), checks={"b": (hung,)}),
@@ -123,6 +124,7 @@ def test_who_needs_a_look_is_listed_by_why() -> None:
         Standing.MISSING: ["missing"],
         Standing.UNCOLLECTED: ["there"],
         Standing.TO_GRADE: ["new"],
+        Standing.OLDER: ["older"],
         Standing.DAMAGED: ["damaged"],
         Standing.LIMIT: ["slow", "hangs", "hung"],
         Standing.WAITS: ["waits"],
@@ -131,7 +133,7 @@ def test_who_needs_a_look_is_listed_by_why() -> None:
     }
     page = report_page(group, stray=["submitted/a.txt is no student's folder"])
     for words in (
-        "7 of 9 students handed it in, and 1 who is not on the roster; 7 are graded.",
+        "8 of 10 students handed it in, and 1 who is not on the roster; 8 are graded.",
         "It is no notebook.",
         "longer than 60 s",
         "b, “it ends”: the time limit of 20 s for a check was reached.",

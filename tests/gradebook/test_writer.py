@@ -1,0 +1,31 @@
+"""What a new grading leaves of a mark that a person gave."""
+
+from pathlib import Path
+
+import pytest
+from nbgrader.api import Gradebook
+
+from autograder.gradebook.writer import Marks, record
+from tests.reports.written_class import CHECK, LAB, Handed, by_hand, write_class
+
+
+@pytest.mark.parametrize(
+    ("marks", "kept"),
+    [
+        (Marks("ada", {CHECK: None}, same=frozenset({CHECK})), (1.5, False)),
+        (Marks("ada", {CHECK: None}), (1.5, True)),
+        (Marks("ada", {CHECK: 0.0}, {CHECK: True}), (None, False)),
+        (Marks("ada", {CHECK: 0.0}, {CHECK: True}, same=frozenset({CHECK})), (1.5, False)),
+        (Marks("ada", {CHECK: 0.5}, {f"exercise-{CHECK}": True}), (1.5, True)),
+    ],
+    ids=["the same answer", "another", "a question left blank now", "blank then and now", "an exercise left blank"],
+)
+def test_a_mark_by_hand_is_of_the_answer_that_it_was_given_for(
+    small_course: Path, marks: Marks, kept: tuple[float | None, bool]
+) -> None:
+    written = write_class(small_course, [Handed("ada")])
+    by_hand(written, "ada", manual_score=1.5, needs_manual_grade=False)
+    with Gradebook(written.url) as gradebook:
+        record(gradebook, LAB, [marks], lambda *_: None, {})
+        grade = gradebook.find_grade(CHECK, LAB, LAB, "ada")
+        assert (grade.manual_score, grade.needs_manual_grade) == kept
