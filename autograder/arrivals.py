@@ -85,6 +85,6 @@ def by_reason(arrivals: Iterable[Arrival], now: datetime) -> dict[str, list[Arri
 def for_nobody(arrivals: Iterable[Arrival], now: datetime) -> list[str]:
     """What counts for nobody, a line for each reason."""
     return [
-        f"in the exchange, and counts for nobody, since {why}: {some([arrival.shown_name for arrival in found])}"
+        f"in the exchange, and counts for nobody, since {why}: {some(sorted(arrival.shown_name for arrival in found))}"
         for why, found in by_reason(arrivals, now).items()
     ]

@@ -43,26 +43,27 @@ def collect(
 ) -> None:
     """Put the submissions of an LMS's zip into submitted/. Those of the exchange: gradlab watch."""
     with importing():
+        from autograder.assignments import refuse_unknown_lab
         from autograder.gradebook.writer import opened
         from autograder.grading.nbgrader_api import open_course
         from autograder.lms.downloads import collect_zip, marked_late
         from autograder.lms.people import people_in
 
     api = open_course(course)
-    if not (course / "source" / lab).is_dir():
-        raise GradlabError(f"no lab {lab!r} in {course.resolve()}/source: run gradlab build, or check the name")
+    refuse_unknown_lab(course.resolve(), lab)
     with opened(api.coursedir.db_url, api.coursedir.course_id) as gradebook:
         people = people_in(gradebook)
     taken, trouble = collect_zip(file, course.resolve(), lab, people, replace)
     for line in trouble:
         err.print(line, markup=False)
-    if late := marked_late(course.resolve(), lab):
+    if late := marked_late(course.resolve(), lab, taken):
         err.print(
             f"Canvas calls late, and its zip does not say when they came: {', '.join(late)}\n"
             f"    to take something off, write submitted/STUDENT/{lab}/timestamp.txt, as 2027-02-01 18:30:00 UTC",
             markup=False,
         )
-    out.print(f"{count(taken, 'submission')} of {lab} collected. Next: gradlab grade {lab}")
+    then = f". Next: gradlab grade {lab}" if taken else ""
+    out.print(f"{count(len(taken), 'submission')} of {lab} collected{then}")
     if trouble:
         raise GradlabError(f"{count(len(trouble), 'submission')} could not be collected; the reasons stand above")
 

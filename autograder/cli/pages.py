@@ -65,7 +65,9 @@ def feedback(
         return
     out.print(written)
     path = course / "results" / f"{lab}.{zipped}.zip"
-    packed = write_feedback_zip(zipped, course.resolve(), lab, path)
+    packed, unnamed = write_feedback_zip(zipped, course.resolve(), lab, path)
+    if unnamed:
+        err.print(f"not in a download of {zipped.title()}, so not in the zip: {some(unnamed)}", markup=False)
     then = "hand them out" if zipped is System.CSV else "upload it"
     out.print(f"{packed} of them in {path}. Next: {then}")
 

@@ -19,7 +19,7 @@ Reason = Annotated[str, typer.Option(help="Kept in term.toml, for you.")]
 def extend(
     lab: LabName,
     student: Annotated[str, typer.Argument(help="The student's id.")],
-    until: Annotated[str, typer.Option(help="When it is due for this student, for instance '2027-02-03 18:00 UTC'.")],
+    until: Annotated[str, typer.Option(help="As '2027-02-03 18:00 UTC'; a date alone is its first minute.")],
     reason: Reason = "",
     course: CoursePath = Path("."),
 ) -> None:
@@ -56,7 +56,7 @@ def excuse(
     if student:
         api = open_course(course)
         with opened(api.coursedir.db_url, api.coursedir.course_id) as gradebook:
-            decisions.refuse_unknown(course.resolve(), gradebook, student)
+            decisions.refuse_unknown_student(course.resolve(), gradebook, student)
     decided = decisions.excuse(course.resolve(), lab, check, student, reason)
     what = f"{decided.exercise}/{decided.check}" if decided.check else decided.exercise
     if decided.check:

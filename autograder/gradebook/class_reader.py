@@ -27,6 +27,7 @@ from pydantic_core import from_json
 from sqlalchemy import func, select
 
 from autograder.arrivals import Arrival, times_of, uncollected
+from autograder.assignments import refuse_unknown_lab
 from autograder.course import Kind
 from autograder.errors import GradlabError
 from autograder.gradebook.autograded import autograded_path
@@ -57,7 +58,8 @@ def read_class(
         try:
             due = gradebook.find_assignment(lab).duedate
         except MissingEntry:
-            raise GradlabError(f"the gradebook knows no lab {lab!r}: run gradlab grade {lab} first") from None
+            refuse_unknown_lab(course, lab)
+            raise GradlabError(f"nothing of {lab} is graded yet: gradlab grade {lab} first") from None
         columns = _columns(gradebook, lab, source, term.lab(lab).extra_credit)
         rows = _rows(gradebook, lab, due, extended)
         names = _students(gradebook)

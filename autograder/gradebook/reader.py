@@ -9,6 +9,7 @@ from typing import Any
 import nbformat
 from nbgrader.api import Gradebook, MissingEntry
 
+from autograder.assignments import refuse_unknown_lab
 from autograder.course import Kind
 from autograder.errors import GradlabError
 from autograder.gradebook.autograded import autograded_path
@@ -29,7 +30,8 @@ def read_results(db_url: str, course: Path, lab: str) -> list[SubmissionResult]:
             submissions = gradebook.assignment_submissions(lab)
             gradebook.find_assignment(lab)
         except MissingEntry:
-            raise GradlabError(f"the gradebook knows no lab {lab!r}: run gradlab grade {lab} first") from None
+            refuse_unknown_lab(course, lab)
+            raise GradlabError(f"nothing of {lab} is graded yet: gradlab grade {lab} first") from None
         term = read_term(course)
         return sorted((_result(s, course, lab, term) for s in submissions), key=lambda r: natural(r.student))
 

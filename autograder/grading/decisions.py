@@ -11,9 +11,9 @@ import nbformat
 from nbgrader.api import MissingEntry
 from nbgrader.utils import is_grade, parse_utc
 
+from autograder.assignments import refuse_unknown_lab
 from autograder.errors import GradlabError
 from autograder.gradebook.extensions import extend, remember_given
-from autograder.grading.plain_class import refuse_nothing
 from autograder.metadata import facts_of, name_of
 from autograder.plain.assignment import source_notebooks
 from autograder.term import Excuse, Extension, add_excuse, add_extension
@@ -44,8 +44,8 @@ def extend_until(course: Path, gradebook: Any, lab: str, student: str, until: st
         raise GradlabError(f"{until!r} is no time\n    fix: for instance --until '2027-02-03 18:00 UTC'") from None
     due = next((a.duedate for a in gradebook.assignments if a.name == lab), None)
     if not any(a.name == lab for a in gradebook.assignments):
-        refuse_nothing(course, lab)
-    refuse_unknown(course, gradebook, student)
+        refuse_unknown_lab(course, lab)
+    refuse_unknown_student(course, gradebook, student)
     if due is not None and time <= due:
         raise GradlabError(f"{time} UTC is not after the due date, {due} UTC: nothing was written")
     add_extension(course, Extension(lab=lab, student=student, until=time, reason=reason))
@@ -60,7 +60,7 @@ def extend_until(course: Path, gradebook: Any, lab: str, student: str, until: st
     return time, ""
 
 
-def refuse_unknown(course: Path, gradebook: Any, student: str) -> None:
+def refuse_unknown_student(course: Path, gradebook: Any, student: str) -> None:
     """Raises GradlabError where nobody of this name is in the course."""
     known = {s.id for s in gradebook.students} | {p.name for p in (course / "submitted").glob("*") if p.is_dir()}
     if student not in known:
@@ -82,21 +82,22 @@ def _not_one(course: Path, lab: str, what: str, found: list[tuple[str, str]]) ->
     if found:
         named = ", ".join(f"{exercise}/{check}" for exercise, check in found)
         return f"{what!r} may be any of {named}\n    fix: name one of them"
-    lines: dict[str, str] = {}
+    lines: list[str] = []
     meant: dict[str, str] = {}  # a name that would have been right -> its line
     for exercise, checks in checks_of(course, lab).items():
-        meant[exercise] = lines[exercise] = f"    {exercise}"
+        lines.append(f"    {exercise}")
+        meant[exercise] = lines[-1]
         for id_, label in checks.items():
-            lines[f"{exercise}/{id_}"] = f"    {exercise}/{id_}: {label}"
-            meant |= dict.fromkeys((f"{exercise}/{id_}", id_, label), lines[f"{exercise}/{id_}"])
+            lines.append(f"    {exercise}/{id_}: {label}")
+            meant |= dict.fromkeys((f"{exercise}/{id_}", id_, label), lines[-1])
     nearest = list(dict.fromkeys(meant[name] for name in get_close_matches(what, meant, 3)))
-    first = ["the nearest are", *nearest, "and all are"] if nearest else ["there are"]
-    return "\n".join([f"{lab} has no exercise and no check {what!r}; {first[0]}", *first[1:], *lines.values()])
+    there = f"near are (all: gradlab excuse {lab} '')" if nearest else "there are"
+    return "\n".join([f"{lab} has no exercise and no check {what!r}; {there}", *(nearest or lines)])
 
 
 def checks_of(course: Path, lab: str) -> dict[str, dict[str, str]]:
     """exercise -> its checks, id -> label. A graded cell without checks of its own stands under its name."""
-    refuse_nothing(course, lab)
+    refuse_unknown_lab(course, lab)
     found: dict[str, dict[str, str]] = {}
     for path in source_notebooks(course, lab):
         for cell in nbformat.read(path, as_version=4).cells:

@@ -21,10 +21,10 @@ from nbgrader.exchange.default import Exchange, ExchangeCollect
 from nbgrader.utils import notebook_hash
 
 from autograder.arrivals import NEVER, Arrival, for_nobody
+from autograder.assignments import assignments
 from autograder.errors import GradlabError
 from autograder.handed_in import SECRET, TIMESTAMP, small_text, time_in, time_of, utc_now, utc_of_file
 from autograder.intake.copying import copy_plain, opened_folder
-from autograder.intake.stray import assignments
 from autograder.reports.unmarked import HEAD, is_unmarked
 from autograder.whole_files import in_place_of
 from autograder.words import readable, some

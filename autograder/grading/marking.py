@@ -19,6 +19,7 @@ from autograder.forkserver.starting import Started
 from autograder.gradebook.schema import ExerciseResult, SubmissionResult
 from autograder.grading.nbgrader_api import open_course
 from autograder.grading.one_submission import Graded
+from autograder.grading.plain_class import refuse_nothing
 from autograder.grading.task import Settings, Task
 from autograder.grading.whole_lab import settings_from
 from autograder.grading.worker import ForkServers, outcome_of, purpose
@@ -69,8 +70,7 @@ def mark(
     """
     lab = notebook.stem
     source = course / "source" / lab / f"{lab}.ipynb"
-    if not source.exists():
-        raise GradlabError(f"no lab {lab!r} in {course}/source: run gradlab build, or check the name")
+    refuse_nothing(course, lab)
     if is_plain(course, lab):
         raise GradlabError(
             f"{lab} was made for stock nbgrader, whose tests may be hidden: nbgrader validate runs those that are not"

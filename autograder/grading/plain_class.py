@@ -7,6 +7,7 @@ from pathlib import Path
 
 import nbformat
 
+from autograder.assignments import refuse_unknown_lab
 from autograder.digest import digest
 from autograder.errors import GradlabError
 from autograder.gradebook.autograded import autograded_path, files_beside
@@ -91,5 +92,6 @@ def source_digest(course: Path, name: str, *more: str) -> str:
 
 def refuse_nothing(course: Path, name: str) -> None:
     """Raise GradlabError where source/NAME holds no notebook."""
+    refuse_unknown_lab(course, name)
     if not source_notebooks(course, name):
-        raise GradlabError(f"no lab {name!r} in {course}/source: run gradlab build, or check the name")
+        raise GradlabError(f"no notebook in {course}/source/{name}: run gradlab build")

@@ -3,15 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Collection, Iterable, Iterator
-from difflib import get_close_matches
 from pathlib import Path
 from typing import Any
 
+from autograder.assignments import assignments, nearest
 from autograder.errors import GradlabError
 from autograder.gradebook.excused import excused_of
 from autograder.gradebook.roster import not_on_roster
 from autograder.grading.decisions import checks_of
-from autograder.intake.stray import assignments
 from autograder.term import FILE, Term
 
 
@@ -44,7 +43,7 @@ def _labs(term: Term, known: Collection[str]) -> Iterator[str]:
     for where, names in entries:
         for name in names:
             if name not in known:
-                yield f"{where} names {name!r}, which is no lab of this course\n    fix: {_nearest(name, known)}"
+                yield f"{where} names {name!r}, which is no lab of this course\n    fix: {_fix(name, known)}"
 
 
 def _exercises(course: Path, term: Term, lab: str) -> Iterator[str]:
@@ -59,9 +58,9 @@ def _exercises(course: Path, term: Term, lab: str) -> Iterator[str]:
         named = {exercise.rpartition("/")[2]: frozenset[str]()}  # in a plain assignment behind its notebook's name
         meant = next((name for name in checks if excused_of(name, named) is not None), None)
         if meant is None:
-            yield f"{where} names {exercise!r}, which {lab} does not have\n    fix: {_nearest(exercise, checks)}"
+            yield f"{where} names {exercise!r}, which {lab} does not have\n    fix: {_fix(exercise, checks)}"
         elif check and check not in checks[meant]:
-            fix = _nearest(check, checks[meant])
+            fix = _fix(check, checks[meant])
             yield f"{where} names {check!r}, which is no check of {meant} in {lab}\n    fix: {fix}"
 
 
@@ -91,6 +90,5 @@ def _unknown_students(course: Path, gradebook: Any, students: Iterable[str]) -> 
     return {each for each in not_on_roster(gradebook, students) if not (course / "submitted" / each).is_dir()}
 
 
-def _nearest(name: str, known: Collection[str]) -> str:
-    near = get_close_matches(name, list(known), 1)
-    return f"correct the name (the nearest is {near[0]})" if near else "correct the name, or delete these lines"
+def _fix(name: str, known: Collection[str]) -> str:
+    return f"correct the name{nearest(name, known)}, or delete these lines"

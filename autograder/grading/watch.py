@@ -18,6 +18,7 @@ from time import monotonic
 from typing import Any
 
 from autograder.arrivals import Arrival
+from autograder.assignments import assignments
 from autograder.errors import GradlabError
 from autograder.gradebook.history import read_history
 from autograder.gradebook.reader import result_in
@@ -34,7 +35,6 @@ from autograder.grading.where import Where
 from autograder.grading.whole_lab import class_of, settings_from
 from autograder.grading.worker import Failure
 from autograder.handed_in import utc_now
-from autograder.intake.stray import assignments
 from autograder.progress import LONG_SECONDS
 from autograder.reports.feedback import write_feedback
 from autograder.term import read_term

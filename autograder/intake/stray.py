@@ -6,18 +6,14 @@ import unicodedata
 from collections.abc import Collection, Sequence
 from pathlib import Path
 
+from autograder.assignments import assignments
 from autograder.words import some
 
 PLACE = "submitted/STUDENT/LAB/LAB.ipynb"
 
 
-def assignments(course: Path) -> set[str]:
-    """Their names: the folders in source/."""
-    return {path.name for path in (course / "source").glob("*") if path.is_dir()}
-
-
 def stray(course: Path, roster: Collection[str] = ()) -> list[str]:
-    """What in submitted/ nobody will grade, and ids that look alike, a line each. Assignments are those of source/.
+    """What in submitted/ nobody will grade, and ids that look alike, a line each.
 
     roster: ids that it names, where there is one.
     """

@@ -8,18 +8,19 @@ from __future__ import annotations
 import json
 import re
 import zipfile
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from pathlib import Path, PurePosixPath
 
 import yaml
 
+from autograder.assignments import assignments
 from autograder.errors import GradlabError
 from autograder.handed_in import SECRET, TIMESTAMP
 from autograder.intake.read import MAX_BYTES
-from autograder.intake.stray import assignments
 from autograder.lms.people import Person, find
+from autograder.lms.system import System
 from autograder.whole_files import in_place_of, write_whole
 from autograder.words import some
 
@@ -52,13 +53,15 @@ class Download:
 
 def collect_zip(
     path: Path, course: Path, lab: str, people: Sequence[Person], replace: bool = False
-) -> tuple[int, list[str]]:
-    """(how many submissions were put into submitted/, what could not be, a line each).
+) -> tuple[list[str], list[str]]:
+    """(whose submissions were put into submitted/, what could not be, a line each).
 
     replace: also what the exchange brought. Raises GradlabError where the file is no such zip.
     """
     try:
         archive = zipfile.ZipFile(path)
+    except FileNotFoundError:
+        raise GradlabError(f"there is no file {path}: give the zip that the LMS made of all submissions") from None
     except (OSError, zipfile.BadZipFile) as error:
         raise GradlabError(f"{path} is no zip file: {error}") from None
     with archive:
@@ -66,7 +69,7 @@ def collect_zip(
         if len(names) > MAX_FILES:
             raise GradlabError(f"{path} holds more than {MAX_FILES:,} files")
         trouble: list[str] = []
-        taken, origins = 0, _origins(course, lab)
+        taken, origins = list[str](), _origins(course, lab)
         for download in _alone(_downloads(archive, names, people, trouble), trouble):
             try:
                 _refuse_wrong(download, course, lab, replace)
@@ -75,7 +78,7 @@ def collect_zip(
                 trouble.append(f"{download.person.id}: {error}")
                 continue
             origins[download.person.id] = download.origin
-            taken += 1
+            taken.append(download.person.id)
         if not taken and not trouble:
             raise GradlabError(
                 f"{path} is no download of Canvas, Moodle or Gradescope: no name in it has their form"
@@ -86,20 +89,21 @@ def collect_zip(
     return taken, trouble
 
 
-def origins_of(course: Path, lab: str) -> dict[str, str]:
-    """student -> what the LMS called the submission. Raises GradlabError where no download was collected."""
-    found = _origins(course, lab)
+def origins_of(course: Path, lab: str, system: System) -> dict[str, str]:
+    """student -> what this system called the submission. Raises GradlabError where no download of it was collected."""
+    canvas = system is System.CANVAS
+    found = {s: name for s, name in _origins(course, lab).items() if bool(CANVAS.fullmatch(name)) is canvas}
     if not found:
         raise GradlabError(
-            f"no download of {lab} was collected, so nobody knows the LMS's names\n"
+            f"no download of {lab} from {system.title()} was collected, so nobody knows the names that it wants\n"
             f"    fix: gradlab collect {lab} ZIP first, or --zip csv, which names pages by student"
         )
     return found
 
 
-def marked_late(course: Path, lab: str) -> list[str]:
-    """Whom Canvas calls late, and of whom nothing says when the file came: its zip does not."""
-    names = {student: CANVAS.fullmatch(origin) for student, origin in _origins(course, lab).items()}
+def marked_late(course: Path, lab: str, taken: Collection[str]) -> list[str]:
+    """Whom of these Canvas calls late, and of whom nothing says when the file came: its zip does not."""
+    names = {student: CANVAS.fullmatch(origin) for student, origin in _origins(course, lab).items() if student in taken}
     late = sorted(student for student, found in names.items() if found and found["late"])
     return [student for student in late if not (course / "submitted" / student / lab / TIMESTAMP).exists()]
 

@@ -18,8 +18,11 @@ def refuse_unnamed(system: System, course: Path, lab: str) -> None:
     _names(system, course, lab, {})
 
 
-def write_feedback_zip(system: System, course: Path, lab: str, path: Path) -> int:
-    """Write the pages that `gradlab feedback` made, and say how many. Raises GradlabError where there are none."""
+def write_feedback_zip(system: System, course: Path, lab: str, path: Path) -> tuple[int, list[str]]:
+    """Write the pages that `gradlab feedback` made: (how many, whose are left out, since the system named them not).
+
+    Raises GradlabError where there are none.
+    """
     pages = {page.parent.parent.name: page for page in sorted((course / "feedback").glob(f"*/{lab}/{lab}.html"))}
     if not pages:
         raise GradlabError(f"no feedback page of {lab} is there: gradlab feedback {lab} first")
@@ -28,7 +31,7 @@ def write_feedback_zip(system: System, course: Path, lab: str, path: Path) -> in
     with zipfile.ZipFile(path, "w", zipfile.ZIP_DEFLATED) as archive:
         for student, name in sorted(names.items()):
             archive.writestr(zipfile.ZipInfo(name, EPOCH), pages[student].read_bytes(), zipfile.ZIP_DEFLATED)
-    return len(names)
+    return len(names), sorted(pages.keys() - names.keys())
 
 
 def _names(system: System, course: Path, lab: str, pages: Mapping[str, Path]) -> dict[str, str]:
@@ -37,7 +40,7 @@ def _names(system: System, course: Path, lab: str, pages: Mapping[str, Path]) ->
         raise GradlabError("Gradescope takes no feedback files: hand the pages out another way (--zip csv)")
     if system is System.CSV:
         return {student: f"{student}/{lab}.html" for student in pages}
-    origins = origins_of(course, lab)
+    origins = origins_of(course, lab, system)
     known = {student: origins[student] for student in pages if student in origins}
     if system is System.MOODLE:
         return {student: f"{origin}/{lab}.html" for student, origin in known.items()}

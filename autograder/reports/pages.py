@@ -10,6 +10,7 @@ import functools
 import hashlib
 import re
 from collections.abc import Sequence
+from decimal import ROUND_HALF_UP, Decimal
 from importlib.resources import files
 from typing import Any
 from urllib.parse import quote
@@ -55,8 +56,8 @@ def _environment() -> Environment:
 
 
 def points(number: float) -> str:
-    """Points as a person reads them: at most two decimals."""
-    return f"{round(number, 2):g}"
+    """Points as a person reads them: at most two decimals, half a hundredth up."""
+    return f"{Decimal(repr(float(number))).quantize(Decimal('0.01'), ROUND_HALF_UP):f}".rstrip("0").rstrip(".")
 
 
 def code(text: str) -> Markup:

@@ -38,7 +38,8 @@ class LabStatus:
         if uncollected := self.counts[Standing.UNCOLLECTED]:
             all_of_them = self.due or self.ended  # whatever term.toml bounds while they work
             newest = " --newest" if all_of_them else ""
-            left = ", of which --newest marks what its limits leave" if self.limited and not all_of_them else ""
+            held = self.limited and not all_of_them
+            left = " (with --newest also what attempts and waits hold back)" if held else ""
             steps.append(f"gradlab watch {self.lab} --once{newest}: {uncollected} wait in the exchange{left}")
         if self.counts[Standing.TO_GRADE]:
             steps.append(f"gradlab grade {self.lab}: {self.counts[Standing.TO_GRADE]} wait for it")

@@ -9,8 +9,9 @@ import pytest
 from axe_playwright_python.sync_playwright import Axe
 from lab_server import LabServer, lab_server
 from nbgrader.api import Gradebook
-from playwright.sync_api import Page, expect
+from playwright.sync_api import Page, Route, expect
 
+from autograder.desk.rubric import Item, Rubric, new_id, write_rubric
 from tests.desk.answered_class import CHECK, LAB, PLAIN, QUESTION, add_question, hand_in, hand_in_plain
 
 pytestmark = [pytest.mark.browser, pytest.mark.slow]
@@ -277,6 +278,47 @@ def test_what_is_not_saved_is_kept_and_said_and_another_instructors_mark_is_show
     page.on("dialog", lambda dialog: (asked.append(dialog.type), dialog.accept()))
     page.reload()
     assert asked == ["beforeunload"], "who leaves the page is asked first"
+
+
+def test_keys_that_are_pressed_while_a_mark_is_saved_are_the_next_answers(page: Page, desk: LabServer) -> None:
+    """Slow: the same server."""
+    items = tuple(Item(id=new_id(), text=text, points=points) for text, points in (("right", 3.0), ("no reason", 1.0)))
+    write_rubric(desk.folder, LAB, QUESTION, Rubric(items=items))
+    opened(page, desk)
+    keys, reads, on_the_way = page.keyboard, page.locator("#whose"), list[Route]()
+    page.route("**/mark", lambda route: on_the_way.append(route))
+    expect(reads).to_have_text("ada")
+    keys.press("Control+Enter")
+    expect(page.locator("#said")).to_have_text("No points yet: type them, or choose an item.")
+    for pressed in (
+        "1",
+        "Control+Enter",
+        "2",
+        "Control+Enter",
+        "p",
+        "0",
+        ".",
+        "5",
+        "6",
+        "Backspace",
+        "Control+Enter",
+        "w",
+    ):
+        keys.press(pressed)
+    for student in ("ben", "cleo", "dan"):
+        page.wait_for_function("document.querySelector('#panel.saving')")
+        on_the_way.pop().continue_()
+        expect(reads).to_have_text(student)
+    assert [rows(desk)[student][0] for student in ("ada", "ben", "cleo")] == [3, 1, 0.5]
+
+    with Gradebook(f"sqlite:///{desk.folder}/gradebook.db") as gradebook:
+        gradebook.find_grade(QUESTION, LAB, LAB, "dan").manual_score = 0.75
+        gradebook.db.commit()
+    for pressed in ("1", "Control+Enter", "2", "Control+Enter"):
+        keys.press(pressed)
+    on_the_way.pop().continue_()
+    expect(page.locator("#said")).to_contain_text("it had 0.75 of 3. Save again to write over it.")
+    assert not on_the_way and rows(desk)["dan"][0] == 0.75, "they were not meant for this answer"
 
 
 def test_of_two_who_read_at_once_the_one_goes_on_where_the_other_has_not_been(page: Page, desk: LabServer) -> None:

@@ -178,7 +178,7 @@ def test_a_timestamp_that_is_none_is_no_time(tmp_path: Path) -> None:
 
 def test_what_is_wrong_is_said_with_what_to_do(small_course: Path) -> None:
     written = write_class(small_course, CLASS)
-    with pytest.raises(GradlabError, match="gradlab grade 02_none"):
+    with pytest.raises(GradlabError, match="no lab '02_none' in "):
         read_class(written.url, small_course, "02_none")
     (small_course / "results" / LAB / "ada.json").write_text("{")
     with pytest.raises(GradlabError, match="grade this submission again"):

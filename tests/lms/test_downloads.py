@@ -64,7 +64,7 @@ def submitted(course: Path) -> dict[str, bytes]:
 @pytest.mark.parametrize("files", [CANVAS, MOODLE, GRADESCOPE], ids=["canvas", "moodle", "gradescope"])
 def test_each_systems_zip_is_collected(files: dict[str, bytes], tmp_path: Path) -> None:
     taken, trouble = collect_zip(zipped(tmp_path / "a.zip", files), tmp_path, LAB, PEOPLE)
-    assert (taken, trouble) == (2, [])
+    assert (taken, trouble) == (["ada", "grace"], [])
     found = submitted(tmp_path)
     times = {name: found.pop(name) for name in list(found) if name.endswith("timestamp.txt")}
     assert found == {
@@ -78,7 +78,7 @@ def test_each_systems_zip_is_collected(files: dict[str, bytes], tmp_path: Path) 
 def test_who_is_not_known_is_told_and_the_others_are_collected(tmp_path: Path) -> None:
     files = CANVAS | {"nobodyknown_88_1009_01_a.ipynb": b"x"}
     taken, trouble = collect_zip(zipped(tmp_path / "a.zip", files), tmp_path, LAB, PEOPLE)
-    assert taken == 2 and len(trouble) == 1
+    assert len(taken) == 2 and len(trouble) == 1
     assert trouble[0].startswith(
         "nobodyknown_88_1009_01_a.ipynb: nobody in the roster is 'nobodyknown'\n    fix: gradlab"
     )
@@ -89,16 +89,19 @@ def test_feedback_goes_back_under_the_names_that_submissions_came_with(tmp_path:
     for student in ("ada", "grace"):
         (tmp_path / "feedback" / student / LAB).mkdir(parents=True)
         (tmp_path / "feedback" / student / LAB / f"{LAB}.html").write_text(f"<p>{student}")
-    with pytest.raises(GradlabError, match="no download of 01_a was collected"):
+    with pytest.raises(GradlabError, match="no download of 01_a from Canvas was collected"):
         refuse_unnamed(System.CANVAS, tmp_path, LAB)  # before any page is written
-    with pytest.raises(GradlabError, match="no download of 01_a was collected"):
+    with pytest.raises(GradlabError, match="no download of 01_a from Canvas was collected"):
         write_feedback_zip(System.CANVAS, tmp_path, LAB, tmp_path / "out.zip")
     collect_zip(zipped(tmp_path / "a.zip", CANVAS), tmp_path, LAB, PEOPLE)
-    assert marked_late(tmp_path, LAB) == ["grace"]
+    assert marked_late(tmp_path, LAB, ["ada", "grace"]) == ["grace"]
+    assert marked_late(tmp_path, LAB, ["ada"]) == []
     assert names(System.CANVAS, tmp_path) == [
         "hoppergrace_LATE_72_1003_01_a-1.html",
         "lovelaceada_71_1001_01_a.html",
     ]
+    with pytest.raises(GradlabError, match="no download of 01_a from Moodle was collected"):
+        names(System.MOODLE, tmp_path)
     collect_zip(zipped(tmp_path / "a.zip", MOODLE), tmp_path, LAB, PEOPLE)
     assert names(System.MOODLE, tmp_path) == [
         "Ada Lovelace_501_assignsubmission_file_/01_a.html",
@@ -125,7 +128,7 @@ def test_no_name_in_a_zip_leads_out_of_submitted(name: str, tmp_path: Path) -> N
 
 
 def test_what_is_no_download_is_refused(tmp_path: Path) -> None:
-    with pytest.raises(GradlabError, match="is no zip file"):
+    with pytest.raises(GradlabError, match="there is no file "):
         collect_zip(tmp_path / "nothing.zip", tmp_path, LAB, PEOPLE)
     with pytest.raises(GradlabError, match="no download of Canvas, Moodle or Gradescope"):
         collect_zip(zipped(tmp_path / "a.zip", {"notes.txt": b"x"}), tmp_path, LAB, PEOPLE)
@@ -178,7 +181,7 @@ def test_a_folder_within_a_submission_is_no_submission_of_gradescopes(tmp_path: 
 def test_a_display_name_that_is_a_classmates_takes_nobodys_place(tmp_path: Path) -> None:
     files = CANVAS | {"lovelaceada_66_1009_01_a.ipynb": b"forged", "hoppergrace_66_1010_01_a.ipynb": b"forged"}
     taken, trouble = collect_zip(zipped(tmp_path / "a.zip", files), tmp_path, LAB, PEOPLE)
-    assert taken == 1 and submitted(tmp_path)[f"ada/{LAB}/01_a.ipynb"] == b"ada's"
+    assert len(taken) == 1 and submitted(tmp_path)[f"ada/{LAB}/01_a.ipynb"] == b"ada's"
     told = " ".join(trouble)
     assert "in the roster ada has 71" in told and "grace may be any of" in told
 
@@ -198,12 +201,12 @@ def test_a_file_that_cannot_be_written_costs_nobody_else(tmp_path: Path) -> None
     folder = "Ada Lovelace_501_assignsubmission_file_"
     files = MOODLE | {f"{folder}/{'x' * 255}": b"", f"{folder}/..": b"", f"{folder}/a\nb": b""}
     taken, _ = collect_zip(zipped(tmp_path / "a.zip", files), tmp_path, LAB, PEOPLE)
-    assert taken == 2 and submitted(tmp_path)[f"ada/{LAB}/01_a.ipynb"] == b"ada's"
+    assert len(taken) == 2 and submitted(tmp_path)[f"ada/{LAB}/01_a.ipynb"] == b"ada's"
 
 
 def test_moodles_names_have_their_underscore_or_not(tmp_path: Path) -> None:
     files = {name.replace("_/", "/"): content for name, content in MOODLE.items()}
-    assert collect_zip(zipped(tmp_path / "a.zip", files), tmp_path, LAB, PEOPLE) == (2, [])
+    assert collect_zip(zipped(tmp_path / "a.zip", files), tmp_path, LAB, PEOPLE) == (["ada", "grace"], [])
     assert submitted(tmp_path)["ada/01_a/01_a.ipynb"] == b"ada's"
 
 
@@ -218,7 +221,7 @@ def test_what_is_no_submission_of_this_lab_takes_nobodys_place(tmp_path: Path) -
         "Grace Hopper_502_assignsubmission_file_/notes.pdf": b"no notebook",
     }
     taken, trouble = collect_zip(zipped(tmp_path / "a.zip", files), tmp_path, LAB, PEOPLE)
-    assert taken == 0 and set(submitted(tmp_path).values()) == {b"before"}
+    assert not taken and set(submitted(tmp_path).values()) == {b"before"}
     assert "02_b.ipynb is of another lab: gradlab collect 02_b takes it" in trouble[0]
     assert "no notebook, only notes.pdf" in trouble[1]
 
@@ -230,6 +233,6 @@ def test_what_the_exchange_brought_stays_unless_asked(tmp_path: Path) -> None:
     (there / SECRET).write_text("x")
     path = zipped(tmp_path / "a.zip", MOODLE)
     taken, (trouble,) = collect_zip(path, tmp_path, LAB, PEOPLE)
-    assert taken == 1 and trouble.startswith("ada: has a submission from the exchange") and "--replace" in trouble
-    assert collect_zip(path, tmp_path, LAB, PEOPLE, replace=True) == (2, [])
+    assert len(taken) == 1 and trouble.startswith("ada: has a submission from the exchange") and "--replace" in trouble
+    assert collect_zip(path, tmp_path, LAB, PEOPLE, replace=True) == (["ada", "grace"], [])
     assert (there / "01_a.ipynb").read_bytes() == b"ada's" and not (there / SECRET).exists()

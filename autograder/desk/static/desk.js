@@ -46,21 +46,41 @@ const keys = {
     get("comments").querySelector("button").focus();
   },
 };
-document.addEventListener("keydown", (event) => {
-  if (get("keys").open) return;
-  const field = event.target.closest("input:not([type=checkbox]), textarea, select");
+// True where the key does something here, and nothing else.
+function press(event, target) {
+  const field = target.closest("input:not([type=checkbox]), textarea, select");
   if (event.key === "Enter" && (event.ctrlKey || event.metaKey)) {
-    event.preventDefault();
     if (reading.editing) get("editing").requestSubmit();
     else save();
-  } else if (event.key === "Escape" && reading.editing) closeItems();
+    return true;
+  }
+  if (event.key === "Escape" && reading.editing) closeItems();
   else if (event.key === "Escape" && field) focusAnswer();
   else if (!field && !reading.editing && single.checked && !event.ctrlKey && !event.metaKey && !event.altKey) {
     const item = /^[1-9]$/.test(event.key) && reading.now ? state.rubric.items[Number(event.key) - 1] : null;
     const act = item ? () => toggle(item) : Object.hasOwn(keys, event.key) ? keys[event.key] : null;
-    if (!act) return;
-    event.preventDefault();
-    act();
+    act?.();
+    return Boolean(act);
+  }
+  return false;
+}
+
+// Keys that are pressed while a mark is on its way are meant for the answer after it: where that does not come, they go.
+const held = [];
+document.addEventListener("keydown", (event) => {
+  if (get("keys").open) return;
+  if (reading.saving && !event.isComposing) held.push(event);
+  else if (!press(event, event.target)) return;
+  event.preventDefault();
+});
+document.addEventListener("saved", ({ detail }) => {
+  if (!detail.wentOn) held.length = 0;
+  while (held.length && !reading.saving) {
+    const event = held.shift();
+    const target = document.activeElement;
+    if (press(event, target) || event.ctrlKey || event.metaKey || event.altKey || !target.matches("input, textarea")) continue;
+    if (event.key.length === 1) document.execCommand("insertText", false, event.key);
+    else if (event.key === "Backspace") document.execCommand("delete");
   }
 });
 

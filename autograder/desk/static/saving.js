@@ -44,7 +44,7 @@ export async function save(others = []) {
   if (!get("points").reportValidity()) return;
   if (!says(draft()) && !says(mark(reading.now))) return askForPoints();
   reading.saving = true;
-  get("save").disabled = get("also").disabled = true;
+  get("panel").classList.add("saving");
   const [row, wanted] = [reading.now, draft()];
   reading.drafts.set(row.dataset.student, wanted); // also where nothing is another: it may wait, and is to be read now
   let trouble = "";
@@ -62,11 +62,12 @@ export async function save(others = []) {
     trouble = error.message;
   }
   reading.saving = false;
-  get("save").disabled = get("also").disabled = false;
+  get("panel").classList.remove("saving");
   show();
   if (trouble) say(trouble);
   else if (mark(row).waits) say("Saved. Without points this answer still waits.");
   else nextWaiting();
+  document.dispatchEvent(new CustomEvent("saved", { detail: { wentOn: reading.now !== row } }));
 }
 
 const says = ({ points, chosen, comment }) => (points ?? "") !== "" || chosen.length > 0 || comment.trim() !== "";
