@@ -10,7 +10,7 @@ from jupyter_server.utils import url_path_join
 from tornado import web
 
 from labext.handing_in import ASK, NotHandedIn, class_of, hand_in
-from labext.marking import Grader, NoGrader, course_of
+from labext.marking import GraderProcess, NoGrader, course_of
 from labkit.progress import marks_of, page_path, progress_of, read_progress, title_of
 
 MAX_BYTES = 20_000_000  # of a notebook that is told
@@ -19,7 +19,7 @@ MAX_BYTES = 20_000_000  # of a notebook that is told
 def add_handlers(app: Any, root: str) -> None:
     """root: the folder that JupyterLab shows."""
     folder = Path(root).resolve()
-    given = {"folder": folder, "grader": Grader()}
+    given = {"folder": folder, "grader": GraderProcess()}
     routes = {"course": CourseHandler, "state": StateHandler, "mark": MarkHandler, "page/(.+)": PageHandler}
     base = app.settings["base_url"]
     app.add_handlers(".*$", [(url_path_join(base, "gradlab", path), kind, given) for path, kind in routes.items()])
@@ -28,7 +28,7 @@ def add_handlers(app: Any, root: str) -> None:
 class CourseHandler(APIHandler):
     """GET: {title, labs}, of every lab in JupyterLab's folder, each with `changed`: when it was saved last."""
 
-    def initialize(self, folder: Path, grader: Grader) -> None:
+    def initialize(self, folder: Path, grader: GraderProcess) -> None:
         self.folder = folder
 
     @web.authenticated
@@ -42,7 +42,7 @@ class CourseHandler(APIHandler):
 class StateHandler(APIHandler):
     """POST {path, notebook}: one lab as it stands in the browser, where it may not be saved yet."""
 
-    def initialize(self, folder: Path, grader: Grader) -> None:
+    def initialize(self, folder: Path, grader: GraderProcess) -> None:
         self.folder, self.grader = folder, grader
 
     @web.authenticated
@@ -65,7 +65,7 @@ class MarkHandler(APIHandler):
     In a class it is handed in, once the student has agreed: {ask}, and with {path, agreed} {words, marked, page}.
     """
 
-    def initialize(self, folder: Path, grader: Grader) -> None:
+    def initialize(self, folder: Path, grader: GraderProcess) -> None:
         self.folder, self.grader = folder, grader
 
     @web.authenticated
@@ -86,7 +86,7 @@ class MarkHandler(APIHandler):
 class PageHandler(JupyterHandler):
     """GET page/PATH: the feedback page of the notebook at this path."""
 
-    def initialize(self, folder: Path, grader: Grader) -> None:
+    def initialize(self, folder: Path, grader: GraderProcess) -> None:
         self.folder = folder
 
     @web.authenticated

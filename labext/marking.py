@@ -20,7 +20,7 @@ class NoGrader(Exception):
     """Why a notebook could not be marked, in words for its student."""
 
 
-class Grader:
+class GraderProcess:
     """The grader's process of one course. It starts as the student begins to write, long before a mark is asked for."""
 
     def __init__(self) -> None:

@@ -11,7 +11,7 @@ from torch import Tensor
 from torch.utils._pytree import tree_leaves, tree_map
 
 
-class Call(NamedTuple):
+class SeenCall(NamedTuple):
     """One call. grad: whether a graph was being built. autocast: whether autocast was on for the tensors' device.
 
     shapes, dtypes: of the tensors among its arguments.
@@ -24,7 +24,7 @@ class Call(NamedTuple):
 
 
 class Seen:
-    """Hand it to a function in place of f. `calls`: one Call for each time that it was called.
+    """Hand it to a function in place of f. `calls`: one SeenCall for each time that it was called.
 
     `backwards`: how many gradients have gone back through its results, one for each tensor and backward pass.
 
@@ -33,7 +33,7 @@ class Seen:
 
     def __init__(self, f: Callable[..., Any]) -> None:
         self._f = f
-        self.calls: list[Call] = []
+        self.calls: list[SeenCall] = []
         self._kept, self._backwards = [0], [0]
 
     @property
@@ -49,7 +49,7 @@ class Seen:
         tensors = [t for t in tree_leaves((args, kwargs)) if isinstance(t, Tensor)]
         device = tensors[0].device.type if tensors else "cpu"
         shapes, dtypes = tuple(tuple(t.shape) for t in tensors), tuple(t.dtype for t in tensors)
-        self.calls.append(Call(torch.is_grad_enabled(), torch.is_autocast_enabled(device), shapes, dtypes))
+        self.calls.append(SeenCall(torch.is_grad_enabled(), torch.is_autocast_enabled(device), shapes, dtypes))
         ticket = torch.zeros((), device="cpu")
         marked = tree_map(lambda t: _marked(t, ticket, self._backwards), self._f(*args, **kwargs))
         if any(isinstance(t, Tensor) and t.requires_grad for t in tree_leaves(marked)):

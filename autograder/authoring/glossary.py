@@ -30,7 +30,7 @@ ITEM = re.compile(r"^(?:\d+\.|[-*]) +", re.MULTILINE)  # the mark of a list's it
 HEADING = re.compile(r"^#{2,4} (?P<title>.+)$", re.MULTILINE)
 
 
-class Entry(NamedTuple):
+class GlossaryEntry(NamedTuple):
     """term: in lower case. sentence: Markdown. section: the heading above it, empty for the lab's introduction."""
 
     term: str
@@ -39,9 +39,9 @@ class Entry(NamedTuple):
     section: str
 
 
-def entries(labs: Iterable[Lab]) -> list[Entry]:
+def entries(labs: Iterable[Lab]) -> list[GlossaryEntry]:
     """In alphabetical order, each term where it is explained first."""
-    found: dict[str, Entry] = {}
+    found: dict[str, GlossaryEntry] = {}
     for lab in labs:
         for entry in _of(lab):
             found.setdefault(entry.term, entry)
@@ -56,7 +56,7 @@ def glossary(labs: Iterable[Lab]) -> NotebookNode:
     return notebook_of([nbformat.v4.new_markdown_cell("\n".join(lines), id="glossary")])
 
 
-def _of(lab: Lab) -> Iterator[Entry]:
+def _of(lab: Lab) -> Iterator[GlossaryEntry]:
     section = ""
     for cell in lab.cells:
         if cell.kind is not Kind.PROSE or cell.name:
@@ -72,7 +72,7 @@ def _of(lab: Lab) -> Iterator[Entry]:
                     whole = sentence.endswith((".", "?")) and not (leans and not before)
                     if whole and match["term"] not in NO_TERMS and _explains(sentence, match):
                         text = f"{before} {sentence}" if leans else sentence
-                        yield Entry(match["term"].lower(), text, lab.name, section)
+                        yield GlossaryEntry(match["term"].lower(), text, lab.name, section)
 
 
 def _explains(sentence: str, match: re.Match[str]) -> bool:

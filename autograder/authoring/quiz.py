@@ -36,7 +36,7 @@ class Statement:
 
 
 @dataclass
-class Question:
+class QuizQuestion:
     """title: of a line of its own. rest: what stands behind it and below, above the statements."""
 
     title: str
@@ -60,7 +60,7 @@ class Quiz:
 
     name: str
     introduction: str
-    questions: list[Question]
+    questions: list[QuizQuestion]
 
     @property
     def key(self) -> dict[str, str]:
@@ -77,7 +77,7 @@ def read_quiz(raw: RawCell, name: str) -> Quiz:
         text = line.removeprefix("#").removeprefix(" ").rstrip()
         last = quiz.questions[-1] if quiz.questions else None
         if title := TITLE.match(text):
-            quiz.questions.append(Question(title["title"], [title["rest"]], number))
+            quiz.questions.append(QuizQuestion(title["title"], [title["rest"]], number))
         elif last is None:
             introduction.append(text)
         elif found := STATEMENT.match(text):

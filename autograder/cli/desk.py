@@ -18,7 +18,7 @@ def desk(
     port: Annotated[int, typer.Option(min=1, max=65535, help="The next free one where it is taken.")] = 8888,
 ) -> None:
     """Read answers and mark them by hand, in a browser. What else is given goes to Jupyter Server."""
+    from autograder.desk.desk_server import serve
     from autograder.desk.place import course_near
-    from autograder.desk.server import serve
 
     serve(course_near(course), port, not no_browser, others.args)

@@ -27,7 +27,7 @@ from autograder.cli.app import (
     out,
 )
 from autograder.errors import GradlabError
-from autograder.progress import progress
+from autograder.progress_bar import progress
 
 
 class Device(StrEnum):
@@ -62,7 +62,7 @@ def grade(
         with importing():  # while the fork server imports, too
             from autograder.arrivals import times_of, uncollected
             from autograder.gradebook.class_files import counting_times
-            from autograder.gradebook.roster import on_roster
+            from autograder.gradebook.on_roster import on_roster
             from autograder.gradebook.writer import opened
             from autograder.grading.inbox import exchange_now
             from autograder.grading.nbgrader_api import open_course
@@ -186,12 +186,12 @@ def mark(
         raise GradlabError(f"there is no {path}: name a lab that make lab put into work/, or a notebook's path")
     with contextlib.closing(start(1, groups_of(course, ["*" if serve else path.stem]))) as ahead:
         with importing():  # while the fork server imports, too
-            from autograder.grading import marking
+            from autograder.grading import own_copy
 
         if serve:
-            marking.serve(course, sys.stdin, sys.stdout, ahead)
+            own_copy.serve(course, sys.stdin, sys.stdout, ahead)
             return
-        marked = marking.mark(course, path.resolve(), marking.course_settings(course), {}, ahead)
+        marked = own_copy.mark(course, path.resolve(), own_copy.course_settings(course), {}, ahead)
     out.print(f"{marked.words}. Next: open {marked.page}")
 
 

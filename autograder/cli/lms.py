@@ -9,7 +9,7 @@ import typer
 
 from autograder.cli.app import CoursePath, LabName, app, count, err, importing, out
 from autograder.errors import GradlabError
-from autograder.lms.system import System
+from autograder.lms.systems import System
 
 
 @app.command()

@@ -19,7 +19,7 @@ from autograder.gradebook.schema import SubmissionResult
 from autograder.grading.nbgrader_api import open_course
 from autograder.grading.where import ThisMachine
 from autograder.grading.whole_lab import grade_lab
-from autograder.progress import progress
+from autograder.progress_bar import progress
 from autograder.proving.proof import prove_lab
 from autograder.reports.feedback import write_feedback
 from autograder.reports.report import write_report

@@ -14,6 +14,6 @@ def _jupyter_server_extension_points() -> list[dict[str, str]]:
 
 
 def _load_jupyter_server_extension(server: Any) -> None:
-    from autograder.desk.handlers import add_handlers
+    from autograder.desk.desk_handlers import add_handlers
 
     add_handlers(server)

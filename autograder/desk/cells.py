@@ -11,12 +11,12 @@ from typing import Any
 from markupsafe import Markup
 from nbgrader.utils import is_grade, is_solution, is_task
 
-from autograder.desk.place import Place
+from autograder.desk.place import GradedPlace
 from autograder.metadata import answer_to, name_of
 from autograder.reports.prose import prose
 
 
-def written(cells: Sequence[Any], place: Place, plain: bool) -> list[Any]:
+def written(cells: Sequence[Any], place: GradedPlace, plain: bool) -> list[Any]:
     """The answer's cell with those of code that the student put after it.
 
     plain: made for stock nbgrader. There a task is answered after its cell, and tests speak of the code before them.
@@ -59,7 +59,7 @@ def _before(cells: Sequence[Any], tests: str) -> list[Any]:
     return []
 
 
-def asked_and_model(cells: Sequence[Any], place: Place, plain: bool, config: Any) -> tuple[Markup, Markup]:
+def asked_and_model(cells: Sequence[Any], place: GradedPlace, plain: bool, config: Any) -> tuple[Markup, Markup]:
     """As HTML: the text before the answer, and the worked solution. cells: of the source notebook."""
     wanted = place.cell if plain else answer_to(place.cell)
     asked, models = Markup(), list[Markup]()

@@ -12,7 +12,7 @@ from typing import Any
 from nbgrader.api import Comment, Grade, SubmittedAssignment, SubmittedNotebook
 from sqlalchemy import select
 
-from autograder.desk.place import Desk, Place, Unknown
+from autograder.desk.place import Desk, GradedPlace, Unknown
 from autograder.desk.rubric import Item, Rubric, alone_with, read_rubrics, with_choice, with_items, write_rubric
 from autograder.digest import digest
 from autograder.errors import GradlabError
@@ -27,7 +27,7 @@ class Changed(Exception):
 
 
 @dataclass(frozen=True)
-class Mark:
+class DeskMark:
     """points: that a person gave, or None. auto: that checks gave. waits: for a person.
 
     chosen: ids of the rubric's items that gave these points; none where they were typed, here or in the formgrader.
@@ -50,11 +50,11 @@ class Mark:
         return self.points is None and self.auto == 0 and not self.waits
 
 
-def rubric_of(desk: Desk, place: Place) -> Rubric:
+def rubric_of(desk: Desk, place: GradedPlace) -> Rubric:
     return read_rubrics(desk.course, place.lab).questions.get(place.key, Rubric())
 
 
-def marks_of(gradebook: Any, place: Place, rubric: Rubric) -> dict[str, Mark]:
+def marks_of(gradebook: Any, place: GradedPlace, rubric: Rubric) -> dict[str, DeskMark]:
     """student -> mark, of everybody who handed this notebook in."""
     submitted = select(SubmittedAssignment.student_id).join(SubmittedAssignment.notebooks)
     comments: dict[str, str] = {}
@@ -67,11 +67,11 @@ def marks_of(gradebook: Any, place: Place, rubric: Rubric) -> dict[str, Mark]:
     for student, points, auto, waits in gradebook.db.execute(query):
         known = points is not None and rubric.points(student, place.worth) == round(points, 4)
         chosen = rubric.chosen[student] if known else ()
-        found[student] = Mark(points, auto, comments.get(student) or "", bool(waits), chosen)
+        found[student] = DeskMark(points, auto, comments.get(student) or "", bool(waits), chosen)
     return found
 
 
-def save(desk: Desk, gradebook: Any, place: Place, student: str, wanted: Mark, seen: str) -> Mark:
+def save(desk: Desk, gradebook: Any, place: GradedPlace, student: str, wanted: DeskMark, seen: str) -> DeskMark:
     """Write this mark: the points of its chosen items, or its own; without either, what checks gave counts again.
 
     seen: the version that the writer saw. Raises Changed where it is another now, GradlabError where it cannot be
@@ -103,7 +103,7 @@ def save(desk: Desk, gradebook: Any, place: Place, student: str, wanted: Mark, s
 
 
 def change_items(
-    desk: Desk, gradebook: Any, place: Place, items: tuple[Item, ...], seen: str, agreed: Callable[[int], bool]
+    desk: Desk, gradebook: Any, place: GradedPlace, items: tuple[Item, ...], seen: str, agreed: Callable[[int], bool]
 ) -> bool:
     """Other items, and the marks that follow; whether it was agreed to.
 
@@ -129,7 +129,7 @@ def change_items(
     return True
 
 
-def _changed(gradebook: Any, place: Place, before: Rubric, after: Rubric) -> Mapping[str, float]:
+def _changed(gradebook: Any, place: GradedPlace, before: Rubric, after: Rubric) -> Mapping[str, float]:
     """student -> points, of those whose mark follows the items and becomes another."""
     found = {}
     for student, mark in marks_of(gradebook, place, before).items():
@@ -149,11 +149,11 @@ def _row(gradebook: Any, kind: Any, cell_id: str, student: str) -> Any:
     ).one()
 
 
-def _grade(gradebook: Any, place: Place, student: str) -> Any:
+def _grade(gradebook: Any, place: GradedPlace, student: str) -> Any:
     return _row(gradebook, Grade, place.cell_id, student)
 
 
-def _comment(gradebook: Any, place: Place, student: str, text: str) -> None:
+def _comment(gradebook: Any, place: GradedPlace, student: str, text: str) -> None:
     if place.comment_id:
         _row(gradebook, Comment, place.comment_id, student).manual_comment = text.strip() or None
     elif text.strip():

@@ -75,7 +75,7 @@ def course_near(*folders: Path) -> Path:
 
 
 @dataclass(frozen=True)
-class Place:
+class GradedPlace:
     """A graded cell. lab, notebook, cell: its names in the gradebook.
 
     cell_id: its row there. comment_id: the row of the cell that is commented on, where there is one.
@@ -97,7 +97,7 @@ class Place:
         return self.cell if self.notebook == self.lab else plain_name(self.notebook, self.cell)
 
 
-def places_of(desk: Desk, gradebook: Any, lab: str) -> list[Place]:
+def places_of(desk: Desk, gradebook: Any, lab: str) -> list[GradedPlace]:
     """The graded cells of a lab, in their order. Raises Unknown."""
     try:
         notebooks = sorted(gradebook.find_assignment(lab).notebooks, key=lambda row: row.name)
@@ -106,7 +106,7 @@ def places_of(desk: Desk, gradebook: Any, lab: str) -> list[Place]:
     return [place for row in notebooks for place in _places(desk, lab, row)]
 
 
-def place_of(desk: Desk, gradebook: Any, lab: str, notebook: str, cell: str) -> Place:
+def place_of(desk: Desk, gradebook: Any, lab: str, notebook: str, cell: str) -> GradedPlace:
     """Raises Unknown."""
     for place in places_of(desk, gradebook, lab):
         if (place.notebook, place.cell) == (notebook, cell):
@@ -114,13 +114,13 @@ def place_of(desk: Desk, gradebook: Any, lab: str, notebook: str, cell: str) -> 
     raise Unknown("the gradebook knows no such question")
 
 
-def _places(desk: Desk, lab: str, row: Any) -> list[Place]:
+def _places(desk: Desk, lab: str, row: Any) -> list[GradedPlace]:
     tasks = {cell.name: cell for cell in row.task_cells}
     written = {cell.name: cell.id for cell in row.solution_cells} | {name: cell.id for name, cell in tasks.items()}
     source = {name_of(cell): cell.metadata.get("nbgrader", {}) for cell in desk.source(lab, row.name)}
     order = list(source)
     found = [
-        Place(
+        GradedPlace(
             lab,
             row.name,
             cell.name,

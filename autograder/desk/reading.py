@@ -15,8 +15,8 @@ from nbgrader.api import Assignment, Grade, Student
 from sqlalchemy import case, func, select
 
 from autograder.desk.cells import asked_and_model, written
-from autograder.desk.marks import Mark, marks_of, rubric_of
-from autograder.desk.place import Desk, Place, places_of
+from autograder.desk.marks import DeskMark, marks_of, rubric_of
+from autograder.desk.place import Desk, GradedPlace, places_of
 from autograder.desk.rubric import Rubric
 from autograder.digest import digest
 from autograder.gradebook.names import natural
@@ -34,7 +34,7 @@ MAX_SOURCE = 50_000  # characters of one cell
 class Question:
     """A graded cell with numbers of submissions. waiting: for a person. read: marked by one."""
 
-    place: Place
+    place: GradedPlace
     name: str
     answers: int
     waiting: int
@@ -42,14 +42,14 @@ class Question:
 
 
 @dataclass(frozen=True)
-class Answer:
+class ReadAnswer:
     """What one student wrote. order: a key that tells nothing of the student. same: equal for equal texts."""
 
     student: str
     name: str
     cells: Sequence[Shown]
     checks: Sequence[Outcome]
-    mark: Mark
+    mark: DeskMark
     order: str
     same: str
 
@@ -58,11 +58,11 @@ class Answer:
 class Page:
     """All of a question. asked, model: as HTML. comments: those that were written here, the most frequent first."""
 
-    place: Place
+    place: GradedPlace
     name: str
     asked: Markup
     model: Markup
-    answers: Sequence[Answer]
+    answers: Sequence[ReadAnswer]
     rubric: Rubric
     comments: Sequence[str]
 
@@ -84,14 +84,14 @@ def questions(desk: Desk, gradebook: Any) -> dict[str, list[Question]]:
     return {lab: asked for lab, asked in found.items() if asked}
 
 
-def shown_name(place: Place, plain: bool) -> str:
+def shown_name(place: GradedPlace, plain: bool) -> str:
     """As feedback pages name it."""
     if not plain:
         return place.cell.partition("-")[2] or place.cell
     return place.cell if place.notebook == place.lab else plain_name(place.notebook, place.cell)
 
 
-def page_of(desk: Desk, gradebook: Any, place: Place) -> Page:
+def page_of(desk: Desk, gradebook: Any, place: GradedPlace) -> Page:
     rubric = rubric_of(desk, place)
     marks = marks_of(gradebook, place, rubric)
     plain = desk.plain(place.lab)
@@ -111,9 +111,9 @@ def _students(gradebook: Any, lab: str) -> Sequence[Any]:
     return found
 
 
-def _answer(desk: Desk, place: Place, plain: bool, student: str, name: str, mark: Mark) -> Answer:
+def _answer(desk: Desk, place: GradedPlace, plain: bool, student: str, name: str, mark: DeskMark) -> ReadAnswer:
     cells = written(desk.autograded(place.lab, student, place.notebook), place, plain)
-    return Answer(
+    return ReadAnswer(
         student,
         name,
         [_bounded(shown_cell(cell)) for cell in cells[:MOST_CELLS]],
@@ -130,7 +130,7 @@ def _bounded(shown: Shown) -> Shown:
     return shown
 
 
-def _checks(desk: Desk, place: Place, student: str, plain: bool) -> Sequence[Outcome]:
+def _checks(desk: Desk, place: GradedPlace, student: str, plain: bool) -> Sequence[Outcome]:
     """What the checks of an exercise saw, hidden ones too: this page is the instructor's."""
     result = load_result(desk.course, place.lab, student)
     name = plain_name(place.notebook, place.cell) if plain else place.cell

@@ -34,9 +34,9 @@ from autograder.gradebook.autograded import autograded_path
 from autograder.gradebook.class_files import counting_times, pages_of, trouble_of
 from autograder.gradebook.class_schema import Column, LabClass, Mark, Member
 from autograder.gradebook.excused import as_passed, points_with
-from autograder.gradebook.history import PastMark, read_history
 from autograder.gradebook.names import kind_and_name, natural
-from autograder.gradebook.roster import not_on_roster
+from autograder.gradebook.on_roster import not_on_roster
+from autograder.gradebook.past_marks import PastMark, read_history
 from autograder.gradebook.store import LAB, lab_digest, load_result
 from autograder.gradebook.writer import opened, recorded
 from autograder.handed_in import utc_now

@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 from datetime import datetime
 from typing import TYPE_CHECKING
 
-from autograder.gradebook.history import PastMark
+from autograder.gradebook.past_marks import PastMark
 
 if TYPE_CHECKING:
     from labkit.outcome import Outcome

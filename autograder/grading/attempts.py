@@ -9,7 +9,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta, tzinfo
 
-from autograder.gradebook.history import PastMark
+from autograder.gradebook.past_marks import PastMark
 from autograder.handed_in import in_words
 from autograder.term import LabTerm, Term, plain_utc
 

@@ -16,7 +16,7 @@ import nbformat
 from autograder.digest import digest
 from autograder.errors import GradlabError
 from autograder.gradebook.autograded import autograded_path, files_beside, write_autograded
-from autograder.gradebook.history import remember_mark
+from autograder.gradebook.past_marks import remember_mark
 from autograder.gradebook.store import load_result, result_path, write_result
 from autograder.gradebook.writer import Marks, Penalty, Recorded, decided, marks_of, record, recorded
 from autograder.grading.cluster import grade_on_cluster

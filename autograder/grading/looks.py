@@ -12,7 +12,7 @@ from typing import Any
 
 from autograder.arrivals import CLOCKS, Arrival, by_reason, newest
 from autograder.errors import GradlabError
-from autograder.gradebook.history import PastMark, read_history
+from autograder.gradebook.past_marks import PastMark, read_history
 from autograder.grading.attempts import CAUSE, Decision, decide, settings_for, what_counts
 from autograder.grading.class_writer import course_of
 from autograder.grading.inbox import Inbox, submitted_folder, superseded

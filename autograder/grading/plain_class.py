@@ -13,7 +13,7 @@ from autograder.errors import GradlabError
 from autograder.gradebook.autograded import autograded_path, files_beside
 from autograder.gradebook.writer import Marks
 from autograder.grading.plain_submission import plain_marks
-from autograder.grading.task import HandedIn, Settings, Task
+from autograder.grading.task import HandedInNotebook, Settings, Task
 from autograder.handed_in import SECRET
 from autograder.intake.read import Refused, read_file
 from autograder.plain.assignment import PlainAssignment, source_notebooks
@@ -64,14 +64,14 @@ def read_beside(
     return tuple(found.items()), frozenset(given), (words,) if large else ()
 
 
-def _handed_in(path: Path, asked: Sequence[Path]) -> HandedIn:
+def _handed_in(path: Path, asked: Sequence[Path]) -> HandedInNotebook:
     if not path.exists():
-        return HandedIn(path.stem, None, f"No notebook named {path.name} was handed in.")
+        return HandedInNotebook(path.stem, None, f"No notebook named {path.name} was handed in.")
     try:
         content, notes = read_file(path, asked)
     except Refused as refused:
-        return HandedIn(path.stem, None, str(refused))
-    return HandedIn(path.stem, content, "", tuple(notes))
+        return HandedInNotebook(path.stem, None, str(refused))
+    return HandedInNotebook(path.stem, content, "", tuple(notes))
 
 
 def marks_again(course: Path, result: Result, submitted: object) -> Marks:

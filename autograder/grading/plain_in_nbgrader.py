@@ -23,7 +23,7 @@ from autograder.intake.read import Refused, read_file, read_notebook
 from autograder.intake.repair import notes_of
 from autograder.metadata import plain_name
 from autograder.plain.assignment import PlainNotebook, read_assignment, source_notebooks
-from autograder.plain.repair import blank, repair
+from autograder.plain.preprocess import blank, repair
 from autograder.result import Result
 
 

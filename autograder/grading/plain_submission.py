@@ -15,12 +15,12 @@ from autograder.forkserver.client import ForkServer
 from autograder.gradebook.writer import Marks
 from autograder.grading.notebook_text import notebook_text
 from autograder.grading.one_submission import Graded, limit_outputs, versions_on
-from autograder.grading.task import HandedIn, Task, key_of, made_of
+from autograder.grading.task import HandedInNotebook, Task, key_of, made_of
 from autograder.intake.read import Refused, read_notebook
 from autograder.metadata import is_written, name_of, plain_name
 from autograder.plain.assignment import PlainAssignment, PlainNotebook
-from autograder.plain.repair import blank, repair
-from autograder.plain.run import Ran, is_automatic, run_notebook, with_files
+from autograder.plain.preprocess import blank, repair
+from autograder.plain.run_notebook import Ran, is_automatic, run_notebook, with_files
 from autograder.plain.worked import decided_inside
 from autograder.result import GradedCell, Result
 from labkit.outcome import Outcome
@@ -139,7 +139,7 @@ def _assignment(course: bytes) -> PlainAssignment:
     return PlainAssignment.model_validate_json(course)
 
 
-def _repaired(own: PlainNotebook, came: HandedIn | None, refusal: str) -> tuple[NotebookNode | None, list[str]]:
+def _repaired(own: PlainNotebook, came: HandedInNotebook | None, refusal: str) -> tuple[NotebookNode | None, list[str]]:
     """(the notebook to grade or None, what to tell)."""
     if refusal or came is None or came.notebook is None:
         why = refusal or (came.refusal if came else f"No notebook named {own.name}.ipynb was handed in.")

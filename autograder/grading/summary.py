@@ -10,7 +10,7 @@ from typing import Any
 from nbgrader.api import Grade, Student, SubmittedAssignment, SubmittedNotebook
 from sqlalchemy import func, select
 
-from autograder.gradebook.roster import not_on_roster
+from autograder.gradebook.on_roster import not_on_roster
 from autograder.grading.class_writer import Done
 from autograder.words import some
 

@@ -56,7 +56,7 @@ def settings_of(
 
 
 @dataclass(frozen=True)
-class HandedIn:
+class HandedInNotebook:
     """One notebook of a plain assignment, as Task has the one of a lab."""
 
     name: str
@@ -87,7 +87,7 @@ class Task:
     settings: Settings
     kept: tuple[GradedCell, ...] = ()
     releases: bytes = b""
-    plain: tuple[HandedIn, ...] = ()
+    plain: tuple[HandedInNotebook, ...] = ()
     beside: tuple[tuple[str, bytes], ...] = ()
     given: frozenset[str] = frozenset()
 

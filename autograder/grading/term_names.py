@@ -9,7 +9,7 @@ from typing import Any
 from autograder.assignments import assignments, nearest
 from autograder.errors import GradlabError
 from autograder.gradebook.excused import excused_of
-from autograder.gradebook.roster import not_on_roster
+from autograder.gradebook.on_roster import not_on_roster
 from autograder.grading.decisions import checks_of
 from autograder.term import FILE, Term
 

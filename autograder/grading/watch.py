@@ -20,9 +20,9 @@ from typing import Any
 from autograder.arrivals import Arrival
 from autograder.assignments import assignments
 from autograder.errors import GradlabError
-from autograder.gradebook.history import read_history
+from autograder.gradebook.on_roster import not_on_roster
+from autograder.gradebook.past_marks import read_history
 from autograder.gradebook.reader import result_in
-from autograder.gradebook.roster import not_on_roster
 from autograder.gradebook.writer import recorded
 from autograder.grading.attempts import CAUSE, standing
 from autograder.grading.class_writer import Done, GradebookWriter, course_of, graded_there
@@ -35,7 +35,7 @@ from autograder.grading.where import Where
 from autograder.grading.whole_lab import class_of, settings_from
 from autograder.grading.worker import Failure
 from autograder.handed_in import utc_now
-from autograder.progress import LONG_SECONDS
+from autograder.progress_bar import LONG_SECONDS
 from autograder.reports.feedback import write_feedback
 from autograder.term import read_term
 from autograder.words import readable

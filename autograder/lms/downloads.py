@@ -20,7 +20,7 @@ from autograder.errors import GradlabError
 from autograder.handed_in import SECRET, TIMESTAMP
 from autograder.intake.read import MAX_BYTES
 from autograder.lms.people import Person, find
-from autograder.lms.system import System
+from autograder.lms.systems import System
 from autograder.whole_files import in_place_of, write_whole
 from autograder.words import some
 

@@ -8,7 +8,7 @@ from pathlib import Path, PurePosixPath
 
 from autograder.errors import GradlabError
 from autograder.lms.downloads import origins_of
-from autograder.lms.system import System
+from autograder.lms.systems import System
 
 EPOCH = (1980, 1, 1, 0, 0, 0)  # the same pages give the same bytes
 

@@ -11,7 +11,7 @@ from collections.abc import Callable, Mapping, Sequence
 from autograder.gradebook.class_schema import LabClass, Member
 from autograder.intake.notes import counts_as_empty
 from autograder.lms.people import Person
-from autograder.lms.system import System
+from autograder.lms.systems import System
 from autograder.reports.tables import plain
 
 Table = tuple[list[str], list[list[object]]]  # heading, rows

@@ -24,7 +24,7 @@ from autograder.examiner.execution import new_namespace
 from autograder.examiner.remote import RemoteNamespace
 from autograder.examiner.submission_code import Student
 from autograder.examiner.watchdog import watchdog
-from autograder.plain.eligible import Course
+from autograder.plain.eligible import PlainSource
 from autograder.plain.score import score_of
 from autograder.rpc.frames import ProtocolError
 from autograder.rpc.told import Told, as_sent
@@ -45,7 +45,7 @@ class Beside:
     why: str = ""
 
 
-def decide(cell: NotebookNode, name: str, course: Course, student: Student, clock: Clock) -> Beside:
+def decide(cell: NotebookNode, name: str, course: PlainSource, student: Student, clock: Clock) -> Beside:
     """The tests of this cell, whose source is the course's. name: of the place that the student was marked with."""
     tree = ast.parse(cell.source)
     for node in ast.walk(tree):

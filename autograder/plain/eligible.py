@@ -40,29 +40,29 @@ NODES = (
 
 
 @dataclass(frozen=True)
-class Course:
+class PlainSource:
     """What the notebook's own source says. functions: those that students write. imports: statements of its cells."""
 
     functions: frozenset[str] = frozenset()
     imports: tuple[str, ...] = ()
 
 
-def look_at(notebook: PlainNotebook) -> Course:
+def look_at(notebook: PlainNotebook) -> PlainSource:
     """Nothing at all where the source depends on what is no argument: chance, time, files, state."""
     graded = (cell.source for cell in notebook.cells if cell.cell_type == "code")
     return _course((*notebook.code, *graded), notebook.solutions)
 
 
 @functools.lru_cache(maxsize=16)
-def _course(everything: tuple[str, ...], solutions: tuple[str, ...]) -> Course:
+def _course(everything: tuple[str, ...], solutions: tuple[str, ...]) -> PlainSource:
     """Kept: each submission of an assignment has the same."""
     if any(AMBIENT.search(source) for source in everything):
-        return Course()
+        return PlainSource()
     functions, imports, bound = set(), [], []
     for source in dict.fromkeys(everything):
         tree = _parsed(source)
         if tree is None:
-            return Course()  # another syntax may bind anything
+            return PlainSource()  # another syntax may bind anything
         for statement in tree.body:
             if isinstance(statement, ast.FunctionDef) and source in solutions:
                 functions.add(statement.name)
@@ -70,11 +70,11 @@ def _course(everything: tuple[str, ...], solutions: tuple[str, ...]) -> Course:
                 imports.append(ast.unparse(statement)) if _is_known(statement) else bound.extend(_bound(statement))
             elif not isinstance(statement, ast.FunctionDef):
                 bound += _bound(statement)
-    return Course(frozenset(functions - set(bound)), tuple(dict.fromkeys(imports)))
+    return PlainSource(frozenset(functions - set(bound)), tuple(dict.fromkeys(imports)))
 
 
 @functools.lru_cache(maxsize=1024)
-def can_be_beside(source: str, course: Course) -> bool:
+def can_be_beside(source: str, course: PlainSource) -> bool:
     """Whether this test cell only calls these functions and looks at values. Kept: each submission has the same."""
     tree = _parsed(source)
     if tree is None or not course.functions:

@@ -11,8 +11,8 @@ from autograder.examiner.submission_code import Start
 from autograder.intake.read import Refused, read_notebook
 from autograder.plain.assignment import PlainNotebook
 from autograder.plain.eligible import can_be_beside, look_at
-from autograder.plain.repair import repair
-from autograder.plain.run import Filter, run_notebook
+from autograder.plain.preprocess import repair
+from autograder.plain.run_notebook import Filter, run_notebook
 
 
 def decided_inside(own: PlainNotebook, start: Start, timeouts: Timeouts, as_nbgrader_keeps: Filter) -> frozenset[str]:

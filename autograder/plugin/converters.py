@@ -18,7 +18,7 @@ from autograder.forkserver.client import ForkServer, Purpose
 from autograder.forkserver.imports import groups_of
 from autograder.forkserver.starting import start
 from autograder.gradebook.extensions import extend
-from autograder.gradebook.history import remember_mark
+from autograder.gradebook.past_marks import remember_mark
 from autograder.gradebook.reader import read_notebook, read_result
 from autograder.gradebook.store import load_result, write_result
 from autograder.gradebook.writer import decided, marks_of, set_score

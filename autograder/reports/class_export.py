@@ -62,7 +62,7 @@ def _exercise(found: findings.ExerciseFinding) -> dict[str, Any]:
     }
 
 
-def _alike(found: findings.Alike) -> dict[str, Any]:
+def _alike(found: findings.AlikeAnswers) -> dict[str, Any]:
     return {"exercise": found.exercise, "how": found.how, "students": [m.student for m in found.members]}
 
 

@@ -21,10 +21,10 @@ from autograder.gradebook.reader import read_notebook
 from autograder.gradebook.schema import ExerciseResult, SubmissionResult
 from autograder.handed_in import SECRET, TIMESTAMP, utc_now
 from autograder.metadata import Facts, cell_name, facts_of, kind_of, name_of
-from autograder.reports.pages import render
 from autograder.reports.picture_size import MAX_PIXELS, may_be_shown, pixels
 from autograder.reports.plain_cells import part_of, plain_cells
 from autograder.reports.prose import prose
+from autograder.reports.render import render
 from autograder.reports.safe_svg import is_safe
 from autograder.reports.standing import duration
 from autograder.reports.student_view import EXCUSED, as_told, student_view

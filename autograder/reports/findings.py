@@ -41,7 +41,7 @@ class CheckFinding:
 
 
 @dataclass(frozen=True)
-class Alike:
+class AlikeAnswers:
     """Answers to an exercise that fail the same checks in the same way. how: a line for each of these checks."""
 
     exercise: str
@@ -91,16 +91,16 @@ def failed_checks(group: LabClass) -> list[CheckFinding]:
     return sorted(found, key=lambda f: (-f.failed, f.exercise, f.label))
 
 
-def misconceptions(group: LabClass) -> list[Alike]:
+def misconceptions(group: LabClass) -> list[AlikeAnswers]:
     """Each that a check knows by name, with those who hold it, the commonest first."""
     found: dict[tuple[str, str], dict[str, Member]] = {}
     for exercise, member, outcome in _failures(group):
         if outcome.misconception:
             found.setdefault((exercise, outcome.misconception), {})[member.student] = member
-    return _sorted([Alike(exercise, (words,), tuple(who.values())) for (exercise, words), who in found.items()])
+    return _sorted([AlikeAnswers(exercise, (words,), tuple(who.values())) for (exercise, words), who in found.items()])
 
 
-def alike(group: LabClass) -> list[Alike]:
+def alike(group: LabClass) -> list[AlikeAnswers]:
     """Answers of two or more that are wrong in the same way, the commonest first."""
     ways: dict[tuple[str, str], list[str]] = {}
     members = {member.student: member for member in group.graded}
@@ -109,7 +109,7 @@ def alike(group: LabClass) -> list[Alike]:
     found: dict[tuple[str, tuple[str, ...]], list[Member]] = {}
     for (exercise, student), how in ways.items():
         found.setdefault((exercise, tuple(how)), []).append(members[student])
-    return _sorted([Alike(*key, tuple(who)) for key, who in found.items() if len(who) > 1])
+    return _sorted([AlikeAnswers(*key, tuple(who)) for key, who in found.items() if len(who) > 1])
 
 
 def _failures(group: LabClass) -> list[tuple[str, Member, Outcome]]:
@@ -130,5 +130,5 @@ def _how(outcome: Outcome) -> str:
     return f"{outcome.label}: {words}" if words else outcome.label
 
 
-def _sorted(found: list[Alike]) -> list[Alike]:
+def _sorted(found: list[AlikeAnswers]) -> list[AlikeAnswers]:
     return sorted(found, key=lambda a: (-len(a.members), a.exercise, a.how))

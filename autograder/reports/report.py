@@ -11,7 +11,7 @@ from autograder.gradebook.class_schema import Column, LabClass, Member
 from autograder.handed_in import COLLECT, utc_now
 from autograder.reports import charts, findings
 from autograder.reports.class_statistics import spread
-from autograder.reports.pages import points, render_live
+from autograder.reports.render import points, render_live
 from autograder.reports.standing import Standing, by_standing, duration, reasons
 
 MOST_GROUPS = 50

@@ -6,7 +6,7 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 
 from autograder.gradebook.class_schema import LabClass
-from autograder.reports.pages import render_live
+from autograder.reports.render import render_live
 from autograder.reports.similar_pairs import DEALS, LEVEL, SMALLEST, Search
 
 MAX_CODE = 4000  # characters of an answer

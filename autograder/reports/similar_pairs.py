@@ -25,7 +25,7 @@ MOST_PAIRS = 100  # that are looked at closer
 
 
 @dataclass(frozen=True)
-class Alike:
+class AlikeExercise:
     """One exercise of two. others: how many beside the two are as close to the one of them who has more of these."""
 
     exercise: str
@@ -35,13 +35,13 @@ class Alike:
 
 
 @dataclass(frozen=True)
-class Pair:
+class SimilarPair:
     """evidence: natural logarithm of how much better copying explains it. exercises: those that both wrote."""
 
     first: str
     second: str
     evidence: float
-    exercises: tuple[Alike, ...]
+    exercises: tuple[AlikeExercise, ...]
 
 
 @dataclass(frozen=True)
@@ -51,7 +51,7 @@ class Search:
     more: pairs above the line that are not among these.
     """
 
-    pairs: tuple[Pair, ...]
+    pairs: tuple[SimilarPair, ...]
     line: float
     compared: int
     more: int = 0
@@ -79,7 +79,8 @@ def search(
     above = sorted(zip(first.tolist(), second.tolist(), strict=True), key=lambda ij: -float(total[ij]))
     above = [(i, j) for i, j in above if apart(students[i], students[j])]
     pairs = [
-        Pair(students[i], students[j], float(total[i, j]), _alike(near, weighed, i, j)) for i, j in above[:MOST_PAIRS]
+        SimilarPair(students[i], students[j], float(total[i, j]), _alike(near, weighed, i, j))
+        for i, j in above[:MOST_PAIRS]
     ]
     return Search(tuple(pairs), line, len(students), len(above) - len(pairs))
 
@@ -139,11 +140,13 @@ def _line(weighed: Sequence[np.ndarray], seed: int) -> float:
     return max(float(np.quantile(highest, LEVEL)), 0.0) if highest else float("inf")
 
 
-def _alike(near: Mapping[str, np.ndarray], weighed: Mapping[str, np.ndarray], i: int, j: int) -> tuple[Alike, ...]:
+def _alike(
+    near: Mapping[str, np.ndarray], weighed: Mapping[str, np.ndarray], i: int, j: int
+) -> tuple[AlikeExercise, ...]:
     found = []
     for name, cosine in near.items():
         value = float(cosine[i, j])
         if not np.isnan(value):
             others = max(int((np.round(cosine[k], 4) >= round(value, 4)).sum()) - 2 for k in (i, j))
-            found.append(Alike(name, min(value, 1.0), max(others, 0), value >= CLOSE))
+            found.append(AlikeExercise(name, min(value, 1.0), max(others, 0), value >= CLOSE))
     return tuple(sorted(found, key=lambda a: -float(weighed[a.exercise][i, j])))

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from autograder.reports.pages import render
+from autograder.reports.render import render
 
 SIGN = b'<meta name="gradlab-unmarked"'  # in the first lines, where no text of a stranger's can be
 HEAD = 200  # bytes of them

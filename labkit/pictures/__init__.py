@@ -27,7 +27,7 @@ if TYPE_CHECKING:
     from labkit.pictures.strides import explore_strides, show_strides
     from labkit.pictures.timeline import show_memory
     from labkit.pictures.underflow import show_underflow
-    from labkit.pictures.versions import show_versions, try_writes
+    from labkit.pictures.version_timeline import show_versions, try_writes
     from labkit.pictures.vjp import show_vjp
 
 MODULES = {  # in which module each stands
@@ -54,9 +54,9 @@ MODULES = {  # in which module each stands
     "show_trace": "lanes",
     "show_traffic": "ring",
     "show_underflow": "underflow",
-    "show_versions": "versions",
+    "show_versions": "version_timeline",
     "show_vjp": "vjp",
-    "try_writes": "versions",
+    "try_writes": "version_timeline",
 }
 __all__ = [
     "explore_broadcasting",

@@ -10,7 +10,7 @@ import torch
 from torch import Tensor
 
 from labkit.pictures.graph import arrows, walk
-from labkit.pictures.layers import layout
+from labkit.pictures.graph_layout import layout
 from labkit.pictures.picture import Drawing, Group, Picture, never_fails
 from labkit.pictures.svg import BLUE, GREY, OCHRE, RED, cell, only, rect, text, width_of
 
@@ -19,7 +19,7 @@ HIGH, ROW = 26, 84  # pixels
 
 
 @dataclass
-class Sent:
+class SentGradients:
     """What a node did: label, the gradient that had been added up for it, and what it sent to whom."""
 
     label: str
@@ -73,7 +73,7 @@ def _leaves(output: Tensor, names: Mapping[str, Tensor]) -> dict[int, str]:
     return found
 
 
-def _run(output: Tensor, place: Mapping[int, int], labels: list[str]) -> dict[int, Sent]:
+def _run(output: Tensor, place: Mapping[int, int], labels: list[str]) -> dict[int, SentGradients]:
     """What each node gets and sends, in the order in which backward runs them. The leaves come last."""
     nodes: dict[int, Any] = {}
     waiting: list[Any] = [output.grad_fn]
@@ -82,12 +82,12 @@ def _run(output: Tensor, place: Mapping[int, int], labels: list[str]) -> dict[in
         if node is not None and id(node) not in nodes:
             nodes[id(node)] = node
             waiting += [following for following, _ in node.next_functions]
-    steps: dict[int, Sent] = {}
+    steps: dict[int, SentGradients] = {}
     arrived: dict[int, list[Tensor]] = {number: [] for number in place.values()}
 
     def keep(node: Any, sent: tuple[Tensor | None, ...], came: tuple[Tensor | None, ...]) -> None:
         upstream = next((t for t in came if t is not None), None)
-        step = Sent(labels[place[id(node)]], _added(arrived[place[id(node)]], upstream))
+        step = SentGradients(labels[place[id(node)]], _added(arrived[place[id(node)]], upstream))
         for (following, _), gradient in zip(node.next_functions, sent, strict=False):
             if following is not None and gradient is not None:
                 step.to.append((labels[place[id(following)]], _short(gradient)))
@@ -104,7 +104,7 @@ def _run(output: Tensor, place: Mapping[int, int], labels: list[str]) -> dict[in
             handle.remove()
     for node, gradient in zip([n for n in nodes.values() if hasattr(n, "variable")], gradients, strict=True):
         number = place[id(node)]
-        steps[number] = Sent(labels[number], _added(arrived[number], gradient))
+        steps[number] = SentGradients(labels[number], _added(arrived[number], gradient))
     return steps
 
 
@@ -128,14 +128,18 @@ def _nested(listed: Any) -> str:
     return f"[{', '.join(map(_nested, listed))}]" if isinstance(listed, list) else f"{listed:.4g}"
 
 
-def _words(step: Sent) -> str:
+def _words(step: SentGradients) -> str:
     if not step.to:
         return f"{step.label}: its gradient is {step.upstream}"
     return f"{step.label}: gets {step.upstream}, sends {', '.join(f'{g} to {to}' for to, g in step.to)}"
 
 
 def _draw(
-    boxes: dict[int, str], functions: list[str], links: list[tuple[int, int]], steps: dict[int, Sent], words: list[str]
+    boxes: dict[int, str],
+    functions: list[str],
+    links: list[tuple[int, int]],
+    steps: dict[int, SentGradients],
+    words: list[str],
 ) -> Drawing:
     """A frame is around the node whose turn it is; beside each that had its turn stands in red what had arrived."""
     order = list(steps)

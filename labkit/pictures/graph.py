@@ -8,7 +8,7 @@ from typing import Any
 
 from torch import Tensor
 
-from labkit.pictures.layers import Placed, layout
+from labkit.pictures.graph_layout import Layout, layout
 from labkit.pictures.picture import Drawing, Picture, never_fails
 from labkit.pictures.svg import BLUE, GREEN, GREY, cell, number, width_of
 
@@ -81,7 +81,7 @@ def _draw(labels: list[str], edges: list[tuple[int, int]], result: tuple[int, ..
     return Drawing("An autograd graph", placed.width + 8, placed.height, parts)
 
 
-def arrows(placed: Placed, edges: Sequence[tuple[int, int]], high: float, shift: float = 4) -> list[str]:
+def arrows(placed: Layout, edges: Sequence[tuple[int, int]], high: float, shift: float = 4) -> list[str]:
     """The edges as curves from box to box; those between the same two boxes beside each other."""
     parts = []
     for n, (edge, route) in enumerate(zip(edges, placed.routes, strict=True)):

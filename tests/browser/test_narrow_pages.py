@@ -9,19 +9,19 @@ from layout import broken_words, fits
 from markupsafe import Markup
 from playwright.sync_api import Page
 
-from autograder.desk import pages, reading
-from autograder.desk.marks import Mark as DeskMark
-from autograder.desk.pages import overview_page, question_page
-from autograder.desk.place import Place
-from autograder.desk.reading import Answer, Question
+from autograder.desk import html_pages, reading
+from autograder.desk.html_pages import overview_page, question_page
+from autograder.desk.marks import DeskMark
+from autograder.desk.place import GradedPlace
+from autograder.desk.reading import Question, ReadAnswer
 from autograder.desk.rubric import Rubric
 from autograder.gradebook.class_schema import Column, LabClass, Mark, Member
 from autograder.gradebook.schema import ExerciseResult, SubmissionResult
 from autograder.reports.feedback import feedback_page
 from autograder.reports.report import report_page
 from autograder.reports.similar import similar_page
-from autograder.reports.similar_pairs import Alike, Pair, Search
-from autograder.reports.term import write_term
+from autograder.reports.similar_pairs import AlikeExercise, Search, SimilarPair
+from autograder.reports.term_page import write_term
 from autograder.term import Term
 from labkit.outcome import Outcome
 
@@ -75,7 +75,7 @@ def test_the_report_breaks_no_word(page: Page, tmp_path: Path) -> None:
 
 
 def test_the_page_of_similar_submissions_breaks_no_word(page: Page, tmp_path: Path) -> None:
-    pair = Pair(*STUDENTS, 9.0, tuple(Alike(name, 1.0, 0, True) for name in NAMES))
+    pair = SimilarPair(*STUDENTS, 9.0, tuple(AlikeExercise(name, 1.0, 0, True) for name in NAMES))
     opened(page, tmp_path, similar_page(class_(), Search((pair,), 5.0, 40)))
     assert fits(page)
     assert broken_words(page, "h1, h2, p, th, td, summary, span") == []
@@ -91,12 +91,12 @@ def test_the_page_of_the_term_breaks_no_word(page: Page, tmp_path: Path) -> None
 @pytest.mark.parametrize("lab", [LAB, "W" * 60])
 def test_the_desks_pages_are_no_wider(page: Page, tmp_path: Path, lab: str) -> None:
     """As files, beside what the server gives beside them: what is measured is their style."""
-    (tmp_path / "static").symlink_to(Path(pages.__file__).parent / "static")
-    place = Place(lab, lab, f"question-{NAMES[0]}", "1", "2", 3.0, by_hand=True, task=False)
+    (tmp_path / "static").symlink_to(Path(html_pages.__file__).parent / "static")
+    place = GradedPlace(lab, lab, f"question-{NAMES[0]}", "1", "2", 3.0, by_hand=True, task=False)
     opened(page, tmp_path, overview_page(tmp_path.as_uri(), {lab: [Question(place, NAMES[0], 2, 1, 1)]}))
     assert fits(page)
     assert lab != LAB or broken_words(page, "h1, h2, th, td") == []
-    answer = Answer(STUDENTS[1], "", (), (FAILED,), DeskMark(None, 0.0, "", True), "", "")
+    answer = ReadAnswer(STUDENTS[1], "", (), (FAILED,), DeskMark(None, 0.0, "", True), "", "")
     text = Markup("Why is it so?")
     asked = reading.Page(place, NAMES[0], text, text, (answer,), Rubric(), ())
     opened(page, tmp_path, question_page(tmp_path.as_uri(), asked, ""))

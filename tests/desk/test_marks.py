@@ -8,15 +8,15 @@ from typing import Any
 import pytest
 from nbgrader.api import Gradebook
 
-from autograder.desk.marks import Changed, Mark, change_items, marks_of, rubric_of, save
-from autograder.desk.place import Desk, Place, Unknown, desk_of, place_of
+from autograder.desk.marks import Changed, DeskMark, change_items, marks_of, rubric_of, save
+from autograder.desk.place import Desk, GradedPlace, Unknown, desk_of, place_of
 from autograder.desk.rubric import Item
 from autograder.gradebook.writer import Marks, record
 from tests.desk.answered_class import CHECK, LAB, QUESTION
 
 FULL = Item(id="00000001", text="right", points=3)
 VAGUE = Item(id="00000002", text="vague", points=-1)
-WAITS = Mark(None, None, "", True)
+WAITS = DeskMark(None, None, "", True)
 
 
 @dataclass
@@ -25,12 +25,12 @@ class Reading:
 
     desk: Desk
     gradebook: Any
-    place: Place
+    place: GradedPlace
 
-    def mark(self, student: str) -> Mark:
+    def mark(self, student: str) -> DeskMark:
         return marks_of(self.gradebook, self.place, rubric_of(self.desk, self.place))[student]
 
-    def save(self, student: str, seen: Mark | None = None, **wanted: Any) -> Mark:
+    def save(self, student: str, seen: DeskMark | None = None, **wanted: Any) -> DeskMark:
         seen = seen or self.mark(student)
         return save(self.desk, self.gradebook, self.place, student, replace(WAITS, **wanted), seen.version)
 
@@ -59,7 +59,7 @@ def reading(course: Path) -> Iterator[Reading]:
 
 def test_a_mark_and_a_comment_are_what_the_formgrader_writes(reading: Reading) -> None:
     assert reading.row("ada") == (None, True, None, 0.5)
-    assert reading.save("ada", points=2.5, comment="  Good.  ") == Mark(2.5, None, "Good.", False)
+    assert reading.save("ada", points=2.5, comment="  Good.  ") == DeskMark(2.5, None, "Good.", False)
     assert reading.row("ada") == (2.5, False, "Good.", 3.0)
     assert reading.save("ada") == WAITS, "without points it waits again, and the comment is gone"
     assert reading.row("ada") == (None, True, None, 0.5)
@@ -73,9 +73,9 @@ def test_an_answer_that_is_not_written_has_its_zero_and_does_not_wait(reading: R
 
 def test_items_give_points_and_a_typed_number_stands_without_items(reading: Reading) -> None:
     assert reading.items(FULL, VAGUE) == []
-    assert reading.save("ada", chosen=(VAGUE.id, FULL.id)) == Mark(2, None, "", False, (FULL.id, VAGUE.id))
+    assert reading.save("ada", chosen=(VAGUE.id, FULL.id)) == DeskMark(2, None, "", False, (FULL.id, VAGUE.id))
     assert reading.row("ada")[:2] == (2, False)
-    assert reading.save("ada", points=0.25) == Mark(0.25, None, "", False)
+    assert reading.save("ada", points=0.25) == DeskMark(0.25, None, "", False)
     assert rubric_of(reading.desk, reading.place).chosen == {}
 
 
@@ -118,16 +118,16 @@ def test_an_answer_that_is_another_waits_again_with_its_old_mark(reading: Readin
     reading.save("ada", points=1.0, comment="Why?")
     other = Marks("ada", {QUESTION: None, CHECK: 0.5})
     record(reading.gradebook, LAB, [other], lambda *_: None, {})
-    assert reading.mark("ada") == Mark(1, None, "Why?", True)
+    assert reading.mark("ada") == DeskMark(1, None, "Why?", True)
     assert reading.save("ada", points=1.0, comment="Why?").waits is False
 
 
 def test_an_exercise_takes_a_mark_by_hand_and_gives_it_back_to_its_checks(reading: Reading) -> None:
     reading.place = place_of(reading.desk, reading.gradebook, LAB, LAB, CHECK)
-    assert reading.mark("ada") == Mark(None, 0.5, "", False)
+    assert reading.mark("ada") == DeskMark(None, 0.5, "", False)
     reading.save("ada", points=2.0, comment="A slip.")
     assert reading.row("ada") == (2, False, "A slip.", 2)
-    assert reading.save("ada") == Mark(None, 0.5, "", False)
+    assert reading.save("ada") == DeskMark(None, 0.5, "", False)
 
 
 def test_what_lateness_costs_follows_the_mark(reading: Reading) -> None:

@@ -5,7 +5,7 @@ from pathlib import Path
 import pytest
 from nbgrader.api import Gradebook
 
-from autograder.desk.pages import overview_page, question_page
+from autograder.desk.html_pages import overview_page, question_page
 from autograder.desk.place import Desk, desk_of, place_of
 from autograder.desk.reading import Page, page_of, questions
 from autograder.gradebook.autograded import autograded_path

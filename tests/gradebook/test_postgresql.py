@@ -29,7 +29,7 @@ from autograder.grading.where import ThisMachine
 from autograder.grading.whole_lab import grade_lab
 from autograder.lms.grades import grades
 from autograder.lms.people import people_in
-from autograder.lms.system import System
+from autograder.lms.systems import System
 from autograder.reports.feedback import write_feedback
 from autograder.reports.report import write_report
 from autograder.reports.tables import write_table

@@ -3,7 +3,7 @@
 from datetime import UTC, datetime, timedelta
 from zoneinfo import ZoneInfo
 
-from autograder.gradebook.history import PastMark
+from autograder.gradebook.past_marks import PastMark
 from autograder.grading.attempts import decide, settings_for, standing, what_counts
 from autograder.term import Extension, LabTerm, Term
 from autograder.versions import Versions

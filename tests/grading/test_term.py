@@ -11,7 +11,7 @@ from nbgrader.api import Gradebook
 
 from autograder.authoring.course_folder import build, read_course
 from autograder.errors import GradlabError
-from autograder.gradebook.history import history_path, read_history
+from autograder.gradebook.past_marks import history_path, read_history
 from autograder.gradebook.reader import read_result
 from autograder.gradebook.writer import opened
 from autograder.grading.decisions import excuse, extend_until

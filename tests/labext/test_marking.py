@@ -9,12 +9,12 @@ from pathlib import Path
 import psutil
 import pytest
 
-from labext.marking import Grader, NoGrader
+from labext.marking import GraderProcess, NoGrader
 
 
 @contextlib.asynccontextmanager
-async def grader_of_its_own() -> AsyncIterator[Grader]:
-    grader = Grader()
+async def grader_of_its_own() -> AsyncIterator[GraderProcess]:
+    grader = GraderProcess()
     try:
         yield grader
     finally:

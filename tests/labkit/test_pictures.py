@@ -6,7 +6,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from labkit import show_graph, show_strides
-from labkit.pictures.layers import layout
+from labkit.pictures.graph_layout import layout
 from labkit.pictures.strides import slots_of
 
 

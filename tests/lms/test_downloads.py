@@ -10,7 +10,7 @@ from autograder.handed_in import SECRET
 from autograder.lms.downloads import collect_zip, marked_late
 from autograder.lms.feedback_zip import refuse_unnamed, write_feedback_zip
 from autograder.lms.people import Person
-from autograder.lms.system import System
+from autograder.lms.systems import System
 
 LAB = "01_a"
 PEOPLE = [

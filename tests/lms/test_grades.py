@@ -11,7 +11,7 @@ from autograder.gradebook.class_schema import Column, LabClass, Mark, Member
 from autograder.intake.notes import COUNTS_AS_EMPTY
 from autograder.lms.grades import grades
 from autograder.lms.people import Person
-from autograder.lms.system import System
+from autograder.lms.systems import System
 from autograder.reports.tables import write_table
 
 PEOPLE = [

@@ -21,7 +21,7 @@ from autograder.gradebook.schema import ExerciseResult, SubmissionResult
 from autograder.intake.repair import as_released
 from autograder.proving.bench import benches
 from autograder.reports.feedback import MAX_PIXELS, feedback_page, own_cells, ticked, write_feedback
-from autograder.reports.pages import breaks
+from autograder.reports.render import breaks
 from autograder.reports.safe_svg import is_safe
 from autograder.reports.student_view import BESIDE, EXCUSED, WHY_SHORT, shown, student_view
 from autograder.term import Tell

@@ -13,7 +13,7 @@ from autograder.course import Lab
 from autograder.demo.students import reference
 from autograder.gradebook.class_schema import Column, LabClass, Mark, Member
 from autograder.reports.similar import known_of, similar_page, write_similar, written_by
-from autograder.reports.similar_pairs import Alike, Pair, Search, evidence, nearness, search
+from autograder.reports.similar_pairs import AlikeExercise, Search, SimilarPair, evidence, nearness, search
 from autograder.reports.similar_text import features
 from benchmarks.planted import disguised, planted_class, pool_of
 
@@ -115,7 +115,7 @@ def test_a_page_without_pairs_says_so() -> None:
 
 def test_a_pair_says_when_each_of_the_two_handed_in_where_that_is_known() -> None:
     ada, ben = (Member(name, written={"e": "x = 1"}) for name in ("ada", "ben"))
-    pair = Pair("ada", "ben", 9.0, (Alike("e", 1.0, 0, True),))
+    pair = SimilarPair("ada", "ben", 9.0, (AlikeExercise("e", 1.0, 0, True),))
 
     def page(*members: Member) -> str:
         return similar_page(LabClass("x", (Column("e", 1),), members), Search((pair,), 5.0, 40))

@@ -11,7 +11,7 @@ Point = tuple[float, float]
 
 
 @dataclass
-class Placed:
+class Layout:
     """The middle of each box, and for each edge the points that it passes."""
 
     boxes: dict[int, Point]
@@ -20,7 +20,7 @@ class Placed:
     height: float
 
 
-def layout(widths: Mapping[int, float], edges: Sequence[tuple[int, int]], row: float = ROW) -> Placed:
+def layout(widths: Mapping[int, float], edges: Sequence[tuple[int, int]], row: float = ROW) -> Layout:
     """widths: of each box, by its number. An edge leads from a box to one that stands in a lower layer."""
     depth = _depths(widths, edges)
     size = dict(widths)
@@ -44,7 +44,7 @@ def layout(widths: Mapping[int, float], edges: Sequence[tuple[int, int]], row: f
     boxes = {node: (x[node], row * (depth[node] + 0.5)) for node in size}
     width = max(x[node] + size[node] / 2 for node in size)
     routes = [[boxes[node] for node in chain] for chain in chains]
-    return Placed({node: boxes[node] for node in widths}, routes, width, row * len(layers))
+    return Layout({node: boxes[node] for node in widths}, routes, width, row * len(layers))
 
 
 def _depths(widths: Mapping[int, float], edges: Sequence[tuple[int, int]]) -> dict[int, int]:

@@ -16,7 +16,7 @@ from autograder.handed_in import utc_now
 from autograder.intake.notes import COUNTS_AS_EMPTY
 from autograder.reports.calendar import calendar
 from autograder.reports.status import dates_table, next_steps, status_of
-from autograder.reports.term import rows_of, write_term
+from autograder.reports.term_page import rows_of, write_term
 from autograder.term import Extension, LabTerm, Term, add_extension
 from tests.reports.written_class import LAB, Handed, put, write_class
 

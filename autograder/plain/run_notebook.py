@@ -24,7 +24,7 @@ from autograder.intake.notes import RAN_WITHOUT
 from autograder.metadata import name_of
 from autograder.plain.assignment import PlainNotebook
 from autograder.plain.beside import Beside, decide
-from autograder.plain.eligible import Course, can_be_beside, look_at
+from autograder.plain.eligible import PlainSource, can_be_beside, look_at
 from autograder.plain.score import Score, score_of
 from autograder.result import GradedCell
 from autograder.rpc.global_state import GlobalState
@@ -103,7 +103,7 @@ def is_automatic(cell: NotebookNode) -> bool:
 
 
 def _run_cells(
-    code: Sequence[NotebookNode], student: Student, look: Course, ran: Ran, clock: Clock, inside: Set[str]
+    code: Sequence[NotebookNode], student: Student, look: PlainSource, ran: Ran, clock: Clock, inside: Set[str]
 ) -> None:
     """Every cell's outputs, and before it, where its tests can be decided beside the process, what they give there."""
     for number, cell in enumerate(code, start=1):
@@ -123,7 +123,7 @@ def _run_cells(
     ran.notes = [f"{name}: {why}. {RAN_WITHOUT}" for name, why in ran.stopped.items()]
 
 
-def _asked(cell: NotebookNode, look: Course, student: Student, clock: Clock) -> Beside:
+def _asked(cell: NotebookNode, look: PlainSource, student: Student, clock: Clock) -> Beside:
     """What its tests give in a fork of the process as it is before the cell runs."""
     name = name_of(cell)
     try:

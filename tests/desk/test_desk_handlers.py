@@ -100,7 +100,7 @@ def test_a_browser_that_is_logged_in_must_bring_the_pages_own_token(client: Clie
         f"/read/..%2F..%2Fetc/{LAB}/passwd",
         f"/read/{LAB}/..%2Fx/{QUESTION}",
         "/static/x.js",
-        "/static/..%2Fpages.py",
+        "/static/..%2Fhtml_pages.py",
     ],
 )
 def test_names_that_the_gradebook_does_not_know_are_not_found(client: Client, path: str) -> None:

@@ -19,8 +19,8 @@ from pydantic import Field, ValidationError
 from tornado import web
 
 from autograder.course import Model
-from autograder.desk import marks, pages, reading
-from autograder.desk.place import Desk, Place, Unknown, course_near, desk_of, place_of
+from autograder.desk import html_pages, marks, reading
+from autograder.desk.place import Desk, GradedPlace, Unknown, course_near, desk_of, place_of
 from autograder.desk.rubric import MAX_ITEMS, Item, new_id
 from autograder.errors import GradlabError
 from autograder.gradebook.writer import opened
@@ -71,7 +71,7 @@ def add_handlers(server: Any) -> None:
         "": OverviewHandler,
         "/": OverviewHandler,
         f"/read/{name}/{name}/{name}": QuestionHandler,
-        "/mark": MarkHandler,
+        "/mark": SaveHandler,
         "/rubric": RubricHandler,
         "/static/([a-z]+[.](?:js|css))": AssetHandler,
     }
@@ -123,10 +123,10 @@ class OverviewHandler(Base):
     @authorized
     async def get(self) -> None:
         try:
-            page = pages.overview_page(self.at, await self.with_gradebook(reading.questions))
+            page = html_pages.overview_page(self.at, await self.with_gradebook(reading.questions))
         except web.HTTPError as error:
             self.set_status(error.status_code)
-            page = pages.overview_page(self.at, {}, error.log_message or "")
+            page = html_pages.overview_page(self.at, {}, error.log_message or "")
         self.finish(page)
 
 
@@ -141,7 +141,7 @@ class QuestionHandler(Base):
 
         def page(desk: Desk, gradebook: Any) -> str:
             place = place_of(desk, gradebook, lab, notebook, cell)
-            return pages.question_page(self.at, reading.page_of(desk, gradebook, place), xsrf)
+            return html_pages.question_page(self.at, reading.page_of(desk, gradebook, place), xsrf)
 
         self.finish(await self.with_gradebook(page))
 
@@ -175,7 +175,7 @@ class Saving(Base, APIHandler):
             raise web.HTTPError(400, f"this cannot be saved: {where}: {first['msg']}") from None
 
 
-class MarkHandler(Saving):
+class SaveHandler(Saving):
     """POST MarkAsked: {marks} of the question, as they are now: others may read too. With `changed`, in words, where
     nothing was saved, since somebody else marked this answer meanwhile.
     """
@@ -189,7 +189,7 @@ class MarkHandler(Saving):
             place = place_of(desk, gradebook, asked.lab, asked.notebook, asked.cell)
             if asked.points is not None and asked.points > place.worth:
                 raise GradlabError(f"at most {place.worth:g} points; more is extra credit, which the formgrader gives")
-            wanted = marks.Mark(asked.points, None, asked.comment, False, asked.chosen)
+            wanted = marks.DeskMark(asked.points, None, asked.comment, False, asked.chosen)
             told = {}
             try:
                 marks.save(desk, gradebook, place, asked.student, wanted, asked.version)
@@ -224,7 +224,7 @@ class RubricHandler(Saving):
                 done = marks.change_items(desk, gradebook, place, items, asked.version, agreed)
             except marks.Changed as changed:
                 raise GradlabError(str(changed)) from None
-            rubric = pages.rubric_for_script(marks.rubric_of(desk, place))
+            rubric = html_pages.rubric_for_script(marks.rubric_of(desk, place))
             told = {"rubric": rubric, "marks": _marks(desk, gradebook, place)}
             return told if done else told | {"changes": changes[0]}
 
@@ -239,5 +239,5 @@ def _item(data: dict[str, Any]) -> Item:
         raise web.HTTPError(400, f"an item cannot be saved: {first['loc'][0]}: {first['msg']}") from None
 
 
-def _marks(desk: Desk, gradebook: Any, place: Place) -> dict[str, Any]:
-    return pages.marks_for_script(marks.marks_of(gradebook, place, marks.rubric_of(desk, place)), place)
+def _marks(desk: Desk, gradebook: Any, place: GradedPlace) -> dict[str, Any]:
+    return html_pages.marks_for_script(marks.marks_of(gradebook, place, marks.rubric_of(desk, place)), place)

@@ -39,7 +39,7 @@ WITHOUT = (
 
 
 @dataclass(frozen=True)
-class Marked:
+class OwnMark:
     """points, worth: of the whole notebook, without what a person has to read. page: where the feedback page is."""
 
     points: float
@@ -62,7 +62,7 @@ def course_settings(course: Path) -> Settings:
 
 def mark(
     course: Path, notebook: Path, settings: Settings, fork_servers: ForkServers, ahead: Started | None = None
-) -> Marked:
+) -> OwnMark:
     """Grade the notebook in this file, and write its feedback page and its marks where labkit.progress looks.
 
     fork_servers: those of earlier marks. ahead: a process that waits to be the first of them.
@@ -93,7 +93,7 @@ def mark(
     write_whole(page, feedback_page(result, autograded))
     write_whole(marks_path(notebook), json.dumps(_marks(result, json.loads(content)), indent=1))
     by_hand = sum(e.worth for e in result.exercises if e.points is None)
-    return Marked(result.points, result.worth - by_hand, by_hand, page)
+    return OwnMark(result.points, result.worth - by_hand, by_hand, page)
 
 
 def serve(course: Path, requests: Iterable[str], answers: IO[str], ahead: Started) -> None:

@@ -12,7 +12,7 @@ import typer
 
 from autograder.cli.app import CoursePath, LabName, app, count, err, importing, out
 from autograder.errors import GradlabError
-from autograder.lms.system import System
+from autograder.lms.systems import System
 
 if TYPE_CHECKING:
     from autograder.arrivals import Arrival
@@ -86,7 +86,7 @@ def report(
     from autograder.grading.nbgrader_api import open_course
     from autograder.reports.class_export import write_class_csv, write_class_json
     from autograder.reports.report import write_report
-    from autograder.reports.term import write_term
+    from autograder.reports.term_page import write_term
     from autograder.term import read_term
 
     if lab:
@@ -196,7 +196,7 @@ def _arrivals(api: Any, course: Path, labs: Sequence[str], lab: str = "") -> tup
 
     lab: of term.toml only what is of this one.
     """
-    from autograder.gradebook.roster import on_roster
+    from autograder.gradebook.on_roster import on_roster
     from autograder.gradebook.writer import opened
     from autograder.grading.inbox import exchange_now
     from autograder.grading.term_names import unknown_names

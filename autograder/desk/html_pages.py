@@ -10,11 +10,11 @@ from urllib.parse import quote
 from jinja2 import Environment, PackageLoader, StrictUndefined
 from markupsafe import Markup
 
-from autograder.desk.marks import MAX_COMMENT, Mark
-from autograder.desk.place import Place
+from autograder.desk.marks import MAX_COMMENT, DeskMark
+from autograder.desk.place import GradedPlace
 from autograder.desk.reading import Page, Question
 from autograder.desk.rubric import MAX_ITEMS, MAX_TEXT, Rubric
-from autograder.reports.pages import breaks, code, points
+from autograder.reports.render import breaks, code, points
 
 
 def overview_page(base: str, labs: Mapping[str, Sequence[Question]], trouble: str = "") -> str:
@@ -39,7 +39,7 @@ def question_page(base: str, page: Page, xsrf: str) -> str:
     return _render("question.html.j2", base=base, page=page, place=place, state=state, told=told, **bounds)
 
 
-def marks_for_script(marks: Mapping[str, Mark], place: Place) -> dict[str, Any]:
+def marks_for_script(marks: Mapping[str, DeskMark], place: GradedPlace) -> dict[str, Any]:
     return {
         student: {
             "points": mark.points,
@@ -57,7 +57,7 @@ def rubric_for_script(rubric: Rubric) -> dict[str, Any]:
     return {"items": [item.model_dump() for item in rubric.items], "version": rubric.version}
 
 
-def told(mark: Mark, place: Place) -> str:
+def told(mark: DeskMark, place: GradedPlace) -> str:
     """Where an answer stands, in words."""
     worth = points(place.worth)
     if mark.waits and mark.points is not None:

@@ -5,7 +5,7 @@ from pathlib import Path
 import pytest
 from nbgrader.api import Gradebook
 
-from autograder.gradebook.roster import not_on_roster
+from autograder.gradebook.on_roster import not_on_roster
 from autograder.lms.people import Person
 from autograder.lms.roster import write_roster
 

@@ -13,7 +13,7 @@ from autograder.handed_in import COLLECT, utc_now
 from autograder.reports import charts
 from autograder.reports.calendar import calendar
 from autograder.reports.class_statistics import FEW, spread
-from autograder.reports.pages import points, render_live
+from autograder.reports.render import points, render_live
 from autograder.reports.tables import write_table
 from autograder.term import Term
 

@@ -4,7 +4,7 @@ import pytest
 import torch
 
 from labkit import show_versions, try_writes
-from labkit.pictures.versions import follow
+from labkit.pictures.version_timeline import follow
 
 X = {"x": torch.tensor([0.5, 2.0], requires_grad=True)}
 LINES = ["h = x * 3", "y = h.exp()", "write", "y.sum().backward()"]

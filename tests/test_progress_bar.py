@@ -5,7 +5,7 @@ import time
 
 from rich.console import Console
 
-from autograder.progress import LONG_SECONDS, progress
+from autograder.progress_bar import LONG_SECONDS, progress
 
 
 def test_without_a_terminal_the_last_step_and_what_takes_long_are_lines() -> None:
