@@ -152,10 +152,17 @@ def _form(labs: Iterable[str]) -> re.Pattern[str]:
 
 def inbox_of(api: Any) -> Inbox:
     """Raises GradlabError where there is no exchange folder of nbgrader's own kind."""
+    found = _inbox_or_why_not(api)
+    if isinstance(found, str):
+        raise GradlabError(found)
+    return found
+
+
+def _inbox_or_why_not(api: Any) -> Inbox | str:
     exchange = Exchange(coursedir=api.coursedir, config=api.config)
     folder = Path(exchange.root) / api.coursedir.course_id
     if missing := _missing(api, folder):
-        raise GradlabError(missing)
+        return missing
     collect = ExchangeCollect(coursedir=api.coursedir, config=api.config)
     return Inbox(
         folder / "inbound",
@@ -171,10 +178,9 @@ def exchange_now(api: Any, labs: Sequence[str]) -> tuple[list[Arrival], list[str
 
     Raises GradlabError where the folder cannot be read.
     """
-    exchange = Exchange(coursedir=api.coursedir, config=api.config)
-    if _missing(api, Path(exchange.root) / api.coursedir.course_id):
+    inbox, now = _inbox_or_why_not(api), utc_now()
+    if isinstance(inbox, str):
         return [], []
-    inbox, now = inbox_of(api), utc_now()
     try:
         found = list(inbox.arrivals(labs, {}, now))
         return found, for_nobody(found, now) + inbox.unplaced(assignments(Path(api.coursedir.root)))
