@@ -13,6 +13,8 @@ from autograder.gradebook.on_roster import not_on_roster
 from autograder.grading.decisions import checks_of
 from autograder.term import FILE, Term
 
+NOBODY = "who is on no roster and handed in nothing\n    fix: correct the name"
+
 
 def unknown_names(course: Path, term: Term, gradebook: Any, lab: str = "") -> list[str]:
     """Labs, students, exercises and checks that are not there, each in words with its fix.
@@ -71,7 +73,7 @@ def _students(course: Path, term: Term, gradebook: Any, labs: Collection[str]) -
     unknown = _unknown_students(course, gradebook, {student for _, _, student in wanted})
     for where, lab, student in wanted:
         if student in unknown:
-            yield f"{where} of {lab} names {student!r}, {_NOBODY}"
+            yield f"{where} of {lab} names {student!r}, {NOBODY}"
 
 
 def _members(course: Path, term: Term, gradebook: Any, lab: str) -> Iterator[str]:
@@ -79,10 +81,7 @@ def _members(course: Path, term: Term, gradebook: Any, lab: str) -> Iterator[str
         if team.holds_for(lab):
             for member in sorted(_unknown_students(course, gradebook, team.members)):
                 add = f"nbgrader db student add {member} --last-name NAME"
-                yield f"team {team.name!r} names {member!r}, {_NOBODY}, or add this student: {add}"
-
-
-_NOBODY = "who is on no roster and handed in nothing\n    fix: correct the name"
+                yield f"team {team.name!r} names {member!r}, {NOBODY}, or add this student: {add}"
 
 
 def _unknown_students(course: Path, gradebook: Any, students: Iterable[str]) -> set[str]:
