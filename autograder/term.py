@@ -11,10 +11,10 @@ import tomllib
 from collections.abc import Mapping
 from datetime import UTC, datetime
 from pathlib import Path
-from typing import Any, Literal
+from typing import Annotated, Any, Literal
 
 import tomlkit
-from pydantic import Field, ValidationError
+from pydantic import AfterValidator, Field, ValidationError
 
 from autograder.course import Model
 from autograder.errors import GradlabError
@@ -85,7 +85,7 @@ class Term(Model):
     labs: dict[str, LabTerm] = Field(default_factory=dict)
     extension: tuple[Extension, ...] = ()
     excuse: tuple[Excuse, ...] = ()
-    team: tuple[Team, ...] = ()
+    team: Annotated[tuple[Team, ...], AfterValidator(lambda team: _refuse_crossed(team))] = ()
 
     def lab(self, lab: str) -> LabTerm:
         return self.labs.get(lab, LabTerm())
@@ -124,9 +124,28 @@ def read_term(course: Path) -> Term:
         raise GradlabError(f"{path} cannot be read: {error}") from None
     except ValidationError as error:
         unknown = "there is no such key"
-        told = [(each["loc"], unknown if each["type"] == "extra_forbidden" else each["msg"]) for each in error.errors()]
+        told = [
+            (each["loc"], unknown if each["type"] == "extra_forbidden" else each["msg"].removeprefix("Value error, "))
+            for each in error.errors()
+        ]
         wrong = "\n".join(f"    {'.'.join(map(str, place))}: {words}" for place, words in told)
         raise GradlabError(f"{path} says what it cannot say:\n{wrong}") from None
+
+
+def _refuse_crossed(team: tuple[Team, ...]) -> tuple[Team, ...]:
+    """Raise ValueError where nobody could tell whose newest submission counts for a student."""
+    for index, each in enumerate(team):
+        if doubled := {member for member in each.members if each.members.count(member) > 1}:
+            raise ValueError(f"team {each.name!r} names {', '.join(sorted(doubled))} twice")
+        for other in team[:index]:
+            if each.labs and other.labs and not set(each.labs) & set(other.labs):
+                continue
+            if both := set(each.members) & set(other.members):
+                names = ", ".join(sorted(both))
+                raise ValueError(f"{names} in two teams of one lab, {other.name!r} and {each.name!r}")
+            if each.name == other.name:
+                raise ValueError(f"two teams of one lab are called {each.name!r}")
+    return team
 
 
 def add_extension(course: Path, extension: Extension) -> None:

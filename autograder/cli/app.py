@@ -7,7 +7,7 @@ import contextlib
 import gc
 import os
 import sys
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import Annotated
 
@@ -35,6 +35,14 @@ err = Console(stderr=True, highlight=False, soft_wrap=True)
 def count(number: int, noun: str) -> str:
     """2 labs, 1 lab."""
     return f"{number} {noun}" if number == 1 else f"{number} {noun}s"
+
+
+def tell_doubtful(lines: Sequence[str], most: int = 3) -> None:
+    """What counts for nobody, or decides nothing: the first few lines, on the error's side."""
+    for line in lines[:most]:
+        err.print(line, markup=False)
+    if len(lines) > most:
+        err.print(f"and {count(len(lines) - most, 'line')} more of what counts for nobody: gradlab status")
 
 
 @contextlib.contextmanager

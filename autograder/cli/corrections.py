@@ -19,7 +19,7 @@ Reason = Annotated[str, typer.Option(help="Kept in term.toml, for you.")]
 def extend(
     lab: LabName,
     student: Annotated[str, typer.Argument(help="The student's id.")],
-    until: Annotated[str, typer.Option(help="As '2027-02-03 18:00 UTC'; a date alone is its first minute.")],
+    until: Annotated[str, typer.Option(help="When it is due for this student, as '2027-02-03 18:00 UTC'.")],
     reason: Reason = "",
     course: CoursePath = Path("."),
 ) -> None:

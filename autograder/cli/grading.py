@@ -25,6 +25,7 @@ from autograder.cli.app import (
     err,
     importing,
     out,
+    tell_doubtful,
 )
 from autograder.errors import GradlabError
 from autograder.progress_bar import progress
@@ -33,8 +34,6 @@ from autograder.progress_bar import progress
 class Device(StrEnum):
     CPU, CUDA, AUTO = "cpu", "cuda", "auto"
 
-
-MOST_ASTRAY = 3  # lines about what nobody grades, at the end of a run
 
 OnDevice = Annotated[Device, typer.Option(help="What labs run on; auto: cuda where it is here.")]
 
@@ -97,11 +96,8 @@ def grade(
         term, times = read_term(course), times_of(exchange_now(api, [lab])[0], lab, utc_now())
         waiting = uncollected(times, counting_times(course, lab, term))
         summary = summary_of(gradebook, lab, results, waiting, before)
-        astray = unknown_names(course, term, gradebook, lab) + stray(course, on_roster(gradebook))
-    for line in astray[:MOST_ASTRAY]:
-        err.print(line, markup=False)
-    if len(astray) > MOST_ASTRAY:
-        err.print(f"and {count(len(astray) - MOST_ASTRAY, 'line')} more of what counts for nobody: gradlab status")
+        doubtful = unknown_names(course, term, gradebook, lab) + stray(course, on_roster(gradebook))
+    tell_doubtful(doubtful)
     if why := anew_words(results):
         out.print(why, markup=False)
     out.print(f"{lab}: {summary.words()}. Next: gradlab feedback {lab}, gradlab report {lab}")

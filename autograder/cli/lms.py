@@ -7,7 +7,7 @@ from typing import Annotated
 
 import typer
 
-from autograder.cli.app import CoursePath, LabName, app, count, err, importing, out
+from autograder.cli.app import CoursePath, LabName, app, count, err, importing, out, tell_doubtful
 from autograder.errors import GradlabError
 from autograder.lms.systems import System
 
@@ -79,6 +79,7 @@ def export(
         from autograder.gradebook.writer import opened
         from autograder.grading.inbox import exchange_now
         from autograder.grading.nbgrader_api import open_course
+        from autograder.grading.term_names import unknown_names
         from autograder.lms.grades import grades
         from autograder.lms.people import people_in
         from autograder.reports.tables import write_table
@@ -95,6 +96,7 @@ def export(
         raise GradlabError("the gradebook holds no marks yet: run gradlab grade LAB first")
     with opened(url, api.coursedir.course_id) as gradebook:
         people = people_in(gradebook)
+        tell_doubtful(unknown_names(root, term, gradebook))
     path = root / "results" / ("marks.csv" if system is System.CSV else f"{system}.csv")
     write_table(path, *grades(system, people, graded))
     waiting = sum(member.waits for lab in graded for member in lab.members)

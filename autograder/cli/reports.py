@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from autograder.cli.app import CoursePath, LabName, app, count, err, importing, out
+from autograder.cli.app import CoursePath, LabName, app, count, err, importing, out, tell_doubtful
 from autograder.errors import GradlabError
 from autograder.lms.systems import System
 
@@ -97,10 +97,13 @@ def report(
         write_report(group, path, doubtful)
         write_class_csv(group, path.with_suffix(".csv"))
         write_class_json(group, path.with_suffix(".json"))
+        tell_doubtful(doubtful)
         out.print(f"wrote {path}, and the same as CSV and JSON beside it. Next: open it in a browser")
         return
     path = course / "results" / "term.html"
-    write_term(_classes(course)[0], read_term(course), path)
+    classes, doubtful = _classes(course)
+    write_term(classes, read_term(course), path)
+    tell_doubtful(doubtful)
     out.print(f"wrote {path}, and its table as CSV beside it. Next: open it in a browser")
 
 
@@ -133,8 +136,6 @@ def similar(lab: LabName, course: CoursePath = Path(".")) -> None:
 @app.command()
 def status(course: CoursePath = Path(".")) -> None:
     """Say where each lab stands: handed in, graded, waiting, late, missing; its dates; and what to do next."""
-    from rich.table import Table
-
     from autograder.grading.inbox import is_any_released
     from autograder.grading.nbgrader_api import open_course
     from autograder.reports.calendar import calendar
@@ -147,26 +148,14 @@ def status(course: CoursePath = Path(".")) -> None:
     found = [status_of(group, term.lab(group.lab)) for group in classes]
     begun = [each for each in found if each.handed_in or each.counts[Standing.UNCOLLECTED]]
     if begun:
-        head, rows = numbers_table(begun)
-        numbers = Table(box=None, pad_edge=False)
-        numbers.add_column("lab", no_wrap=True)
-        for name in head[1:]:
-            numbers.add_column(name, justify="right", min_width=max(map(len, name.split())))
-        for row in rows:
-            numbers.add_row(*row)
-        out.print(numbers)
+        _print_table(*numbers_table(begun), right=True)
     for group, each in zip(classes, found, strict=True):
         if each not in begun:
             out.print(f"{group.lab}: none of {count(len(group.members), 'student')} handed in yet", markup=False)
     dates = calendar(classes, term)
     head, rows = dates_table(dates)
     if rows:
-        times = Table(box=None, pad_edge=False)
-        for name in head:
-            times.add_column(name, no_wrap=name == "lab", min_width=max(map(len, name.split())))
-        for row in rows:
-            times.add_row(*row)
-        out.print(times)
+        _print_table(head, rows)
     for of_lab in dates:
         if of_lab.extensions:
             out.print(f"More time for {of_lab.lab}, UTC: {of_lab.extended()}", markup=False)
@@ -176,6 +165,19 @@ def status(course: CoursePath = Path(".")) -> None:
     if not begun:
         steps = next_to_begin(found, is_any_released(open_course(course), [each.lab for each in found]))
     out.print("Next: " + "\n      ".join(steps), markup=False)
+
+
+def _print_table(head: Sequence[str], rows: Sequence[Sequence[str]], right: bool = False) -> None:
+    """Cells go on in a next line between words, and within one before they are cut. right: all but the first column."""
+    from rich.table import Table
+
+    table = Table(box=None, pad_edge=False)
+    for name, *cells in zip(head, *rows, strict=True):
+        least = max(len(word) for cell in (name, *cells) for word in [*cell.split(), ""])
+        table.add_column(name, justify="right" if right and table.columns else "left", min_width=least, overflow="fold")
+    for row in rows:
+        table.add_row(*row)
+    out.print(table)
 
 
 def _classes(course: Path) -> tuple[list[LabClass], list[str]]:

@@ -91,7 +91,8 @@ def read_class(
             "history": histories.get(student, ()),
         }
         found = _documents(course, lab, student, whole, checks) if row else {}
-        graded_with = found.pop("made_of", {}).get(LAB, of_lab)
+        made_of = found.pop("made_of", {})
+        known["older"] = bool(of_lab) and made_of.get(LAB, of_lab) != of_lab
         excused = term.excused(lab, student)
         shown = {
             name: tuple(as_passed(seen, excused[name])) if name in excused else seen
@@ -99,7 +100,7 @@ def read_class(
         }
         if row and not stubs:  # the builder did not make it, so nobody knows what was handed out
             found["written"] = dict.fromkeys(row["marks"], "")
-        members.append(Member(student, checks=shown, older=graded_with != of_lab, **(known | row | found)))
+        members.append(Member(student, checks=shown, **(known | row | found)))
     return LabClass(lab, columns, tuple(members), due, stubs, solutions)
 
 

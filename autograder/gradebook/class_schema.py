@@ -112,3 +112,8 @@ class LabClass:
     @property
     def graded(self) -> tuple[Member, ...]:
         return tuple(member for member in self.members if member.graded)
+
+    @property
+    def counted(self) -> tuple[Member, ...]:
+        """Of whom medians and means are: who is graded and on the roster, where there is one."""
+        return tuple(member for member in self.graded if member.on_roster)

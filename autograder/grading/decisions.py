@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from datetime import datetime
 from difflib import get_close_matches
 from pathlib import Path
@@ -17,6 +18,8 @@ from autograder.gradebook.extensions import extend, remember_given
 from autograder.metadata import facts_of, name_of
 from autograder.plain.assignment import source_notebooks
 from autograder.term import Excuse, Extension, add_excuse, add_extension
+
+A_DATE = re.compile(r"\d+[-/.]\d+[-/.]\d+")
 
 
 def excuse(course: Path, lab: str, what: str, student: str, reason: str) -> Excuse:
@@ -38,6 +41,9 @@ def extend_until(course: Path, gradebook: Any, lab: str, student: str, until: st
 
     until: a time as nbgrader reads it, UTC unless it says otherwise.
     """
+    if A_DATE.fullmatch(until.strip()):
+        fix = f"fix: for instance --until '{until.strip()} 23:59 UTC'"
+        raise GradlabError(f"{until!r} says no time of the day\n    {fix}")
     try:
         time = parse_utc(until)
     except (ValueError, OverflowError):

@@ -9,9 +9,12 @@ from dataclasses import dataclass, replace
 from threading import Event
 from typing import Any
 
+from autograder.assignments import nearest
+from autograder.errors import GradlabError
 from autograder.gradebook.names import kind_and_name
 from autograder.gradebook.writer import recorded
-from autograder.grading.class_writer import GradebookWriter, spared
+from autograder.grading.class_writer import GradebookWriter, course_of, spared
+from autograder.grading.decisions import checks_of
 from autograder.grading.one_submission import Graded
 from autograder.grading.where import Where
 from autograder.grading.whole_lab import class_of
@@ -56,8 +59,11 @@ def regrade(
     """Grade what is not up to date, ask `agreed` with what would change, and write it if the answer is yes.
 
     student, exercise: only this one's marks. again: grade those too whose result is up to date. Marks by hand stay.
+    Raises GradlabError where the lab has no such exercise.
     """
     stop = stop or Event()
+    if exercise and exercise not in (known := checks_of(course_of(api), lab)):
+        raise GradlabError(f"{lab} has no exercise {exercise!r}: check the name{nearest(exercise, known)}")
     with class_of(api, lab, where, student) as (writer, students):
         writer.cause = "regrade"
         before = {name: row.scores for name, row in recorded(writer.gradebook, lab).items()}
@@ -86,12 +92,14 @@ def _changes(writer: GradebookWriter, graded: Graded, before: dict[str, float | 
 
 
 def _only(writer: GradebookWriter, graded: Graded, exercise: str) -> Graded:
-    """With what the other exercises had before. Its key is empty, so that a later grading takes those up."""
+    """With what the other exercises had before. Its key is empty, so that a later grading takes those up, and what it
+    was made of is as before, so that they count as marks of an earlier build.
+    """
     before = writer.result(graded.result.student)
     if before is None:
         return graded
     result = graded.result.model_copy(
-        update={"cells": _mixed(before, graded.result, exercise), "key": "", "made_of": {}}
+        update={"cells": _mixed(before, graded.result, exercise), "key": "", "made_of": before.made_of}
     )
     scores = dict(graded.marks.scores) | {cell.id: cell.points for cell in result.cells}
     return replace(graded, result=result, marks=replace(graded.marks, scores=scores))

@@ -39,7 +39,7 @@ class Summary:
     def words(self) -> str:
         parts = [
             (self.kept, "kept from before"),
-            (self.up + self.down, f"marks changed, {self.up} up and {self.down} down"),
+            (moved := self.up + self.down, f"mark{'s' * (moved != 1)} changed, {self.up} up and {self.down} down"),
             (self.empty, "damaged"),
             (self.stopped, "at a limit"),
             (self.late, "late"),

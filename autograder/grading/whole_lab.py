@@ -11,6 +11,7 @@ from typing import Any
 
 from nbgrader.preprocessors import AssignLatePenalties
 
+from autograder.assignments import nearest
 from autograder.errors import GradlabError
 from autograder.gradebook.extensions import take_back
 from autograder.gradebook.names import graded_names
@@ -113,7 +114,7 @@ def class_of(api: Any, lab: str, where: Where, student: str = "") -> Iterator[tu
     by = handed_in_by(course, lab, term)
     students = [each for each in sorted(by) if student in ("", each)]
     if not students:
-        who = f"from {student} " if student else ""
+        who = f"from {student}{nearest(student, by)} " if student else ""
         raise GradlabError(f"no submission {who}in {course}/submitted/*/{lab}\n    fix: {COLLECT.format(lab=lab)}")
     refuse_stale(course, lab)
     with alone(course, lab), opened(api.coursedir.db_url, api.coursedir.course_id) as gradebook:

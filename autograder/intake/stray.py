@@ -7,6 +7,7 @@ from collections.abc import Collection, Sequence
 from pathlib import Path
 
 from autograder.assignments import assignments
+from autograder.handed_in import SECRET
 from autograder.words import some
 
 PLACE = "submitted/STUDENT/LAB/LAB.ipynb"
@@ -34,10 +35,10 @@ def stray(course: Path, roster: Collection[str] = ()) -> list[str]:
             files = sorted(path.name for path in folder.iterdir())
             holds = f"{some(files)}, and no submission" if files else "no submission"
             found.append(f"submitted/{folder.name}/ holds {holds}: one lies in {PLACE}")
-    return found + _alike(students, roster)
+    return found + _alike(course, students, roster)
 
 
-def _alike(students: Sequence[str], roster: Collection[str]) -> list[str]:
+def _alike(course: Path, students: Sequence[str], roster: Collection[str]) -> list[str]:
     """Ids that differ in nothing that a person sees. Two that the roster names are two students."""
     groups: dict[str, list[str]] = {}
     for student in sorted({*students, *roster}):
@@ -46,12 +47,20 @@ def _alike(students: Sequence[str], roster: Collection[str]) -> list[str]:
     for ids in groups.values():
         named, strangers = [i for i in ids if i in roster], [i for i in ids if i not in roster]
         if named:
-            found += [_meant(student, named) for student in strangers]
+            found += [_meant(course, student, named) for student in strangers if student in students]
         elif len(ids) > 1:
             found.append(f"{' and '.join(ids)} look like one student: each gets a mark of its own")
     return found
 
 
-def _meant(stranger: str, named: Sequence[str]) -> str:
-    rename = f"mv submitted/{stranger} submitted/{named[0]}, and nbgrader db student remove {stranger} --force"
-    return f"{stranger} handed in, and the roster has {' and '.join(named)}: if that is who it is, {rename}"
+def _meant(course: Path, stranger: str, named: Sequence[str]) -> str:
+    """What to do where the stranger is one of those whom the roster names."""
+    told, (own, meant) = f"{stranger} handed in, and the roster has {' and '.join(named)}", (stranger, named[0])
+    labs = [path.name for path in sorted((course / "submitted" / own).iterdir()) if path.is_dir()]
+    if any((course / "submitted" / own / lab / SECRET).exists() for lab in labs):
+        return f"{told}: the exchange goes by logins, so if that is one student, the roster's id must be {own}"
+    there = course / "submitted" / meant
+    if both := [lab for lab in labs if (there / lab).exists()]:
+        return f"{told}, who handed in {some(both)}, too: if that is one student, keep one folder of each lab"
+    files = f"submitted/{own}/* submitted/{meant}/" if there.exists() else f"submitted/{own} submitted/{meant}"
+    return f"{told}: if that is one student, mv {files}, and nbgrader db student remove {own} --force"

@@ -91,8 +91,8 @@ def collect_zip(
 
 def origins_of(course: Path, lab: str, system: System) -> dict[str, str]:
     """student -> what this system called the submission. Raises GradlabError where no download of it was collected."""
-    canvas = system is System.CANVAS
-    found = {s: name for s, name in _origins(course, lab).items() if bool(CANVAS.fullmatch(name)) is canvas}
+    form = CANVAS.fullmatch if system is System.CANVAS else re.compile(rf".+{MARK}_").fullmatch
+    found = {student: name for student, name in _origins(course, lab).items() if form(name)}
     if not found:
         raise GradlabError(
             f"no download of {lab} from {system.title()} was collected, so nobody knows the names that it wants\n"

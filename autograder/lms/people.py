@@ -57,7 +57,7 @@ def find(people: Iterable[Person], lms_id: str = "", email: str = "", name: str 
             ids = ", ".join(p.id for p in found)
             raise GradlabError(
                 f"{asked!r} may be any of {ids}, who have one name\n"
-                "    fix: give each Canvas's number: gradlab roster FILE with lms_user_id (Moodle has none that stays)"
+                "    fix: with Canvas, its numbers: gradlab roster FILE with lms_user_id (Moodle has none that stays)"
             )
     who = " / ".join(filter(None, (name, email, id_, lms_id)))
     raise GradlabError(f"nobody in the roster is {who!r}\n    fix: gradlab roster FILE")

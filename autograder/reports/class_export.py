@@ -31,8 +31,7 @@ def write_class_csv(group: LabClass, path: Path) -> None:
 
 def write_class_json(group: LabClass, path: Path) -> None:
     """Keys are those of the CSV's head and of the page's tables. It quotes hidden checks: it is for the instructor."""
-    graded = group.graded
-    numbers = spread([member.points for member in graded])
+    numbers = spread([member.points for member in group.counted])
     said = {
         "format": "gradlab class 1",
         "lab": group.lab,

@@ -63,14 +63,14 @@ def report_page(group: LabClass, term: str = "", similar: str = "", stray: Seque
         group=group,
         handed_in=sum(member.handed_in and member.on_roster for member in group.members),
         on_roster=sum(member.on_roster for member in group.members),
-        numbers=spread([member.points for member in graded]),
+        numbers=spread([member.points for member in group.counted]),
         standings=by_standing(group),
         words=WORDS,
         exercises=exercises,
         chart={name: drawn.get(name) for name in ("points", "exercises", "timeline")},
         contents=_contents(group, drawn, sections),
         unwritten=sum(not member.page.endswith(".html") for member in graded),
-        waiting=sum(member.waits for member in graded),
+        waiting=sum(member.waits for member in group.counted),
         several=sum(len(member.attempts) > 1 for member in group.members),
         with_attempts=any(member.attempts for member in group.members),
         most_groups=MOST_GROUPS,
@@ -85,9 +85,9 @@ def report_page(group: LabClass, term: str = "", similar: str = "", stray: Seque
 
 
 def _charts(group: LabClass, exercises: list[findings.ExerciseFinding]) -> dict[str, charts.Chart]:
-    if not group.graded:
+    if not group.counted:
         return {}
-    found = [charts.points_chart([member.points for member in group.graded], group.worth)]
+    found = [charts.points_chart([member.points for member in group.counted], group.worth)]
     shares = [(e.column.name, e.share, e.wrote) for e in exercises if e.share is not None]
     if shares:
         found.append(charts.exercises_chart(shares))

@@ -60,7 +60,7 @@ def status_of(group: LabClass, limits: LabTerm | None = None) -> LabStatus:
     due = group.due is None or group.due <= utc_now()
     ended = limits.until is not None and plain_utc(limits.until) <= utc_now()
     untold = limits.tell != "all" and not (due or ended)  # `gradlab feedback` would tell it
-    shares = [member.points / group.worth for member in group.graded] if group.worth else []
+    shares = [member.points / group.worth for member in group.counted] if group.worth else []
     return LabStatus(
         lab=group.lab,
         handed_in=sum(member.handed_in for member in group.members),

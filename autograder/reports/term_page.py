@@ -97,12 +97,11 @@ def write_term(labs: Sequence[LabClass], term: Term, path: Path) -> None:
 
 def term_page(labs: Sequence[LabClass], rows: Sequence[Row], term: Term, reports: dict[str, str]) -> str:
     """reports: lab -> its page, of those that are written."""
-    spreads = []
-    for lab in labs:
-        shares = [min(member.points / lab.worth, 1.0) for member in lab.graded] if lab.worth else []
-        if numbers := spread(shares):
-            spreads.append((lab.lab, numbers, len(shares)))
-    drawn = [charts.labs_chart(spreads)] if spreads else []
+    shares = {lab.lab: [member.points / lab.worth for member in lab.counted] if lab.worth else [] for lab in labs}
+    numbers = {name: found for name, own in shares.items() if (found := spread(own))}
+    # Extra credit leads above the whole, where a chart ends.
+    boxes = [(name, box, len(own)) for name, own in shares.items() if (box := spread([min(s, 1.0) for s in own]))]
+    drawn = [charts.labs_chart(boxes)] if boxes else []
     return render_live(
         "term.html.j2",
         drawn,
@@ -114,7 +113,8 @@ def term_page(labs: Sequence[LabClass], rows: Sequence[Row], term: Term, reports
         practice=term.practice,
         dates=calendar(labs, term),
         reports=reports,
-        numbers={name: numbers for name, numbers, _ in spreads},
+        numbers=numbers,
+        on_roster=sum(row.on_roster for row in rows),
         cells=_cells_of(labs),
         few=FEW,
         rules={"missed": MISSED, "fell": FELL, "low": LOW},

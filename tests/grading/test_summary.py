@@ -4,7 +4,7 @@ from pathlib import Path
 
 from nbgrader.api import Gradebook
 
-from autograder.grading.summary import points_in, summary_of
+from autograder.grading.summary import Summary, points_in, summary_of
 from autograder.lms.people import Person
 from autograder.lms.roster import write_roster
 from tests.reports.written_class import LAB, Handed, by_hand, write_class
@@ -32,4 +32,5 @@ def test_marks_that_are_others_than_before_are_counted(small_course: Path) -> No
         cy.late_submission_penalty = 0.25
         gradebook.db.commit()
         assert "3 marks changed, 1 up and 2 down" in summary_of(gradebook, LAB, [], before=before).words()
+        assert Summary(1, 0, 0, 0, 0, 0, 0, 0, up=1).words() == "1 graded; 1 mark changed, 1 up and 0 down"
         assert "changed" not in summary_of(gradebook, LAB, [], before=points_in(gradebook, LAB)).words()

@@ -11,6 +11,7 @@ from nbgrader.api import Gradebook
 
 from autograder.authoring.course_folder import build, read_course
 from autograder.errors import GradlabError
+from autograder.gradebook.class_reader import read_class
 from autograder.gradebook.past_marks import history_path, read_history
 from autograder.gradebook.reader import read_result
 from autograder.gradebook.writer import opened
@@ -114,6 +115,8 @@ def test_an_extension_takes_a_penalty_back(course: Path, two_graders: ThisMachin
             extend_until(course, found, LAB, "eve", "2027-02-03 18:00 UTC", "")
         with pytest.raises(GradlabError, match="is no time"):
             extend_until(course, found, LAB, "ada", "soon", "")
+        with pytest.raises(GradlabError, match=r"says no time of the day\n    fix: .*'2027-02-03 23:59 UTC'"):
+            extend_until(course, found, LAB, "ada", "2027-02-03", "")
         with pytest.raises(GradlabError, match="not after the due date"):
             extend_until(course, found, LAB, "ada", "2020-02-03 18:00 UTC", "")
     graded(course, two_graders)
@@ -165,6 +168,27 @@ def test_regrading_shows_what_would_change_before_it_writes(course: Path, two_gr
     assert points(course, "ben") == 2
     assert [mark.cause for mark in read_history(course, LAB, "ben")] == ["grade", "regrade"]
     assert set(graded(course, two_graders).values()) == {True}
+
+
+@pytest.mark.slow
+def test_who_regrades_one_exercise_is_told_that_the_rest_is_of_an_earlier_build(
+    course: Path, two_graders: ThisMachine
+) -> None:
+    """Slow: a class is graded twice more."""
+    exercise = course / "labs" / LAB / "exercises" / "sum_of_squares.py"
+    exercise.write_text(exercise.read_text().replace("an empty tensor gives zero", "an empty one gives zero"))
+    build(read_course(course))
+
+    def older() -> set[bool]:
+        return {member.older for member in read_class(f"sqlite:///{course}/gradebook.db", course, LAB).members}
+
+    assert older() == {True}
+    with pytest.raises(GradlabError, match=r"no exercise 'sum_of_square': .*nearest is sum_of_squares"):
+        regrade(open_course(course), LAB, two_graders, lambda _: True, exercise="sum_of_square")
+    assert regrade(open_course(course), LAB, two_graders, lambda _: True, exercise="sum_of_squares").written
+    assert older() == {True}
+    assert regrade(open_course(course), LAB, two_graders, lambda _: True).written
+    assert older() == {False}
 
 
 @pytest.mark.nightly  # by day tests/test_teaching.py walks a term with it

@@ -102,6 +102,9 @@ def test_feedback_goes_back_under_the_names_that_submissions_came_with(tmp_path:
     ]
     with pytest.raises(GradlabError, match="no download of 01_a from Moodle was collected"):
         names(System.MOODLE, tmp_path)
+    collect_zip(zipped(tmp_path / "a.zip", GRADESCOPE), tmp_path, LAB, PEOPLE)
+    with pytest.raises(GradlabError, match="no download of 01_a from Moodle was collected"):
+        names(System.MOODLE, tmp_path)
     collect_zip(zipped(tmp_path / "a.zip", MOODLE), tmp_path, LAB, PEOPLE)
     assert names(System.MOODLE, tmp_path) == [
         "Ada Lovelace_501_assignsubmission_file_/01_a.html",

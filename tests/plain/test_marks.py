@@ -13,6 +13,7 @@ import nbformat
 import pytest
 
 from autograder.errors import GradlabError
+from autograder.gradebook.class_reader import read_class
 from autograder.gradebook.reader import read_result
 from autograder.gradebook.store import load_result
 from autograder.grading.class_writer import Done
@@ -154,6 +155,11 @@ def own_process(course: Path, student: str) -> set[str]:
 def test_each_cell_says_where_it_was_decided(course: Path) -> None:
     assert marks(course, "right")["scale_values"] == 2
     assert own_process(course, "right") == {"value_is", "words_found", "lines"}
+
+
+def test_a_class_that_was_just_graded_waits_for_nothing(course: Path) -> None:
+    members = read_class(f"sqlite:///{course}/gradebook.db", course, "ps1").members
+    assert not [member.student for member in members if member.older or member.again]
 
 
 def test_tests_that_are_taken_out_in_its_own_process_fail_beside_it(course: Path) -> None:

@@ -102,6 +102,17 @@ def test_the_page_leads_to_every_students_page(tmp_path: Path) -> None:
     assert (first["student"], first["01"], first["02"]) == ("ada", "10.0", "")
 
 
+def test_means_are_of_the_roster_and_extra_credit_leads_above_the_whole(tmp_path: Path) -> None:
+    group = lab("01", [11, 10, 10, 10, 9])
+    stranger = replace(group.members[0], student="who", on_roster=False, marks={"e": Mark(0.0)})
+    group = replace(group, members=(*group.members, stranger))
+    write_term([group], Term(), tmp_path / "term.html")
+    page = (tmp_path / "term.html").read_text()
+    assert "5 students and 1 who is not on the roster, 1 lab." in page
+    assert page.count('<td class="number">100 %</td>') == 2, "median and mean"
+    assert status_of(group).mean == 1.0
+
+
 def test_the_calendar_has_every_lab_in_the_order_of_its_dates(tmp_path: Path) -> None:
     first, second, last = (datetime(2027, 2, day, 18) for day in (1, 8, 15))
     labs = [lab("01", [10, 5]), replace(lab("02", [3, None]), due=second), replace(lab("03", [None, None]), due=first)]
@@ -175,6 +186,17 @@ def test_the_commands_write_the_pages_and_say_where_each_lab_stands(small_course
     assert {path.name for path in (small_course / "results").glob("*.*")} == {
         f"{LAB}.html", f"{LAB}.csv", f"{LAB}.json", "term.html", "term.csv",
     }  # fmt: skip
+
+
+def test_no_date_is_cut_where_a_terminal_is_narrow(small_course: Path) -> None:
+    write_class(small_course, [Handed("ada")], "2027-02-01 18:00 UTC", missing=["gone"])
+    add_extension(small_course, Extension(lab=LAB, student="gone", until="2027-02-03T18:00:00Z"))
+    limits = "attempts = 3\nwait_minutes = 10\nuntil = 2027-02-08T18:00:00Z\nsolutions = 2027-02-15T18:00:00Z"
+    with (small_course / "term.toml").open("a") as file:
+        file.write(f"[labs.{LAB}]\npractice = true\n{limits}\n")
+    told = CliRunner().invoke(app, ["status", "--course", str(small_course)]).output
+    assert "…" not in told
+    assert all(f"2027-02-{day}" in told for day in ("01", "08", "15")) and "practice" in told
 
 
 def test_a_hand_in_that_lies_in_the_exchange_is_to_be_collected(small_course: Path, tmp_path: Path) -> None:
