@@ -79,13 +79,29 @@ class LabTerm(Model):
     tell: Tell = "all"
 
 
+def _refuse_crossed(team: tuple[Team, ...]) -> tuple[Team, ...]:
+    """Raise ValueError where nobody could tell whose newest submission counts for a student."""
+    for index, each in enumerate(team):
+        if doubled := {member for member in each.members if each.members.count(member) > 1}:
+            raise ValueError(f"team {each.name!r} names {', '.join(sorted(doubled))} twice")
+        for other in team[:index]:
+            if each.labs and other.labs and not set(each.labs) & set(other.labs):
+                continue
+            if both := set(each.members) & set(other.members):
+                names = ", ".join(sorted(both))
+                raise ValueError(f"{names} in two teams of one lab, {other.name!r} and {each.name!r}")
+            if each.name == other.name:
+                raise ValueError(f"two teams of one lab are called {each.name!r}")
+    return team
+
+
 class Term(Model):
     """The whole file. The words are those of the file: `[labs.NAME]`, `[[extension]]`, `[[excuse]]`, `[[team]]`."""
 
     labs: dict[str, LabTerm] = Field(default_factory=dict)
     extension: tuple[Extension, ...] = ()
     excuse: tuple[Excuse, ...] = ()
-    team: Annotated[tuple[Team, ...], AfterValidator(lambda team: _refuse_crossed(team))] = ()
+    team: Annotated[tuple[Team, ...], AfterValidator(_refuse_crossed)] = ()
 
     def lab(self, lab: str) -> LabTerm:
         return self.labs.get(lab, LabTerm())
@@ -130,22 +146,6 @@ def read_term(course: Path) -> Term:
         ]
         wrong = "\n".join(f"    {'.'.join(map(str, place))}: {words}" for place, words in told)
         raise GradlabError(f"{path} says what it cannot say:\n{wrong}") from None
-
-
-def _refuse_crossed(team: tuple[Team, ...]) -> tuple[Team, ...]:
-    """Raise ValueError where nobody could tell whose newest submission counts for a student."""
-    for index, each in enumerate(team):
-        if doubled := {member for member in each.members if each.members.count(member) > 1}:
-            raise ValueError(f"team {each.name!r} names {', '.join(sorted(doubled))} twice")
-        for other in team[:index]:
-            if each.labs and other.labs and not set(each.labs) & set(other.labs):
-                continue
-            if both := set(each.members) & set(other.members):
-                names = ", ".join(sorted(both))
-                raise ValueError(f"{names} in two teams of one lab, {other.name!r} and {each.name!r}")
-            if each.name == other.name:
-                raise ValueError(f"two teams of one lab are called {each.name!r}")
-    return team
 
 
 def add_extension(course: Path, extension: Extension) -> None:
