@@ -61,16 +61,14 @@ def grade(
         with importing():  # while the fork server imports, too
             from autograder.arrivals import times_of, uncollected
             from autograder.gradebook.class_files import counting_times
-            from autograder.gradebook.on_roster import on_roster
             from autograder.gradebook.writer import opened
             from autograder.grading.inbox import exchange_now
             from autograder.grading.nbgrader_api import open_course
             from autograder.grading.summary import anew_words, points_in, summary_of
-            from autograder.grading.term_names import unknown_names
+            from autograder.grading.term_names import doubtful
             from autograder.grading.where import Cluster, ThisMachine
             from autograder.grading.whole_lab import class_of
             from autograder.handed_in import utc_now
-            from autograder.intake.stray import stray
             from autograder.term import read_term
 
         api = open_course(course, isolation)
@@ -96,8 +94,8 @@ def grade(
         term, times = read_term(course), times_of(exchange_now(api, [lab])[0], lab, utc_now())
         waiting = uncollected(times, counting_times(course, lab, term))
         summary = summary_of(gradebook, lab, results, waiting, before)
-        doubtful = unknown_names(course, term, gradebook, lab) + stray(course, on_roster(gradebook))
-    tell_doubtful(doubtful)
+        lines = doubtful(course, term, gradebook, lab)
+    tell_doubtful(lines)
     if why := anew_words(results):
         out.print(why, markup=False)
     out.print(f"{lab}: {summary.words()}. Next: gradlab feedback {lab}, gradlab report {lab}")

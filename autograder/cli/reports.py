@@ -198,14 +198,11 @@ def _arrivals(api: Any, course: Path, labs: Sequence[str], lab: str = "") -> tup
 
     lab: of term.toml only what is of this one.
     """
-    from autograder.gradebook.on_roster import on_roster
     from autograder.gradebook.writer import opened
     from autograder.grading.inbox import exchange_now
-    from autograder.grading.term_names import unknown_names
-    from autograder.intake.stray import stray
+    from autograder.grading.term_names import doubtful
     from autograder.term import read_term
 
     arrivals, nobodys = exchange_now(api, labs)
     with opened(api.coursedir.db_url, api.coursedir.course_id) as gradebook:
-        names = unknown_names(course, read_term(course), gradebook, lab)
-        return arrivals, names + stray(course, on_roster(gradebook)) + nobodys
+        return arrivals, doubtful(course, read_term(course), gradebook, lab) + nobodys

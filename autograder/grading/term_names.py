@@ -1,4 +1,7 @@
-"""What term.toml names and the course does not have: a slip of the pen, which would decide nothing and say nothing."""
+"""What term.toml names and the course does not have: a slip of the pen, which would decide nothing and say nothing.
+
+Whoever is told of it is told with it of what in submitted/ counts for nobody.
+"""
 
 from __future__ import annotations
 
@@ -9,11 +12,17 @@ from typing import Any
 from autograder.assignments import assignments, nearest
 from autograder.errors import GradlabError
 from autograder.gradebook.excused import excused_of
-from autograder.gradebook.on_roster import not_on_roster
+from autograder.gradebook.on_roster import not_on_roster, on_roster
 from autograder.grading.decisions import checks_of
+from autograder.intake.stray import stray
 from autograder.term import FILE, Term
 
 NOBODY = "who is on no roster and handed in nothing\n    fix: correct the name"
+
+
+def doubtful(course: Path, term: Term, gradebook: Any, lab: str = "") -> list[str]:
+    """Unknown names, and what lies astray in submitted/, in lines. lab: of term.toml only what is of this one."""
+    return unknown_names(course, term, gradebook, lab) + stray(course, on_roster(gradebook))
 
 
 def unknown_names(course: Path, term: Term, gradebook: Any, lab: str = "") -> list[str]:

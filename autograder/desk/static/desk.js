@@ -66,10 +66,12 @@ function press(event, target) {
 }
 
 // Keys that are pressed while a mark is on its way are meant for the answer after it: where that does not come, they go.
+// A browser's own keys, reload among them, are left to it.
 const held = [];
+const holds = (event) => event.key === "Enter" || !(event.ctrlKey || event.metaKey || event.altKey) && (event.key.length === 1 || ["Backspace", "Escape"].includes(event.key));
 document.addEventListener("keydown", (event) => {
   if (get("keys").open) return;
-  if (reading.saving && !event.isComposing) held.push(event);
+  if (reading.saving && !event.isComposing && holds(event)) held.push(event);
   else if (!press(event, event.target)) return;
   event.preventDefault();
 });
@@ -78,7 +80,7 @@ document.addEventListener("saved", ({ detail }) => {
   while (held.length && !reading.saving) {
     const event = held.shift();
     const target = document.activeElement;
-    if (press(event, target) || event.ctrlKey || event.metaKey || event.altKey || !target.matches("input, textarea")) continue;
+    if (press(event, target) || !target.matches("input, textarea")) continue;
     if (event.key.length === 1) document.execCommand("insertText", false, event.key);
     else if (event.key === "Backspace") document.execCommand("delete");
   }
