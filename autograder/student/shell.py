@@ -18,6 +18,8 @@ from IPython.core.interactiveshell import InteractiveShell
 from jupyter_client.session import Session
 from traitlets.config import Config
 
+from autograder.student.commands import use_pipes
+
 # History is in memory only: its file would need a thread, and the shell is made before a fork.
 QUIET = Config({"HistoryManager": {"enabled": False}})
 MAX_FRAMES = 60  # of a traceback
@@ -104,6 +106,7 @@ def raise_once(shell: Any) -> None:
 
 def new_shell(kernel: Any) -> Any:
     """kernel: takes what the shell publishes, by message(type, content), show_error() and say()."""
+    use_pipes()
     before: Any = InteractiveShell._instance
     if before is not None:
         type(before).clear_instance()

@@ -105,6 +105,25 @@ set_matplotlib_formats("png")""",
     "a coroutine": "import asyncio\nawait asyncio.sleep(0.01)\nprint('slept')\nawait asyncio.sleep(0, 'value')",
     "a descriptor": "import os, time\nprint('a')\nos.write(1, b'b\\n')\ntime.sleep(0.3)\nprint('c')",
     "a program": "import subprocess\nsubprocess.run(['/bin/sh', '-c', 'echo out; echo err >&2'])\ntime.sleep(0.3)",
+    "a command": "!echo one; echo two >&2\nafter = 1\nprint(after)",
+    "commands and text in their order": "print('a')\n!printf 'b c'\nprint('d')\n!echo e\ndisplay('f')",
+    "exit codes": "!exit 3\nprint(_exit_code)\n!kill -9 $$\nprint(_exit_code)\n!true\nprint(_exit_code)",
+    "names in a command": "word, here = 'w', {'k': 2}\n!echo $word {word * 2} {here['k']} $$HOME_IS_NOT_SET",
+    "a command in a function": "def say(inner):\n    !echo {inner}\nsay('deep')",
+    "a command that is no program": "!no_such_program_at_all; echo $?",
+    "a command that asks": "!read answer < /dev/null; echo \"<$answer>\"",
+    "a command in the background": "!sleep 9 &\n'not reached'",
+    "letters of a command": "!printf 'h\\303\\251 \\377\\n'",
+    "output of commands": "lines = !printf '1\\n2\\n'\nprint(lines, list(map(int, lines)))",
+    "output of commands, shown": "!!echo a; echo b",
+    "system": "%system echo a",
+    "sx": "%sx echo b",
+    "aliases": "%mkdir made_here\n%ls -d made_here",
+    "captured commands": "%%capture said\n!echo hidden\nprint('too')",
+    "what commands said": "said.stdout, said.stderr",
+    "a command that must not fail": "get_ipython().system_raise_on_error = True\n!exit 4",
+    "commands may fail again": "get_ipython().system_raise_on_error = False\n!exit 5\nprint(_exit_code)",
+    "pip": "%pip --no-such-option",
     "names of the notebook": "sorted(name for name in globals() if name.startswith('__')), __name__, Rich",
     "a widget": "import ipywidgets\nslider = ipywidgets.IntSlider(3)\ndisplay(slider)\nslider",
     "an Output widget": """out = ipywidgets.Output()
@@ -203,14 +222,21 @@ def test_what_a_stock_kernel_cannot_do_well_is_done_otherwise(fork_server: ForkS
     assert after == [{"output_type": "stream", "name": "stdout", "text": "1\n2\n"}]
 
 
+def test_a_command_does_not_wait_for_the_programs_that_it_leaves_running(fork_server: ForkServer) -> None:
+    """A kernel hangs up the terminal of such programs; here they end with the submission."""
+    (shown,) = here(fork_server, ["!sleep 600 & echo started\nprint('goes on')"])
+    assert shown[0]["text"].replace("\r", "") == "started\ngoes on\n"
+
+
 def test_outputs_are_bounded_but_not_what_was_cleared(fork_server: ForkServer) -> None:
-    lines, characters, shown, written, frames = here(
+    lines, characters, shown, written, piped, frames = here(
         fork_server,
         [
             "for i in range(9000): print(i)",
             "print('x' * 300_000)",
             "for i in range(900): display(i)",
             "import os, subprocess\nsubprocess.run(['head', '-c', '3000000', '/dev/zero'])\nprint('end')",
+            "!head -c 3000000 /dev/zero",
             "from IPython.display import clear_output\n"
             "for i in range(90):\n    clear_output(wait=True)\n    display({'text/plain': f'{i}', 'text/html': 'x' * 100_000}, raw=True)",
         ],
@@ -219,6 +245,7 @@ def test_outputs_are_bounded_but_not_what_was_cleared(fork_server: ForkServer) -
     assert len(characters[0]["text"]) <= MAX_TEXT + len(CUT)
     assert len(shown) == MAX_ITEMS
     assert len(written) == 1 and len(written[0]["text"]) <= MAX_TEXT + len(CUT)
+    assert len(piped) == 1 and len(piped[0]["text"]) <= MAX_TEXT + len(CUT)
     assert [output["data"]["text/plain"] for output in frames] == ["89"]
 
 
