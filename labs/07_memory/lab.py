@@ -80,9 +80,10 @@ print("states after    ", memory.nbytes(list(optimizer.state.values())))
 #
 # SGD with momentum keeps one number for each number of a parameter, and plain SGD keeps none. Adam keeps two.
 #
-# A step also needs memory while it runs. On CUDA, the optimizers of `torch.optim` work on all parameters at once by
-# default (`foreach=True`). At its peak such a step of Adam needs one more set of weights: measured on a GPU, 1.00 times
-# their bytes. With `foreach=False`, one parameter after another, it was 0.07, and with `fused=True` 0.00.
+# A step also needs memory while it runs. On CUDA, most optimizers of `torch.optim`, SGD and Adam among them, work on
+# all parameters at once by default (`foreach=True`). LBFGS, SparseAdam and Muon don't have that option. At its peak, a
+# `foreach` step of Adam needs one more set of weights. With `foreach=False` it takes one parameter after another, and
+# needs two tensors of the size of the largest. With `fused=True` it needs none. Lab 7c measures all three.
 #
 # Adam's states have the dtype of their parameter. If the weights are `bfloat16`, with 2 bytes each, so are the states.
 # A *master copy* is a second copy of the weights, in `float32`. Where training code keeps one, the optimizer changes
@@ -114,7 +115,9 @@ hint(
 #
 # `labkit.memory.watch` counts the bytes of all tensors that are made inside a `with` block and are still alive. It asks
 # each operation, and needs no GPU. `now` is the bytes that are alive, and `peak` the most that there were. The
-# model and `x` are there before, and do not count: `watch(model, x)` is told of them.
+# model and `x` exist before the block and don't count, so you pass them: `watch(model, x)`. One thing it doesn't see is
+# the scratch memory that an operation takes inside, such as the *workspace* in which a GPU's matrix products compute. A
+# GPU's own statistics include it.
 #
 # Next: one step with 16 layers and a batch that is large for them. Draw a curve of the live bytes before you run it.
 
@@ -237,15 +240,17 @@ else:
     print("There is no accelerator here, and so no allocator to ask. Read on for what a GPU prints.")
 
 # %% [markdown]
-# On a GPU whose memory is empty, it prints this:
+# On a CUDA GPU on which your program hasn't allocated anything yet, the three lines have these numbers:
 #
-# | | allocated | reserved |
-# |---|---|---|
-# | with `x` | 4,000,256 | 20,971,520 |
-# | after `del x` | 0 | 20,971,520 |
-# | after `empty_cache()` | 0 | 0 |
+# | | allocated | reserved | peak |
+# |---|---|---|---|
+# | with `x` | 4,000,256 | 20,971,520 | 4,000,256 |
+# | after `del x` | 0 | 20,971,520 | 4,000,256 |
+# | after `empty_cache()` | 0 | 0 | 4,000,256 |
 #
-# Where do these two numbers come from? `x` needs 4,000,000 bytes. Its *block* is rounded up to a multiple of 512 bytes.
+# `peak` is the most that has been allocated so far. It doesn't fall.
+#
+# Where do 4,000,256 and 20,971,520 come from? `x` needs 4,000,000 bytes. Its *block* is rounded up to a multiple of 512 bytes.
 # And PyTorch asks the driver for more than one block: for 2 MiB, where a block has 1 MiB or less, and here for 20 MiB.
 # Such a piece of the driver's memory is called a segment. It goes back to the driver only as a whole, when no block in
 # it is in use.
@@ -641,7 +646,8 @@ print("gradients equal:", [torch.allclose(a, b) for a, b in zip(grads, late_grad
 # when you make it: `checkpoint(layer, x, ...)`, or a function that gets its layers as an argument.
 #
 # ### Your turn: in_segments, 4 points
-# Cut a model into segments.
+# Cut a model into segments, and checkpoint every one of them, the last one too. So all segments are alike, and you can
+# measure what each choice of `k` costs. Whether the last one is worth its checkpoint is the question after that.
 
 # %% given
 hint(
@@ -653,8 +659,9 @@ hint(
 # %% exercise: in_segments points=4
 
 # %% [markdown]
-# PyTorch has this as `torch.utils.checkpoint.checkpoint_sequential`. It puts no checkpoint around the last segment. Why
-# is that a good idea? What would happen between the end of its forward pass and the beginning of its backward pass?
+# PyTorch has nearly the same as `torch.utils.checkpoint.checkpoint_sequential`. The difference: it puts no checkpoint
+# around the last segment. What would happen between the end of that segment's forward pass and the beginning of its
+# backward pass?
 #
 # ### How many segments?
 #
@@ -682,8 +689,11 @@ show_memory({name: run for name, run in runs.items() if name in ("plain", "k = 4
 # $n / k$ of them, rounded up. For $k = 4$ that is 4 + 4. Two more are alive at the peak: a gradient, and the result
 # of a linear layer. (With $k = 16$ the peak is that of the loss, as in the plain run: 16 and four more.)
 #
-# And the last segment? When its forward pass ends, its backward pass begins. A checkpoint would throw away what is
-# computed again a moment later. It would save almost nothing, and cost a forward pass of that segment.
+# And the last segment? When its forward pass ends, the loss and its backward pass follow at once. A checkpoint throws
+# away what is computed again a moment later: all that it makes room for are the loss's own tensors. With 4 segments and
+# a plain last one the peak is 11, and with your function it is 10. For that one activation you pay a second forward
+# pass of four layers. In your own training, leave the last segment plain, as `checkpoint_sequential` does, unless that
+# one activation decides whether the step fits.
 #
 # In a transformer, one layer keeps many activations inside, and only one goes on to the next layer. How many does it
 # keep? "Checkpointing saves half of the memory", people say of transformers. Here are six layers, plain and with each

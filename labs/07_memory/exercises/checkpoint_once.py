@@ -28,10 +28,11 @@ def checkpoint_once(block: nn.Module, x: Tensor) -> Tensor:
     """block(x), checkpointed: of what block keeps for backward, only x is kept.
 
     The rest is computed again. Values and gradients are those of block(x). The block runs once
-    in forward, and once more in backward. It changes its buffers in place, and its result does
-    not depend on these. After backward, each buffer of the block, persistent or not, is what
-    it was before backward: the second call changes none. It works for several calls before one
-    backward.
+    in forward, and once more in backward. It may change some of its buffers in place, and its
+    result doesn't depend on those. It may depend on buffers that a call leaves as they are, as
+    the result of a batch normalisation in evaluation mode does. After backward, each buffer of
+    the block, persistent or not, is what it was before backward: the second call changes none.
+    It works for several calls before one backward.
     """
     ### BEGIN SOLUTION
     again = False
@@ -376,6 +377,20 @@ def checkpoint_once(block, x):
             with torch.no_grad():
                 for b, old in zip(block.buffers(), after):
                     b.copy_(old)
+
+    return checkpoint(run, x, use_reentrant=False)
+
+
+# %% wrong "the second call gets buffers of zeros: its result does not depend on them" fails=evaluation_mode
+def checkpoint_once(block, x):
+    again = []
+
+    def run(t):
+        if not again:
+            again.append(1)
+            return block(t)
+        fresh = {name: torch.zeros_like(b) for name, b in block.named_buffers()}
+        return torch.func.functional_call(block, fresh, (t,))
 
     return checkpoint(run, x, use_reentrant=False)
 

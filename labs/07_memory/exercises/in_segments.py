@@ -25,9 +25,9 @@ def segmented(forward, parts, x, upstream, k, between=None):
 
 # %% exercise
 def in_segments(layers: list[nn.Module], x: Tensor, k: int) -> Tensor:
-    """The layers applied to x, one after another, in k checkpointed segments.
+    """The layers applied to x, one after another, in k segments, each of them checkpointed.
 
-    A segment has one or more consecutive layers. 1 <= k <= len(layers). The lengths of two
+    The last segment is checkpointed too. A segment has one or more consecutive layers. 1 <= k <= len(layers). The lengths of two
     segments differ by at most one. In forward each layer runs once, and of all layers only the
     inputs of segments are kept; in backward each runs once more, one segment after another,
     the last first. Values and gradients are those of the plain loop, of the parameters and,
