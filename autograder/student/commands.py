@@ -16,8 +16,8 @@ import sys
 import time
 from collections.abc import Iterator
 
-from IPython.utils import process
 from ipykernel import zmqshell
+from IPython.utils import process
 
 CHUNK = 1 << 16
 POLL_SECONDS = 0.05  # a shell may have ended, and left programs that hold the pipe
@@ -45,7 +45,8 @@ def run_command(command: str) -> int:
 
 def use_pipes() -> None:
     """Have IPython run every command of a cell this way."""
-    zmqshell.system = process.system = run_command
+    for module in (zmqshell, process):
+        vars(module)["system"] = run_command
 
 
 @contextlib.contextmanager
