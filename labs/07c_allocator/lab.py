@@ -187,14 +187,14 @@ except NotImplementedError:
 # no more: one small tensor keeps its segment of 20 MiB.
 #
 # The next cell writes down four segments, in the form in which a *snapshot* has them: that is PyTorch's own list of
-# all segments and blocks. These were written by hand, in the form that is documented for
-# `torch.cuda.memory._snapshot()`. They were not recorded on a GPU. Each segment is a dict, and each of its blocks too.
-# A block has a `state`:
+# all segments and blocks. These were written by hand, in the form that `torch.cuda.memory._snapshot()` returns. They
+# were not recorded on a GPU. Each segment is a dict, and each of its blocks too. A block has a `state`:
 #
 # - `"active_allocated"`: a tensor uses it.
 # - `"inactive"`: it is free.
-# - `"active_awaiting_free"`: no tensor needs it, but another stream may still read it. (A stream is a queue of the
-#   GPU's work.) It will be free. Until then it counts neither as allocated nor as free.
+# - `"active_pending_free"`: no tensor needs it, but another stream may still read it. (A stream is a queue of the
+#   GPU's work.) It will be free. Until then it counts neither as allocated nor as free. (The docstring of `_snapshot`
+#   calls this state `active_awaiting_free`. A real snapshot never does.)
 
 
 # %% given
@@ -286,21 +286,24 @@ else:
 # `reset_peak_memory_stats()` an `AttributeError`.)
 #
 # What do you do when `split` is large? First ask why sizes change: batches of many lengths are the usual reason. Pad to
-# a few lengths. Then there are two settings. They are read when the allocator starts, so set them before Python does:
+# a few lengths. Then there are two settings. The usual place for them is an environment variable, set before Python
+# starts:
 #
-# - `PYTORCH_CUDA_ALLOC_CONF=expandable_segments:True`: a segment can grow. A larger request extends it, in place of a
-#   new segment beside it. Some of the rules above are different then.
-# - `PYTORCH_CUDA_ALLOC_CONF=max_split_size_mb:128`: a block above this size is not split. So no small tensor makes its
-#   home in a large block.
+# - `PYTORCH_ALLOC_CONF=expandable_segments:True`: a segment can grow. A larger request extends it, instead of starting
+#   a new segment beside it. Some of the rules above are different then.
+# - `PYTORCH_ALLOC_CONF=max_split_size_mb:128`: a block above this size is not split, so a small tensor cannot pin a
+#   large block.
 #
-# (`PYTORCH_ALLOC_CONF` is the newer name of the variable.) Neither helps when `allocated` itself is too large. Then
+# Older texts write `PYTORCH_CUDA_ALLOC_CONF`. That name still works; PyTorch 2.8 to 2.11 warn that it is deprecated.
+# While a program runs, the private function `torch._C._accelerator_setAllocatorSettings("max_split_size_mb:128")`
+# changes a setting for what is allocated from then on. Neither setting helps when `allocated` itself is too large. Then
 # the question is who allocates.
 #
 # ## A step's own memory
 #
-# An optimizer allocates while it steps. Lab 7 said how much, measured on a GPU. You can count it without one:
-# `memory.watch` asks each operation for the tensors that it makes. The model has eight equal layers. The peak is given
-# in sets of weights.
+# An optimizer allocates while it steps. Lab 7 said how much, and here is the measurement. It needs no GPU:
+# `memory.watch` asks each operation for the tensors that it makes, and a `foreach` step makes the same ones on a CPU.
+# The model has eight equal layers. The peak is given in sets of weights.
 
 # %% predict: sgd_momentum
 # **Predict.** Adam with `foreach=True` needs 1.00 sets of weights more at its peak. And SGD with momentum, also with
@@ -358,6 +361,8 @@ for way in ({"foreach": False}, {"foreach": True}, {"fused": True}):
 # | `free_requested` | the tensor at `addr` is gone |
 # | `free_completed` | no stream reads it any more: the block is free |
 # | `segment_alloc`, `segment_free` | the driver gave a segment, or got it back |
+# | `segment_map`, `segment_unmap` | with expandable segments: a segment grew, or gave a part back |
+# | `snapshot` | someone took a snapshot here |
 # | `oom` | a request failed: it has a `size` and no `addr` |
 #
 # `frames` says where in the program that was: a list of dicts with `filename`, `line` and `name`, of which the first is
@@ -510,10 +515,15 @@ else:
     print("There is no GPU here, and so no history of its own.")
 
 # %% [markdown]
-# At the peak, 1,525 MiB are allocated. A third of it, 500 MiB, belongs to the line of the loss: the logits in
-# `float32`, and their logarithms. `backward` has 250, although the peak is in it. So the line that runs when memory
-# ends need not be the line that took it. Here the cure is to compute the loss for a part of the tokens at a time. To
-# checkpoint the model would hardly help.
+# If you have a GPU, the history recorded there may surprise you: the line of the first matrix product owns several MiB
+# more than its result, 8 or more of them. That is the workspace of cuBLAS, the library that multiplies matrices.
+# PyTorch takes it from the same allocator once, and keeps it. `memory.watch` doesn't see it, since no operation returns
+# it.
+#
+# Back to the shipped history. At the peak, 1,525 MiB are allocated. A third of it, 500 MiB, belongs to the line of the
+# loss: the logits in `float32`, and their logarithms. `backward` has 250, although the peak is in it. So the line that
+# runs when memory ends need not be the line that took it. Here the cure is to compute the loss for a part of the tokens
+# at a time. To checkpoint the model would hardly help.
 #
 # The page [pytorch.org/memory_viz](https://pytorch.org/memory_viz) draws such a history, from a file that
 # `torch.cuda.memory._dump_snapshot("step.pickle")` writes. It shows the same: one coloured band for each block, and its
@@ -725,8 +735,11 @@ hint(
 # about each operator and answers with a `CheckpointPolicy`.
 #
 # - `MUST_SAVE`: keep the result, and hand it out in the second call.
-# - `PREFER_RECOMPUTE`: compute it again. (`torch.compile` may decide otherwise. `MUST_RECOMPUTE` and `PREFER_SAVE` are
-#   the two other combinations.)
+# - `PREFER_RECOMPUTE`: compute it again.
+#
+# PyTorch 2.13 has six policies: `SAVE`, `RECOMPUTE` and `CPU_OFFLOAD`, each as `MUST` and as `PREFER`. `torch.compile`
+# may decide otherwise where a policy says `PREFER`. `MUST_CPU_OFFLOAD` joins this idea with the last one: the results
+# of this operator are kept, but in the CPU's memory.
 #
 # Which operator is a linear layer? Ask a policy that prints.
 
@@ -746,12 +759,14 @@ out.sum().backward()
 
 # %% [markdown]
 # The product is `aten.addmm.default`: a linear layer with a bias multiplies and adds in one operator. `default` names
-# one of the forms of `addmm`, its *overload*. A policy compares with that form: `torch.ops.aten.addmm` without
-# `.default` is equal to none of them. And in PyTorch 2.13 the policy is asked in the forward pass only. In the
-# second call the decisions are known.
+# one of the forms of `addmm`, its *overload*. Compare with that form. In a policy, `op == torch.ops.aten.addmm` without
+# `.default` is false for every operator, and nothing says so. And in PyTorch 2.13 the policy is asked in the forward
+# pass only. In the second call the decisions are known.
 #
-# Six transformer layers, each in a segment of its own. (In place of a policy, a list of operators means: keep these.)
-# The numbers count activations of the size of the input.
+# Instead of a policy you can pass a list of operators, which means: keep these. A list is checked at once: with
+# `torch.ops.aten.addmm` in it, `create_selective_checkpoint_contexts` raises a `ValueError` that asks for the overload.
+#
+# Here are six transformer layers, each in a segment of its own. The numbers count activations of the size of the input.
 
 # %% predict: addmm_again
 # **Predict.** In the run that keeps `aten.mm` only, how many of the 18 `addmm` run again?
@@ -905,6 +920,19 @@ for parts in (1, 4, 8, 16, 64):
 # With 8 parts the peak is 0.51, and from 16 on it stays at 0.38. Each part makes a gradient of the weight's size. Three
 # such tensors are 0.38 times the logits, and more parts do not make them smaller.
 #
+# Do you have to write this yourself? From PyTorch 2.13 on there is a built-in version:
+#
+# ```python
+# options = nn.LinearCrossEntropyOptions(batch_chunk_size=64)
+# loss = functional.linear_cross_entropy(rows, vocabulary, targets, options=options)
+# ```
+#
+# It computes the gradients of each part in the forward pass already, so no part is computed twice, and it keeps
+# gradients, not logits. For the sizes above its peak is 0.27. (The profiler says so: all of it happens inside one
+# operator, where `memory.watch` sees nothing.) The price: by default you can go back through it only once, and second
+# derivatives are not supported. Before 2.13, and on GPUs, libraries such as Liger Kernel offer the same idea. What you
+# wrote works in all versions, and for any `piece`.
+#
 # ## Out of memory: causes and cures
 #
 # | cause | how to see it | cure | what the cure costs | lab |
@@ -1021,12 +1049,15 @@ for parts in (1, 4, 8, 16, 64):
 # the error. There I would compute the loss in parts of the rows, each in a checkpoint, since without one the sum leads
 # to the graphs of all parts. The price is the last product once more. The hook to `float16` has too small a range: an
 # activation above 65,504 is kept as infinity, and so backward computes with it. `bfloat16` has the range of `float32`.
-# The hook should also leave weights and integers alone. The list of the third idea holds no overload, which is what
-# operators are compared with: it needs `torch.ops.aten.mm.default`, and `addmm` for layers with a bias. Even then it
-# would keep more than her checkpoints do, and save time, not memory.
+# The hook should also leave weights and integers alone. The third idea does not run: a list must hold overloads, and
+# `create_selective_checkpoint_contexts` raises a `ValueError` for `torch.ops.aten.mm`. It needs
+# `torch.ops.aten.mm.default`, and `aten.addmm.default` for layers with a bias. (In a policy function, a comparison with
+# `torch.ops.aten.mm` would be false every time, without an error.) Even then it would keep more than her checkpoints
+# do, and save time, not memory.
 #
 # For grading: one point for the peak at the loss, how it is seen, and parts with a checkpoint each; one for the range
-# of `float16` and for what is wrong with the list, or for what it would cost.
+# of `float16` and for what is wrong with the list, or for what it would cost. That the list names no overload is worth
+# the same as that it names the wrong operator.
 # ### END SOLUTION
 
 # %% [markdown]
@@ -1051,7 +1082,7 @@ for parts in (1, 4, 8, 16, 64):
 # | `reserved_bytes.all.current` | what PyTorch has from the driver |
 # | `inactive_split_bytes.all.current` | free bytes that `empty_cache()` cannot give back |
 # | `max_memory_allocated()`, `reset_peak_memory_stats()` | the peak, and a new beginning for it |
-# | `PYTORCH_CUDA_ALLOC_CONF` | `expandable_segments:True`, `max_split_size_mb:128` |
+# | `PYTORCH_ALLOC_CONF` | `expandable_segments:True`, `max_split_size_mb:128` |
 # | `_record_memory_history()`, `_snapshot()` | each alloc and free with its frames, and all segments |
 # | `alloc`, `free_requested`, `free_completed` | requested, gone for the program, free for the next |
 # | `foreach=True`, `fused=True` | Adam's step: one more set of weights, or none |

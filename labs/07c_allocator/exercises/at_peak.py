@@ -2,21 +2,27 @@
 def at_peak(snapshot: dict) -> dict[str, int]:
     """Who had allocated what when most was allocated: "FILE:LINE" -> bytes.
 
-    snapshot: of one device, in the form of torch.cuda.memory._snapshot(). The entries of
-    snapshot["device_traces"][0] are in the order in which they happened. A block is allocated from
-    its "alloc" to its "free_requested", which has the same "addr". Other actions change nothing.
-    An address may be allocated again after that. Bytes are the "size" of an entry, and the
-    "requested_size" of a block in the segments.
+    snapshot: of one device, in the form of torch.cuda.memory._snapshot(). The trace is
+    snapshot["device_traces"][0], in the order in which things happened.
 
-    Two kinds of blocks were allocated before the trace began: those whose address has
-    "free_requested" as the first of these two actions in the trace, and blocks in state
-    "active_allocated" in snapshot["segments"] whose address has neither action in the trace.
+    1. A block is allocated from its "alloc" to the next "free_requested" with the same "addr".
+       Other actions change nothing. An address may be allocated again after that.
+    2. Two kinds of blocks were allocated before the trace began: (a) those whose address has
+       "free_requested" as the first of these two actions in the trace, and (b) blocks in state
+       "active_allocated" in snapshot["segments"] whose address has neither action in the trace.
+    3. A block's bytes are the "size" of its entry in the trace. For (b) they are the
+       "requested_size" of the block.
+    4. The peak is the moment with the largest sum of bytes, the first one of several. The moment
+       before the first entry is one too.
+    5. A block counts for the innermost frame f with is_yours(f), as f"{filename}:{line}". Frames
+       begin with the innermost. It counts for "" if no frame is yours, and so does every block
+       of kind (a): the frames of "free_requested" say who freed. Lines without bytes at the peak
+       are left out.
 
-    The peak is the moment with the largest sum, the first one of several. The moment before the
-    first entry is one too. A block counts for the innermost frame f with is_yours(f), as
-    f"{filename}:{line}". Frames begin with the innermost. A block counts for "" where no frame is
-    yours, and where it was allocated before the trace and is freed in it: the frames of
-    "free_requested" say who freed. Lines without bytes at the peak are left out.
+    For example, the segments hold a block at 8 of 6 bytes, in use and with no frame of yours. The
+    trace: free_requested at 1 (3 bytes), alloc at 2 (4 bytes, from a.py:1), alloc at 1 (2 bytes,
+    from a.py:2), free_requested at 2. The sums are 9, 6, 10, 12, 8. The peak is 12:
+    {"": 6, "a.py:1": 4, "a.py:2": 2}.
     """
     ### BEGIN SOLUTION
     trace = [one for one in snapshot["device_traces"][0] if one["action"] in ("alloc", "free_requested")]
@@ -155,7 +161,7 @@ class Told:
         self.waiting = []
 
     def snapshot(self):
-        used, late, free = "active_allocated", "active_awaiting_free", "inactive"
+        used, late, free = "active_allocated", "active_pending_free", "inactive"
         blocks = [(a, size, used, frames) for a, (size, frames, _) in self.alive.items()]
         blocks += [(a, size, late, frames_of(n)[0]) for a, size, n in self.waiting]
         blocks += [(a, size, free, []) for a, size in self.freed.items()]
@@ -210,7 +216,7 @@ with check(
         assert_close(at_peak(t.snapshot()), t.want, name="your bytes by line")
     t = random_told(24, 20, late=True)
     freed_before = t.snapshot()
-    freed_before["segments"].append(segment(2**50, (4608, "active_awaiting_free", frames_of(1)[0], 4500)))
+    freed_before["segments"].append(segment(2**50, (4608, "active_pending_free", frames_of(1)[0], 4500)))
     assert_close(at_peak(freed_before), t.want, name="your bytes by line")
 with check(
     "moments",

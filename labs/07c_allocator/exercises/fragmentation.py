@@ -9,6 +9,7 @@ def fragmentation(segments: list[dict]) -> dict[str, int]:
     "split": of the inactive blocks in all other segments.
     "largest": of the largest request that an inactive block has room for. Requests of more than
     1 MiB go to segments whose segment_type is "large", others to "small" ones. 0 if there is none.
+    In a "large" segment each inactive block has more than 1 MiB, as the rule for splitting leaves it.
     """
     ### BEGIN SOLUTION
     found = {"reserved": 0, "allocated": 0, "releasable": 0, "split": 0, "largest": 0}
@@ -83,7 +84,7 @@ def drawn_segments(seed, count, waits=0):
         pieces, free = [], bool(torch.rand((), generator=source) < 0.5)
         for _ in range(torch.randint(5, (), generator=source).item()):
             many, wait = torch.randint(10, (2,), generator=source).tolist()
-            state = "inactive" if free else "active_awaiting_free" if wait < waits else "active_allocated"
+            state = "inactive" if free else "active_pending_free" if wait < waits else "active_allocated"
             pieces.append(((many + 1) * unit, state))
             free = not free
         missing = (2 * MIB if small else 64 * MIB) - sum(size for size, _ in pieces)
@@ -155,10 +156,10 @@ with check(
     "awaiting",
     "blocks that wait until they are free",
     weight=2,
-    hint="A block in state active_awaiting_free: is it allocated? Is it free? Can its segment be given back?",
+    hint="A block in state active_pending_free: is it allocated? Is it free? Can its segment be given back?",
 ):
-    t = [segment(2**33, (20 * MIB, "active_awaiting_free")), segment(2**34, (2 * MIB, "active_awaiting_free"))]
-    t.append(segment(2**35, (3 * MIB, "active_awaiting_free"), (17 * MIB, "inactive")))
+    t = [segment(2**33, (20 * MIB, "active_pending_free")), segment(2**34, (2 * MIB, "active_pending_free"))]
+    t.append(segment(2**35, (3 * MIB, "active_pending_free"), (17 * MIB, "inactive")))
     want = counted(t)
     assert_close(fragmentation(t), want)
     for seed in range(3):

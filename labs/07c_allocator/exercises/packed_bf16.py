@@ -62,10 +62,11 @@ def packed_bf16(parameters: list[Tensor], least: int) -> AbstractContextManager[
     A tensor that an operation keeps is packed if it is float32 or float64, has at least `least`
     elements, and does not lie in the memory of one of parameters, as a view of a weight does.
     Packed means: a copy of it in bfloat16 is held in its place, which comes back in backward with
-    the tensor's own dtype, on its own device. Every other tensor is kept as it is. Results of the
-    forward pass are what they are without it. Backward may run behind the block, and twice with
-    retain_graph=True. What is packed may be changed in place behind the block: backward still has
-    the old values. A result that is dropped without a backward pass leaves nothing behind.
+    the tensor's own dtype, on its own device. Every other tensor is kept detached, in the memory
+    and the dtype that it has. Results of the forward pass are what they are without it. Backward
+    may run after the with block has ended, and twice with retain_graph=True. What is packed may be
+    changed in place after the block: backward still has the old values. A result that is dropped
+    without a backward pass leaves nothing in memory.
     """
     ### BEGIN SOLUTION
     known = {parameter.untyped_storage().data_ptr() for parameter in parameters}
@@ -95,7 +96,7 @@ with check(
     required=True,
     hint=(
         "Which tensors do square and the product keep? Which of them is a parameter?",
-        "pack returns (t.to(torch.bfloat16), t.dtype) for an activation, and t itself for all others. unpack has to "
+        "pack returns (t.to(torch.bfloat16), t.dtype) for an activation, and t.detach() for all others. unpack has to "
         "tell the two apart.",
     ),
 ):
