@@ -421,7 +421,8 @@ show_trace(live)
 #
 # In the printed lines you find these kinds of rows:
 #
-# - `cpu_op`: an operator; `user_annotation`: a region.
+# - `cpu_op`: an operator; `user_annotation`: a region. With a `schedule`, the profiler adds a region of its own around
+#   each recorded step: `ProfilerStep#2` and so on. All your other regions lie inside it.
 # - Rows with the name `[memory]` are moments: `ph` is `"i"`, for instant, and there is no `dur`. `Bytes` is what was
 #   allocated at that moment. Where it is negative, so many bytes were freed. They are there with
 #   `profile_memory=True`.
@@ -535,8 +536,11 @@ show_trace(shipped_trace())
 #
 # "`.item()` is slow", people read in such a profile, and take it out. Then the wait is somewhere else: at the next line
 # that needs a result. It is not the cause. The same holds for a clock: `time.perf_counter()` around `backward()`
-# measures how long it takes to launch. Whoever wants the GPU's time calls `torch.cuda.synchronize()` before each look
-# at the clock.
+# measures how long it takes to launch. Call `torch.cuda.synchronize()` before each look at the clock, and you get the
+# time of both together: launches, kernels and waits. For the GPU's time alone there are *events*. Two
+# `torch.cuda.Event(enable_timing=True)` are recorded in the stream, one before and one after the work, and
+# `start.elapsed_time(end)` gives the milliseconds between them on the GPU, once both have happened. A trace says it
+# for each kernel.
 #
 # Look at one more thing. `backward` launches from thread 102. On a GPU the backward pass runs in a thread of its own,
 # while the program waits in `backward()`. (On a CPU it runs in the thread that called.) Whoever counts only rows of the
@@ -560,6 +564,9 @@ hint(
 # Print the table for `shipped_trace()`. For 1060 microseconds the program is in `log`, which gives the device work for
 # 4. `backward` is the other way round. Print it for `live_trace()` too. What do the bytes of `forward` say, and which
 # of them are still there when it ends?
+#
+# In a trace of your own, recorded with a `schedule`, the table has a line for each `ProfilerStep#`. It holds the whole
+# step, so leave it out before you compare regions.
 #
 # A rule that asks for the time only has a weak side. A thread that prepares the next batch, for instance, would
 # count for whichever region is open. Look at the trace before you believe a table of it.
@@ -604,9 +611,11 @@ hint(
 # non_blocking=True)` from pinned memory. The cure of the second is to call `.item()` less often. A logger that reads
 # the loss in every tenth step waits in every tenth step.
 #
-# Both gaps together are 430 of 2100 microseconds. That is the most that there is to win with such cures: a step of 1200
-# could become one of 985. What is left is the time of the kernels. `torch.compile` (lab 10) and smaller dtypes (lab 9)
-# are about them.
+# The gaps together are 430 of 2100 microseconds. If you fill them, a step of 1200 becomes one of 985. There is a little
+# more to win: `device_idle` counts the copy of a batch as work, but no kernel runs during those 60 microseconds. In the
+# same stream, kernels and copy take turns. If you copy in a second stream, as lab 6b does, while the kernels of the
+# step before run, a step takes 925. That is the limit. What is left is the time of the kernels. `torch.compile` (lab
+# 10) and smaller dtypes (lab 9) are about them.
 #
 # ## Memory by operator
 #
@@ -724,8 +733,9 @@ hint(
 #   > It waits in the queue behind others: the device is busy.
 # - [ ] With two streams the device is idle as soon as one of them is empty.
 #   > It is idle where no stream has work that runs.
-# - [x] If the device is idle for a tenth of the time, better data loading wins at most a tenth.
-#   > Only idle time can be filled. The kernels take as long as they did.
+# - [x] If copies cannot overlap kernels, a device that is idle a tenth of the time gains at most that from faster data.
+#   > Then only idle time can be filled. Copies in a stream of their own can run beside kernels, and save their own time
+#   > too.
 #
 # Hint: What is the most that your device_idle says can be won?
 #
