@@ -14,10 +14,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from jupyter_core.paths import jupyter_config_path
-from traitlets.config import Config
-from traitlets.config.loader import ConfigFileNotFound, PyFileConfigLoader
-
+from labext.workspace import Workspace
 from labkit.progress import page_path
 
 ERROR = re.compile(r"^\[[^]]*\| (?:ERROR|CRITICAL)\] (.+)$", re.MULTILINE)  # as nbgrader logs
@@ -38,27 +35,27 @@ class NotHandedIn(Exception):
 
 @dataclass(frozen=True)
 class Class:
-    """A class whose exchange takes this lab. place: the folder that holds the student's labs."""
+    """A class whose exchange takes this lab. root: the folder that JupyterLab shows, where nbgrader runs."""
 
     lab: str
     course: str
     exchange: Path
     cache: Path
-    place: Path
+    root: Path
 
 
-def class_of(notebook: Path, root: Path) -> Class | None:
-    """None where no exchange offers the lab. root: the folder that JupyterLab shows, with nbgrader_config.py."""
+def class_of(notebook: Path, workspace: Workspace) -> Class | None:
+    """None when no exchange offers the lab, or the notebook isn't where nbgrader fetches labs to."""
     try:
         from nbgrader.exchange.default import Exchange
     except ImportError:  # at home there may be labkit alone
         return None
-    config = _config(root)
-    course = str(config.CourseDirectory.get("course_id", ""))
-    exchange = Exchange(config=config)
-    found = Class(notebook.stem, course, Path(exchange.root), Path(exchange.cache), notebook.parent.parent)
+    course = str(workspace.config.CourseDirectory.get("course_id", ""))
+    exchange = Exchange(config=workspace.config)
+    found = Class(notebook.stem, course, Path(exchange.root), Path(exchange.cache), workspace.root)
     offered = found.exchange / course / "outbound" / found.lab
-    return found if course and notebook.parent.name == found.lab and offered.is_dir() else None
+    is_fetched = notebook.parent == workspace.fetched / found.lab
+    return found if course and is_fetched and offered.is_dir() else None
 
 
 async def hand_in(to: Class, notebook: Path, wait: float = WAIT_SECONDS) -> dict[str, Any]:
@@ -70,7 +67,7 @@ async def hand_in(to: Class, notebook: Path, wait: float = WAIT_SECONDS) -> dict
     options = [f"--course={to.course}", f"--Exchange.root={to.exchange}", f"--Exchange.cache={to.cache}"]
     process = await asyncio.create_subprocess_exec(
         *(sys.executable, "-m", "nbgrader", "submit", to.lab, *options),
-        cwd=to.place,
+        cwd=to.root,
         stdout=asyncio.subprocess.PIPE,
         stderr=asyncio.subprocess.STDOUT,
     )
@@ -92,16 +89,6 @@ async def hand_in(to: Class, notebook: Path, wait: float = WAIT_SECONDS) -> dict
             return {"words": f"Handed in, and marked: {mark[1]}" if mark else "Handed in, and marked.", "marked": True}
         await asyncio.sleep(LOOK_SECONDS)
     return {"words": LATER, "marked": False}
-
-
-def _config(root: Path) -> Config:
-    config = Config()
-    for folder in [*reversed(jupyter_config_path()), str(root)]:
-        try:
-            config.merge(PyFileConfigLoader("nbgrader_config.py", path=folder).load_config())
-        except ConfigFileNotFound:
-            continue
-    return config
 
 
 def _cached(to: Class) -> list[Path]:

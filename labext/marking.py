@@ -21,28 +21,29 @@ class NoGrader(Exception):
 
 
 class GraderProcess:
-    """The grader's process of one course. It starts as the student begins to write, long before a mark is asked for."""
+    """The grader's process of one course. It starts as the student begins to write, long before a mark is asked for.
 
-    def __init__(self) -> None:
+    Args:
+        course: The course that the server decided on when it started; None starts nothing and marks nothing.
+    """
+
+    def __init__(self, course: Path | None) -> None:
+        self._course = course
         self._process: asyncio.subprocess.Process | None = None
-        self._course = Path()
         self._turn = asyncio.Lock()
 
-    async def begin(self, notebook: Path) -> None:
-        """Start the process of this notebook's course where none runs yet; it takes some ten seconds, in which a
-        student writes."""
-        course = course_of(notebook)
-        if course is not None and not self._turn.locked():
+    async def begin(self) -> None:
+        """Start the process unless it runs already; that takes some ten seconds, in which a student writes."""
+        if self._course is not None and not self._turn.locked():
             async with self._turn:
-                await self._started(course)
+                await self._start(self._course)
 
     async def mark(self, notebook: Path) -> dict[str, Any]:
         """{points, worth, words}. The feedback page and the marks are written beside the labs. Raises NoGrader."""
-        course = course_of(notebook)
-        if course is None:
+        if self._course is None:
             raise NoGrader(NO_COURSE)
         async with self._turn:
-            process = await self._started(course)
+            process = await self._start(self._course)
             assert process.stdin is not None and process.stdout is not None
             try:
                 process.stdin.write(json.dumps({"notebook": str(notebook)}).encode() + b"\n")
@@ -58,20 +59,11 @@ class GraderProcess:
             raise NoGrader(str(answer["refused"]))
         return answer
 
-    async def _started(self, course: Path) -> asyncio.subprocess.Process:
-        if self._process is None or self._process.returncode is not None or self._course != course:
-            if self._process is not None and self._process.returncode is None and self._process.stdin:
-                self._process.stdin.close()  # at the end of its input it ends
+    async def _start(self, course: Path) -> asyncio.subprocess.Process:
+        if self._process is None or self._process.returncode is not None:
             command = [sys.executable, "-m", "autograder.cli", "mark", "--serve", "--course", str(course)]
             pipe = asyncio.subprocess.PIPE
             self._process = await asyncio.create_subprocess_exec(
                 *command, stdin=pipe, stdout=pipe, limit=LINE, env=os.environ | {"PYTHONUNBUFFERED": "1"}
             )
-            self._course = course
         return self._process
-
-
-def course_of(notebook: Path) -> Path | None:
-    """The folder above the notebook that holds the same lab's source notebook; None where there is none."""
-    lab = notebook.stem
-    return next((f for f in notebook.parents if (f / "source" / lab / f"{lab}.ipynb").exists()), None)

@@ -107,7 +107,11 @@ class LabProgress:
 
 def read_progress(folder: Path) -> list[LabProgress]:
     """The labs in this folder, each at NAME/NAME.ipynb, in their order. What is no notebook of a lab is left out."""
-    found = [progress_of(_read(path), path.relative_to(folder).as_posix(), marks_of(path)) for path in _labs(folder)]
+    found = []
+    for path in _labs(folder):
+        # A notebook that claims to be a lab and isn't whole must not cost the others their place in the panel.
+        with contextlib.suppress(AttributeError, KeyError, TypeError, ValueError):
+            found.append(progress_of(_read(path), path.relative_to(folder).as_posix(), marks_of(path)))
     return [lab for lab in found if lab]
 
 
@@ -216,7 +220,7 @@ def _read(path: Path) -> dict[str, Any]:
     """The JSON in this file; nothing where there is none, or where it is damaged."""
     try:
         found = json.loads(path.read_text(encoding="utf-8"))
-    except (OSError, ValueError):
+    except (OSError, ValueError, RecursionError):
         return {}
     return found if isinstance(found, dict) else {}
 

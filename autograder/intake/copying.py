@@ -14,7 +14,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
 
-from autograder.intake.files import LEFT_OUT, NOT_FOLLOWED, UNREADABLE, put_aside
+from autograder.intake.files import LEFT_OUT, NOT_FOLLOWED, UNREADABLE, name_as_data, put_aside
 
 MAX_FILE = 100_000_001  # bytes; one more than a notebook may have, so that its size is what it is refused for
 MAX_ALL = 500_000_000
@@ -22,6 +22,15 @@ MAX_FILES = 10_000
 MAX_LISTED = 100_000  # names that are looked at
 MAX_DEPTH = 20  # of folders in one another
 PIECE = 2**20
+OF_ONE_NAME = {  # errors that cost the file or folder of that name, and nothing else
+    errno.ENAMETOOLONG,
+    errno.ELOOP,
+    errno.ENXIO,
+    errno.ENOENT,
+    errno.ENOTDIR,
+    errno.EEXIST,
+    errno.EISDIR,
+}
 FLAGS = os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC  # no link is followed, no pipe waited for
 
 
@@ -68,7 +77,7 @@ def _copy(folder: int, target: Path, owner: int | None, wait: bool, left: _Left,
                 raise
             ending = UNREADABLE
         except OSError as error:
-            if error.errno not in (errno.ENAMETOOLONG, errno.ELOOP, errno.ENXIO, errno.ENOENT, errno.ENOTDIR):
+            if error.errno not in OF_ONE_NAME:
                 raise
             ending = LEFT_OUT
         if ending:
@@ -83,7 +92,7 @@ def _copy_one(folder: int, name: str, target: Path, owner: int | None, wait: boo
         if depth == 1:
             return LEFT_OUT
         with opened_folder(name, folder) as inner:
-            _copy(inner, target / name, owner, wait, left, depth - 1)
+            _copy(inner, target / name_as_data(name), owner, wait, left, depth - 1)
         return ""
     if not stat.S_ISREG(status.st_mode):
         return NOT_FOLLOWED
@@ -95,7 +104,7 @@ def _copy_one(folder: int, name: str, target: Path, owner: int | None, wait: boo
         most = min(MAX_FILE, left.size)
         if left.files < 0 or (status.st_size > most and not name.endswith(".ipynb")):
             return LEFT_OUT
-        with (target / name).open("wb") as copied:
+        with (target / name_as_data(name)).open("wb") as copied:
             while most > 0 and (piece := file.read(min(PIECE, most))):
                 copied.write(piece)
                 most, left.size = most - len(piece), left.size - len(piece)

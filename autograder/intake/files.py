@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import re
 import stat
 from collections.abc import Sequence
 from pathlib import Path
@@ -14,6 +15,9 @@ NOT_FOLLOWED = ".not-followed"  # an empty file of this ending stands where a li
 NOT_A_FOLDER = ".not-a-folder"
 UNREADABLE = ".unreadable"
 LEFT_OUT = ".left-out"
+NOT_CONFIGURATION = ".not-configuration"
+# Programs and settings that a tool reads from the folder it is started in: nbgrader_config.py, jupyter_server_config.d
+CONFIGURATION = re.compile(r"\.?(nbgrader|jupyter|ipython)[\w.-]*config[\w.-]*", re.IGNORECASE)
 MAX_NAMES = 10  # that a note tells
 MAX_NAME = 180  # bytes of a name that gets an ending
 
@@ -38,18 +42,25 @@ def settle(folder: Path, lab: str, notebooks: Sequence[str] = ()) -> None:
         os.replace(content, wanted)
     for place, folders, _ in os.walk(folder, topdown=False):
         for name in folders:
-            if name != readable(name) and not os.path.islink(os.path.join(place, name)):
-                os.replace(os.path.join(place, name), _free(Path(place, readable(name))))
+            if name != name_as_data(name) and not os.path.islink(os.path.join(place, name)):
+                os.replace(os.path.join(place, name), _free(Path(place, name_as_data(name))))
     for path in _everything(folder):
         if path not in every and not _is_plain(path):
             path.unlink()
             put_aside(path, NOT_FOLLOWED)
-        elif path.name != readable(path.name):
-            os.replace(path, _free(path.with_name(readable(path.name))))
+        elif path.name != name_as_data(path.name):
+            os.replace(path, _free(path.with_name(name_as_data(path.name))))
     _keep_a_sound_timestamp(folder / TIMESTAMP)
     if len(every) == 1 and not os.path.lexists(wanted):
         others = _notebooks(folder)
         wanted.write_bytes(others[0].read_bytes() if len(others) == 1 else b"")
+
+
+def name_as_data(name: str) -> str:
+    """The name under which a student's file or folder is kept: text, and none that Jupyter or nbgrader would run."""
+    text = readable(name)
+    is_run = CONFIGURATION.fullmatch(text) and not text.endswith(NOT_CONFIGURATION)
+    return f"{text}{NOT_CONFIGURATION}" if is_run else text
 
 
 def settle_names(submitted: Path) -> None:
@@ -69,6 +80,7 @@ def notes_on(path: Path, content: bytes, asked: Sequence[Path] = ()) -> list[str
     rest = [p for p in others if p not in same]
     aside = [p.with_suffix("") for p in _everything(path.parent) if p.suffix == NOT_FOLLOWED]
     out = [p.with_suffix("") for p in _everything(path.parent) if p.suffix in (LEFT_OUT, UNREADABLE)]
+    settings = [p.with_suffix("") for p in _everything(path.parent) if p.suffix == NOT_CONFIGURATION]
     out = [p for p in out if p != path.with_name(TIMESTAMP)]
     notes = []
     if same:
@@ -77,6 +89,8 @@ def notes_on(path: Path, content: bytes, asked: Sequence[Path] = ()) -> list[str
         notes.append(f"Other notebooks in your folder were not graded: {_names(rest, path)}.")
     if aside:
         notes.append(f"Links and pipes in your folder were taken out: {_names(aside, path)}.")
+    if settings:
+        notes.append(f"Settings for Jupyter and nbgrader in your folder are not used: {_names(settings, path)}.")
     if out:
         notes.append(f"Files that are too many, too large or cannot be read were left out: {_names(out, path)}.")
     if path.with_name(f"{TIMESTAMP}{UNREADABLE}").exists():

@@ -9,8 +9,9 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from lab_server import LabServer
 from playwright.sync_api import Browser, Error, Page, Route, expect, sync_playwright
+
+from tests.lab_server import LabServer
 
 ROOT = Path(__file__).parents[2]
 ARTIFACTS = ROOT / "artifacts"

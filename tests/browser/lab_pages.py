@@ -2,8 +2,9 @@
 
 import re
 
-from lab_server import LabServer
 from playwright.sync_api import Locator, Page, expect
+
+from tests.lab_server import LabServer
 
 
 class NotebookPage:

@@ -8,10 +8,10 @@ from pathlib import Path
 
 import pytest
 from conftest import ARTIFACTS
-from lab_server import lab_server
 from playwright.sync_api import Page, expect
 
 from autograder.term import FILE
+from tests.lab_server import lab_server
 
 pytestmark = [pytest.mark.browser, pytest.mark.slow, pytest.mark.nightly]
 

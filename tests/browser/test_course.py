@@ -12,10 +12,10 @@ import nbformat
 import pytest
 from axe_playwright_python.sync_playwright import Axe
 from conftest import ARTIFACTS
-from lab_server import LabServer, lab_server
 from playwright.sync_api import Locator, Page, expect
 
 from autograder.authoring.course_folder import build, read_course
+from tests.lab_server import LabServer, lab_server
 
 pytestmark = [pytest.mark.browser, pytest.mark.slow]
 

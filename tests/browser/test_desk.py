@@ -7,12 +7,12 @@ from typing import Any
 
 import pytest
 from axe_playwright_python.sync_playwright import Axe
-from lab_server import LabServer, lab_server
 from nbgrader.api import Gradebook
 from playwright.sync_api import Page, Route, expect
 
 from autograder.desk.rubric import Item, Rubric, new_id, write_rubric
 from tests.desk.answered_class import CHECK, LAB, PLAIN, QUESTION, add_question, hand_in, hand_in_plain
+from tests.lab_server import LabServer, lab_server
 
 pytestmark = [pytest.mark.browser, pytest.mark.slow]
 

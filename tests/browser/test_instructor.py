@@ -6,12 +6,12 @@ from pathlib import Path
 
 import pytest
 from lab_pages import Formgrader
-from lab_server import LabServer, lab_server
 from nbgrader.api import Gradebook
 from playwright.sync_api import Page, expect
 
 from autograder.authoring.course_folder import read_course, read_labs
 from autograder.demo.students import filled
+from tests.lab_server import LabServer, lab_server
 
 pytestmark = [pytest.mark.browser, pytest.mark.slow]
 

@@ -6,8 +6,9 @@ from pathlib import Path
 
 import pytest
 from lab_pages import NotebookPage, frame
-from lab_server import LabServer, lab_server
 from playwright.sync_api import Page, expect
+
+from tests.lab_server import LabServer, lab_server
 
 pytestmark = [pytest.mark.browser, pytest.mark.nightly]
 

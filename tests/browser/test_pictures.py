@@ -6,7 +6,6 @@ from collections.abc import Iterator
 import pytest
 from every_picture import every_picture, save_notebook
 from lab_pages import SavedNotebook, frame
-from lab_server import LabServer, lab_server
 from playwright.sync_api import Locator, Page, expect
 
 import labkit
@@ -14,6 +13,7 @@ from labkit import show_broadcasting
 from labkit.pictures.formats import stored
 from labkit.pictures.picture import Picture
 from labkit.pictures.playground import RATE, START, forward_and_backward
+from tests.lab_server import LabServer, lab_server
 
 pytestmark = [pytest.mark.browser, pytest.mark.slow]
 

@@ -8,8 +8,9 @@ from pathlib import Path
 import nbformat
 import pytest
 from lab_pages import NotebookPage
-from lab_server import LabServer, lab_server
 from playwright.sync_api import Locator, Page, expect
+
+from tests.lab_server import LabServer, lab_server
 
 pytestmark = [pytest.mark.browser, pytest.mark.slow]
 

@@ -16,7 +16,7 @@ from autograder.grading.attempts import decide
 from autograder.grading.inbox import Inbox, bring_in
 from autograder.handed_in import SECRET, time_in, time_of
 from autograder.intake import copying
-from autograder.intake.files import NOT_FOLLOWED
+from autograder.intake.files import CONFIGURATION, NOT_CONFIGURATION, NOT_FOLLOWED
 from autograder.term import LabTerm
 
 LAB = "01_squares"
@@ -191,6 +191,19 @@ def test_links_and_pipes_are_neither_followed_nor_waited_for(inbox: Inbox, tmp_p
         "timestamp.txt",
         SECRET,
     }
+
+
+def test_configurations_are_kept_under_names_that_no_tool_reads(inbox: Inbox, tmp_path: Path) -> None:
+    folder = submit(inbox, "ada")
+    for name in ("nbgrader_config.py", "Jupyter_Server_Config.json", "helper.py"):
+        (folder / name).write_text(name)
+    for name in ("jupyter_server_config.d", "jupyter_server_config.d.not-configuration", "deep"):
+        (folder / name).mkdir()
+        (folder / name / "ipython_kernel_config.py").write_text(name)
+    found = set(brought_in(inbox, tmp_path))
+    run = {name for name in found if name.endswith((".py", ".json", ".d")) and CONFIGURATION.search(name)}
+    assert not run
+    assert {"helper.py", f"nbgrader_config.py{NOT_CONFIGURATION}"} <= found
 
 
 def test_a_folder_that_is_a_link_is_nobodys(inbox: Inbox, tmp_path: Path) -> None:

@@ -98,3 +98,14 @@ def test_a_students_folder_whose_name_is_no_utf_8_gets_one_that_is(tmp_path: Pat
     assert sorted(p.name for p in tmp_path.iterdir()) == ["_ann?e", "ann?e", "bob"]
     assert (tmp_path / "_ann?e" / "lab").is_dir()
     settle_names(tmp_path / "nowhere")
+
+
+def test_a_configuration_is_renamed_once_and_said(tmp_path: Path) -> None:
+    (tmp_path / "n.ipynb").write_text("{}")
+    (tmp_path / "x").mkdir()
+    (tmp_path / "x" / "nbgrader_config.py").write_text("print()")
+    settle(tmp_path, "n")
+    settle(tmp_path, "n")
+    assert [p.name for p in (tmp_path / "x").iterdir()] == ["nbgrader_config.py.not-configuration"]
+    (note,) = notes_on(tmp_path / "n.ipynb", b"{}")
+    assert note == "Settings for Jupyter and nbgrader in your folder are not used: x/nbgrader_config.py."

@@ -12,6 +12,7 @@ import pytest
 from autograder.grading.inbox import Inbox
 from autograder.reports.unmarked import unmarked_page
 from labext.handing_in import LATER, NotHandedIn, class_of, hand_in
+from labext.workspace import Workspace
 from labkit.progress import page_path
 
 LAB = "01_squares"
@@ -55,7 +56,7 @@ def answer_the_next(student: Path, page: Path, text: str = PAGE) -> Thread:
 def test_what_is_handed_in_comes_back_with_its_mark(student: Path, tmp_path: Path) -> None:
     """Slow: nbgrader submits in a process of its own, twice."""
     notebook = student / LAB / f"{LAB}.ipynb"
-    to = class_of(notebook, student)
+    to = class_of(notebook, Workspace(student))
     assert to is not None
     watching = answer_the_next(student, tmp_path / f"{LAB}.html")
     told = asyncio.run(hand_in(to, notebook))
@@ -71,7 +72,7 @@ def test_what_is_handed_in_comes_back_with_its_mark(student: Path, tmp_path: Pat
 def test_what_waits_or_is_not_marked_is_told_and_keeps_the_page_of_the_last_mark(student: Path, tmp_path: Path) -> None:
     """Slow: nbgrader submits in a process of its own."""
     notebook = student / LAB / f"{LAB}.ipynb"
-    to = class_of(notebook, student)
+    to = class_of(notebook, Workspace(student))
     assert to is not None
     page_path(notebook).parent.mkdir(exist_ok=True)
     page_path(notebook).write_text("of the last mark")
@@ -87,7 +88,7 @@ def test_what_waits_or_is_not_marked_is_told_and_keeps_the_page_of_the_last_mark
 @pytest.mark.slow
 def test_what_the_exchange_refuses_is_told_in_its_words(student: Path) -> None:
     """Slow: nbgrader submits in a process of its own."""
-    to = class_of(student / LAB / f"{LAB}.ipynb", student)
+    to = class_of(student / LAB / f"{LAB}.ipynb", Workspace(student))
     assert to is not None
     shutil.rmtree(student.parent / "exchange" / "gradlab" / "inbound")
     with pytest.raises(NotHandedIn, match="Inbound directory doesn't exist"):
@@ -96,5 +97,5 @@ def test_what_the_exchange_refuses_is_told_in_its_words(student: Path) -> None:
 
 def test_without_an_exchange_that_offers_the_lab_there_is_no_class(student: Path, tmp_path: Path) -> None:
     other = student / "02_other" / "02_other.ipynb"
-    assert class_of(other, student) is None
-    assert class_of(student / LAB / f"{LAB}.ipynb", tmp_path) is None
+    assert class_of(other, Workspace(student)) is None
+    assert class_of(student / LAB / f"{LAB}.ipynb", Workspace(tmp_path)) is None

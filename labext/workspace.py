@@ -1,0 +1,112 @@
+"""The folder that JupyterLab serves, and the course whose grader may mark what is in it.
+
+Both are decided once, when the server starts, from the folder it was started on. A notebook never decides: a submission
+that an instructor opens can bring its own `source/` and `nbgrader_config.py`, and a grader started on those would run
+them as the instructor.
+"""
+
+from __future__ import annotations
+
+import os
+from dataclasses import dataclass
+from functools import cached_property
+from pathlib import Path
+
+from jupyter_core.paths import jupyter_config_path
+from traitlets.config import Config
+from traitlets.config.loader import ConfigFileNotFound, PyFileConfigLoader
+
+CONFIG = "nbgrader_config.py"
+SUBMISSIONS = frozenset({"autograded", "downloaded", "inbound", "submitted"})  # folders that hold other people's files
+COPIES = "work"  # the folder of a course in which `make lab` puts the student's own copies
+
+
+@dataclass(frozen=True)
+class Workspace:
+    """What the server knows of its place.
+
+    Attributes:
+        root: The folder that JupyterLab shows, without links.
+        course: The course whose grader marks what is here; None when this folder belongs to no course of one's own.
+    """
+
+    root: Path
+    course: Path | None = None
+
+    @cached_property
+    def config(self) -> Config:
+        """What nbgrader's configuration says here: the user's own files, and the served folder's if it is trusted."""
+        config = Config()
+        own = [str(self.root)] if self.places and _is_trusted(self.root / CONFIG, self.root) else []
+        for folder in [*reversed(jupyter_config_path()), *own]:
+            try:
+                config.merge(PyFileConfigLoader(CONFIG, path=folder).load_config())
+            except ConfigFileNotFound:
+                continue
+        return config
+
+    @cached_property
+    def places(self) -> tuple[Path, ...]:
+        """The folders whose subfolders are the student's own labs; none in a folder of submissions."""
+        if SUBMISSIONS.intersection(self.root.parts):
+            return ()
+        return (self.root, self.course / COPIES) if self.course else (self.root,)
+
+    @property
+    def fetched(self) -> Path:
+        """The folder in which `nbgrader fetch_assignment` puts labs."""
+        course = str(self.config.CourseDirectory.get("course_id", ""))
+        return self.root / course if self.config.Exchange.get("path_includes_course", False) else self.root
+
+    def has_grader(self, lab: str) -> bool:
+        """Whether the course here can mark this lab itself."""
+        return self.course is not None and (self.course / "source" / lab / f"{lab}.ipynb").is_file()
+
+    def own_copy(self, path: str) -> Path | None:
+        """Find the notebook at this path of the browser's, if it is a student's own copy of a lab.
+
+        Args:
+            path: Relative to root, as the browser sends it.
+
+        Returns:
+            The notebook, without links, at PLACE/LAB/LAB.ipynb, where PLACE is one of `places`; None for all others.
+        """
+        found = self.inside(path)
+        if found is None or found.suffix != ".ipynb" or found.parent.name != found.stem or not self.places:
+            return None
+        place = found.parent.parent
+        return found if place in self.places or place == self.fetched else None
+
+    def inside(self, path: str) -> Path | None:
+        """Resolve a path of the browser's; None when it leads out of the root."""
+        try:
+            found = (self.root / path).resolve()
+        except (OSError, ValueError, RuntimeError):  # a name that is too long, a NUL, a loop of links
+            return None
+        return found if found.is_relative_to(self.root) and found != self.root else None
+
+
+def read_workspace(root: Path) -> Workspace:
+    """Decide which course this folder belongs to: the one course at or above it.
+
+    A course is a folder with `source/` and `nbgrader_config.py`. Its configuration is a program, so it counts only if
+    it belongs to this process's user, to root, or to the owner of the served folder. A course inside another one
+    doesn't count: what looks like it may have been handed in.
+    """
+    root = root.resolve()
+    if SUBMISSIONS.intersection(root.parts):
+        return Workspace(root)
+    courses = [folder for folder in (root, *root.parents) if _is_course(folder, root)]
+    return Workspace(root, courses[0] if len(courses) == 1 else None)
+
+
+def _is_course(folder: Path, root: Path) -> bool:
+    config = folder / CONFIG
+    return (folder / "source").is_dir() and config.is_file() and _is_trusted(config, root)
+
+
+def _is_trusted(config: Path, root: Path) -> bool:
+    """Whether this file's owner may decide what the server runs. A file that doesn't exist runs nothing."""
+    if not hasattr(os, "getuid") or not config.exists():
+        return True
+    return config.stat().st_uid in {os.getuid(), 0, root.stat().st_uid}

@@ -1,0 +1,84 @@
+"""What a real server does with the notebooks an instructor opens: it never runs what a student handed in."""
+
+import json
+import shutil
+import urllib.error
+import urllib.request
+from pathlib import Path
+
+import psutil
+import pytest
+
+from tests.lab_server import DIRECT, LabServer, lab_server
+
+LAB = "01_squares"
+SERVER = ("jupyter_server",)
+
+
+def ask(server: LabServer, path: str, body: object = None) -> tuple[int, str]:
+    """(status, text) of a request to the extension."""
+    data = None if body is None else json.dumps(body).encode()
+    request = urllib.request.Request(f"{server.url}gradlab/{path}", data, {"Authorization": f"token {server.token}"})
+    try:
+        with DIRECT.open(request) as response:
+            return response.status, response.read().decode()
+    except urllib.error.HTTPError as error:
+        return error.code, error.read().decode()
+
+
+def children(server: LabServer) -> list[psutil.Process]:
+    """What the server has started."""
+    return [p for p in psutil.process_iter() if str(server.folder) in " ".join(_command(p)) and "mark" in _command(p)]
+
+
+def _command(process: psutil.Process) -> list[str]:
+    try:
+        return process.cmdline()
+    except psutil.Error:
+        return []
+
+
+@pytest.mark.slow
+def test_opening_a_submission_that_brings_a_course_runs_nothing(small_course: Path, tmp_path: Path) -> None:
+    """Slow: a server starts."""
+    trace, home = tmp_path / "it_ran", tmp_path / "home"
+    home.mkdir()
+    content = json.loads((small_course / "release" / LAB / f"{LAB}.ipynb").read_text())
+    for cell in content["cells"]:
+        if cell["metadata"].get("gradlab", {}).get("kind") == "exercise":
+            cell["source"] = "something = 'was written'"
+    planted = small_course / "submitted" / "mallory" / LAB
+    for folder in (
+        planted,
+        planted / LAB,
+    ):  # the second is where a lab of one's own would be, if the first were the root
+        shutil.copytree(small_course / "source" / LAB, folder / "source" / LAB)
+        (folder / f"{LAB}.ipynb").write_text(json.dumps(content))
+        (folder / "nbgrader_config.py").write_text(f"open({str(trace)!r}, 'w')\n")
+    with lab_server(small_course, home, course=True, start=SERVER) as server:
+        for path in (planted, planted / LAB):
+            notebook = (path / f"{LAB}.ipynb").relative_to(small_course).as_posix()
+            assert ask(server, "state", {"path": notebook, "notebook": content})[0] == 200
+            assert ask(server, "mark", {"path": notebook, "agreed": True})[0] == 409
+            assert ask(server, f"page/{notebook}")[0] == 404
+        assert not children(server)
+    assert not trace.exists()
+
+
+@pytest.mark.slow
+def test_a_damaged_notebook_costs_neither_the_panel_nor_the_server(small_course: Path, tmp_path: Path) -> None:
+    """Slow: a server starts."""
+    home, root = tmp_path / "home", tmp_path / "desktop"
+    home.mkdir()
+    shutil.copytree(small_course / "release" / LAB, root / LAB)
+    damaged = {"metadata": {"gradlab": {"lab": "x"}}, "cells": [1, {"metadata": []}]}
+    for number, text in enumerate((json.dumps(damaged), "[" * 100_000, '{"metadata": 3}')):
+        (root / f"x{number}").mkdir()
+        (root / f"x{number}" / f"x{number}.ipynb").write_text(text)
+    with lab_server(root, home, course=True, start=SERVER) as server:
+        status, text = ask(server, "course")
+        assert status == 200
+        assert [lab["name"] for lab in json.loads(text)["labs"]] == [LAB]
+        assert ask(server, "state", {"path": "x0/x0.ipynb", "notebook": damaged})[0] == 400
+        assert ask(server, "state", {"path": "x0/x0.ipynb", "notebook": 3})[0] == 400
+        assert ask(server, "state", ["x"])[0] == 400
