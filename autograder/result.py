@@ -37,7 +37,7 @@ class Result(Model):
     """What one submission earned, and why.
 
     isolation: the layers that were between the submission and the grader. notes: what the intake repaired and what
-    limits were hit, in words for the student and the instructor. empty: the file could not be read, and counts as one
+    limits were hit, in words for the student and the instructor. remarks: what is for the instructor alone. empty: the file could not be read, and counts as one
     without answers. stopped: cells that ran into a limit or ended their process. answers: a digest of each answer's
     text, by its cell's name: a mark by hand holds for that text. changed: names of the course's that the submission
     had bound anew or patched when its checks began, as far as a look found: something to ask about, no verdict. key: a
@@ -56,6 +56,7 @@ class Result(Model):
     versions: Versions
     isolation: tuple[str, ...]
     notes: tuple[str, ...] = ()
+    remarks: tuple[str, ...] = ()
     empty: bool = False
     stopped: tuple[str, ...] = ()
     answers: dict[str, str] = Field(default_factory=dict)

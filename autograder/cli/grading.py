@@ -64,7 +64,7 @@ def grade(
             from autograder.gradebook.writer import opened
             from autograder.grading.inbox import exchange_now
             from autograder.grading.nbgrader_api import open_course
-            from autograder.grading.summary import anew_words, points_in, summary_of
+            from autograder.grading.summary import anew_words, points_in, remark_lines, summary_of
             from autograder.grading.term_names import doubtful
             from autograder.grading.where import Cluster, ThisMachine
             from autograder.grading.whole_lab import class_of
@@ -96,6 +96,8 @@ def grade(
         summary = summary_of(gradebook, lab, results, waiting, before)
         lines = doubtful(course, term, gradebook, lab)
     tell_doubtful(lines)
+    for line in remark_lines(results, lab):
+        err.print(line, markup=False)
     if why := anew_words(results):
         out.print(why, markup=False)
     out.print(f"{lab}: {summary.words()}. Next: gradlab feedback {lab}, gradlab report {lab}")

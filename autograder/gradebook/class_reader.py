@@ -215,7 +215,7 @@ def _documents(course: Path, lab: str, student: str, whole: bool, checks: bool) 
     if document is None:
         return found
     return found | {
-        "notes": document.notes,
+        "notes": (*document.notes, *document.remarks),
         "stopped": document.stopped,
         "changed": document.changed,
         "made_of": document.made_of,

@@ -50,7 +50,7 @@ class Done:
     """A submission that was graded, or what kept the course from grading it. kept: it had been graded before.
 
     empty: the file could not be read. stopped: some of it ran into a limit. anew: of one that had been graded, what
-    changed since, in words.
+    changed since, in words. remarks: what the instructor should know of it.
     """
 
     student: str
@@ -59,6 +59,7 @@ class Done:
     empty: bool = False
     stopped: bool = False
     anew: tuple[str, ...] = ()
+    remarks: tuple[str, ...] = ()
 
 
 def graded_there(
@@ -222,7 +223,8 @@ class GradebookWriter:
         write_result(self.course, result)
         self._record(result, marks)
         anew = self._anew.pop(student, ())
-        return Done(student, empty=result.empty, stopped=bool(result.stopped), anew=anew)
+        stopped = bool(result.stopped)
+        return Done(student, empty=result.empty, stopped=stopped, anew=anew, remarks=result.remarks)
 
     def _record(self, result: Result, marks: Marks) -> None:
         points = sum(marks.scores[cell.id] or 0.0 for cell in result.cells)

@@ -71,6 +71,7 @@ def examined(
         versions=versions_on(settings.device),
         isolation=tuple(fork_server.layers),
         notes=(*notes, *(ran.notes if ran else ())),
+        remarks=tuple(ran.remarks if ran else ()),
         empty=empty,
         stopped=tuple(plain_name(own.name, name) for name in ran.stopped) if ran else (),
         answers=answers_of({own.name: notebook}),
@@ -86,9 +87,9 @@ def joined(before: Result | None, now: Result, course: Path) -> Result:
     if len(names) == 1:
         return now
     (name,) = now.notebooks
-    notes = tuple(f"{name}: {note}" for note in now.notes)
+    notes, remarks = (tuple(f"{name}: {each}" for each in said) for said in (now.notes, now.remarks))
     if before is None or not before.notebooks:
-        return now.model_copy(update={"notes": notes})
+        return now.model_copy(update={"notes": notes, "remarks": remarks})
     kept = [cell for cell in before.cells if not _is_of(name, cell.id)]
     others = set(before.notebooks) - {name}
     missing = {each for each in before.missing if each != name} | set(now.missing)
@@ -96,6 +97,7 @@ def joined(before: Result | None, now: Result, course: Path) -> Result:
     return now.model_copy(
         update={
             "notes": tuple(note for note in before.notes if not note.startswith(f"{name}: ")) + notes,
+            "remarks": tuple(each for each in before.remarks if not each.startswith(f"{name}: ")) + remarks,
             "empty": missing == set(found),
             "stopped": tuple(cell for cell in before.stopped if not _is_of(name, cell)) + now.stopped,
             "answers": {k: v for k, v in before.answers.items() if not _is_of(name, k)} | now.answers,

@@ -31,7 +31,7 @@ TRIED: dict[str, frozenset[str]] = {}  # what decided_inside() said, once a proc
 def grade_plain(task: Task, fork_server: ForkServer) -> Graded:
     """Grade one submission. Raises GradlabError where no student process can be started."""
     os.environ["GRADLAB_DEVICE"] = task.settings.device
-    notebooks, cells, notes, missing, stopped = {}, [], [], [], []
+    notebooks, cells, notes, remarks, missing, stopped = {}, [], [], [], [], []
     course = _assignment(task.course)
     handed_in = {each.name: each for each in task.plain}
     for own in course.notebooks:
@@ -45,6 +45,7 @@ def grade_plain(task: Task, fork_server: ForkServer) -> Graded:
             ran = run_one(notebook, own, fork_server, task)
             cells += ran.cells
             notes += _named(ran.notes, own.name, course)
+            remarks += _named(ran.remarks, own.name, course)
             stopped += [plain_name(own.name, name) for name in ran.stopped]
         notebooks[own.name] = limit_outputs(notebook, task.settings.preprocessors)
     result = Result(
@@ -56,6 +57,7 @@ def grade_plain(task: Task, fork_server: ForkServer) -> Graded:
         versions=versions_on(task.settings.device),
         isolation=tuple(fork_server.layers),
         notes=(*task.notes, *notes),
+        remarks=tuple(remarks),
         empty=len(missing) == len(notebooks),
         stopped=tuple(stopped),
         answers=answers_of(notebooks),

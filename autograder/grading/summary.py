@@ -60,6 +60,16 @@ def anew_words(done: Iterable[Done]) -> str:
     return f"{len(reasons)} graded anew: {said}" if reasons else ""
 
 
+def remark_lines(done: Iterable[Done], lab: str, most: int = 5) -> list[str]:
+    """What the instructor should know of submissions of this run, the commonest first, with how many have it."""
+    counts = Counter(remark for each in done for remark in each.remarks).most_common()
+    lines = [
+        f"{remark.removesuffix('.')} ({number} submission{'s' * (number != 1)})" for remark, number in counts[:most]
+    ]
+    more = len(counts) - most
+    return [*lines, f"and {more} more of this kind: gradlab report {lab}"] if more > 0 else lines
+
+
 def points_in(gradebook: Any, lab: str) -> Mapping[str, float]:
     """student -> what the gradebook gives for this lab, less what lateness takes."""
     assignment = SubmittedAssignment.assignment_id == gradebook.find_assignment(lab).id

@@ -40,11 +40,12 @@ Filter = Callable[[NotebookNode], NotebookNode]
 @dataclass
 class Ran:
     """What came of a notebook. stopped: by cell, the limit that it ran into, or how it ended. lost: cells that have
-    fewer points than in the submission's own process.
+    fewer points than in the submission's own process. remarks: for the instructor alone.
     """
 
     cells: list[GradedCell] = field(default_factory=list)
     notes: list[str] = field(default_factory=list)
+    remarks: list[str] = field(default_factory=list)
     stopped: dict[str, str] = field(default_factory=dict)
     beside: dict[str, Beside] = field(default_factory=dict)
     lost: set[str] = field(default_factory=set)
@@ -160,6 +161,8 @@ def _graded(
         ran.notes.append(f"{name}: {OWN_PROCESS}, since {beside.why}.")
     if score.note:
         ran.notes.append(f"{name}: {score.note}.")
+    if score.remark and points >= worth:
+        ran.remarks.append(f"{name}: {score.remark}.")
     seen = why if hidden.get(name) or not score.message else score.message
     outcome = Outcome("tests", LABEL, passed=not why, seen=seen, hidden=hidden.get(name, False))
     return GradedCell(id=f"{notebook}/{name}", points=points, worth=worth, checks=(outcome,), own_process=own)

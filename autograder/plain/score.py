@@ -3,12 +3,16 @@
 from __future__ import annotations
 
 import builtins
-from dataclasses import dataclass
+import re
+from dataclasses import dataclass, replace
 
 from nbformat import NotebookNode
 from nbgrader.utils import determine_grade, has_failed
 
 MAX_MESSAGE = 300
+MAX_SHOWN = 60
+# A number of NumPy's as it shows itself since version 2. Before, it looked like a number of Python's.
+NUMPY = re.compile(r"np\.(?:float|longdouble|half|single|double|u?int|u?byte|u?short|u?long)\w*\('?([^()']+)'?\)")
 EXCEPTIONS = frozenset(
     name for name, value in vars(builtins).items() if isinstance(value, type) and issubclass(value, BaseException)
 )
@@ -19,16 +23,62 @@ class Score:
     """points: what the cell earns. note: for the instructor, where nbgrader itself would have stopped.
 
     why: what cost points, in words without a text of the student's. message: the exception's own, which has one.
+    remark: for the instructor alone, where nbgrader gives all points for what was perhaps meant to give fewer.
     """
 
     points: float
     note: str = ""
     why: str = ""
     message: str = ""
+    remark: str = ""
 
 
 def score_of(cell: NotebookNode, stopped: str = "") -> Score:
     """cell: an automatic one, with the outputs of its run. stopped: the limit that it ran into, or how it ended."""
+    cell = _with_python_numbers(cell)
+    return replace(_score(cell, stopped), remark=_remark(cell))
+
+
+def _with_python_numbers(cell: NotebookNode) -> NotebookNode:
+    """The cell, whose value is shown as a number of Python's where it is one of NumPy's: nbgrader reads only those."""
+    outputs = []
+    for output in cell.outputs:
+        text = _shown(output)
+        found = NUMPY.fullmatch(text.strip()) if text else None
+        if found:
+            data = NotebookNode({**output.data, "text/plain": found[1]})
+            outputs.append(NotebookNode({**output, "data": data}))
+        else:
+            outputs.append(output)
+    return NotebookNode({**cell, "outputs": outputs})
+
+
+def _shown(output: NotebookNode) -> str | None:
+    """The text of the value that the cell shows; None where this output is none, or has no text."""
+    text = output.get("data", {}).get("text/plain") if output.output_type == "execute_result" else None
+    return "".join(text) if isinstance(text, list) else text
+
+
+def _remark(cell: NotebookNode) -> str:
+    """Of a value that gives all points, since nbgrader reads no score in it. It only logs a warning."""
+    value = next((output for output in cell.outputs if output.output_type == "execute_result"), None)
+    if value is None or has_failed(cell):
+        return ""
+    text = _shown(value)
+    if not text:
+        return "it shows a value without a text, in which nbgrader reads no score: it gives all points"
+    try:
+        if float(text) >= 0:
+            return ""
+    except ValueError:
+        if text == "True":
+            return ""
+    line = " ".join(text.split())
+    shown = line if len(line) <= MAX_SHOWN else line[:MAX_SHOWN] + "…"
+    return f"it shows {shown}, in which nbgrader reads no score: it gives all points"
+
+
+def _score(cell: NotebookNode, stopped: str) -> Score:
     worth = float(cell.metadata.nbgrader.points)
     try:
         points = float(determine_grade(cell)[0] or 0.0)
