@@ -61,6 +61,9 @@ here = device()
 # | `float16` | 1 | 5 | 10 |
 # | `bfloat16` | 1 | 8 | 7 |
 #
+# Newer GPUs compute in 8 bits and fewer as well: `float8` since the H100, MXFP8 and NVFP4 since Blackwell. So few bits
+# need a scale for each tensor, row or block. This lab stays with 16.
+#
 # Below are the bits of 0.1. You can type another number, or walk to the next number of a format. Try
 # 65504: what comes next in `float16`? Then try 1e-7, and 1e-10.
 
@@ -117,8 +120,9 @@ hint(
 #
 # ### Ten bits for products: TF32
 #
-# Some GPUs have a third way to multiply `float32` matrices. *TF32* rounds both factors to 10 bits of fraction, keeps 8
-# bits of exponent, and adds the products in `float32`. The tensors stay `float32` in memory, so nothing gets smaller.
+# NVIDIA's GPUs since 2020 (Ampere and later) have a faster way to multiply `float32` matrices. *TF32* rounds both
+# factors to 10 bits of fraction, keeps 8 bits of exponent, and adds the products in `float32`. The tensors stay
+# `float32` in memory, so nothing gets smaller.
 #
 # For products of matrices it is off, until you call `torch.set_float32_matmul_precision("high")`. For convolutions it
 # is on from the start: `torch.backends.cudnn.allow_tf32` is `True`. Newer names say the same for each kind of
@@ -409,7 +413,7 @@ except ValueError as refused:
 # A scaler has four calls for each step, in this order.
 #
 # 1. `scaler.scale(loss).backward()`: gradients that are too large by the scale.
-# 2. `scaler.unscale_(optimizer)`: divides them, and looks for `inf` and `nan`. Left out, `step` does it.
+# 2. `scaler.unscale_(optimizer)`: divides them, and looks for `inf` and `nan`. If you skip it, `step` does it for you.
 # 3. `scaler.step(optimizer)`: calls `optimizer.step()`, unless something was found.
 # 4. `scaler.update()`: changes the scale.
 #
@@ -427,10 +431,11 @@ hint(
 # %% exercise: MyScaler points=5
 
 # %% [markdown]
-# PyTorch's own scaler keeps its scale on the GPU. It still has to ask the GPU in each step if something was found,
-# unless the optimizer was made with `fused=True`: then the step's kernel looks by itself, and the CPU does not wait. A
-# scaler also has `state_dict()`: scale and count belong into a checkpoint, beside the model and the optimizer. Start
-# again at 65536 instead, and some batches may be lost until the scale is found once more.
+# PyTorch's own scaler is stricter in one case: if no parameter has a gradient, `step` raises an `AssertionError`, since
+# `unscale_` found nothing to check. It also keeps its scale on the GPU. It still has to ask the GPU in each step if
+# something was found, unless the optimizer was made with `fused=True`: then the step's kernel looks by itself, and the
+# CPU does not wait. A scaler also has `state_dict()`: scale and count belong into a checkpoint, beside the model and
+# the optimizer. Start again at 65536 instead, and some batches may be lost until the scale is found once more.
 #
 # ## The whole step
 #
@@ -485,9 +490,14 @@ show_curves(
 # The third run clips gradients that are 65536 times too large, to a norm of 1e-6, and then divides them by 65536. It
 # hardly moves, and nothing says so.
 #
-# Adam divides each gradient by its own size, and so it hides the mistake. The same model with the plain loss, clipped
-# to a norm of 1, forty steps: SGD ends at 0.015 in the right order and at 1.153 in the wrong one. Adam ends at 0.0065
-# and at 0.0027. Nothing looks wrong there. That is why the checks use SGD.
+# Adam divides each gradient by its own size, and so, in a small network, it hides the mistake. The same model with the
+# plain loss, clipped to a norm of 1, forty steps: SGD ends at 0.015 in the right order and at 1.153 in the wrong one.
+# Adam ends at 0.0065 and at 0.0027. Nothing looks wrong there. That is why the checks use SGD.
+#
+# In a large network Adam slows down too. In the wrong order the gradient's norm is 1/65536, so each of $n$ elements is
+# about $1 / (65536 \sqrt n)$. Adam adds `eps`, which is 1e-8, to the size that it divides by. For the 321 parameters
+# here that changes nothing. With a million parameters an element is about 1.5e-8, and Adam's first step has 0.47 of its
+# right size. With 30 million it has 0.17. Nothing warns you.
 #
 # And the other mistake? The weight is 1, its loss is w squared, the rate is 0.3. An ordinary step leads to 0.4.
 
@@ -532,11 +542,11 @@ hint(
 # %% exercise: count_skips points=2
 
 # %% [markdown]
-# Would you notice a skip that was followed by a doubling between two entries? No. Your number is a least one.
+# Would you notice a skip that was followed by a doubling between two entries? No. Your result is a lower bound.
 #
 # ## When bfloat16 stands still
 #
-# `bfloat16` needs no scaler, and most GPUs of today (A100 and H100 among them) and some CPUs have it. So why not make
+# `bfloat16` needs no scaler. NVIDIA's GPUs since 2020 (A100 and H100 among them) and some CPUs have it. So why not make
 # the whole model `bfloat16`, weights and all? That would halve the memory of the weights. It is often said that
 # networks need range more than precision. The next cell adds 0.001 to 1, a thousand times.
 
@@ -655,9 +665,10 @@ print("cross_entropy, float32:", round(F.cross_entropy(scores.float(), torch.ten
 #   > The scale is halved for the next batch. This batch is lost.
 # - [ ] Gradients should be clipped before `unscale_`.
 #   > Before it, the gradients are too large by the scale, and the limit is compared with another unit. Unscale first.
-# - [x] Clipping to a norm of 1 before `unscale_` stops SGD, and does not stop Adam.
+# - [x] In the lab's small network, clipping to a norm of 1 before `unscale_` stops SGD, and does not stop Adam.
 #   > The clipped gradient is divided by 65536 afterwards, so SGD hardly moves: it ended at 1.153. Adam divides by the
-#   > gradient's own size, and hides it.
+#   > gradient's own size, and hides it. With millions of parameters the elements get as small as Adam's `eps`, and its
+#   > steps shrink too.
 #
 # Hint: What did MyScaler do in each case?
 #
@@ -707,7 +718,7 @@ print("cross_entropy, float32:", round(F.cross_entropy(scores.float(), torch.ten
 # activations beyond 65504, a logarithm or a division in a formula of her own, exp of a large logit, or a bad batch with
 # nan in it. One finds it with forward hooks that look for the first layer whose result is not finite, or by running the
 # same batch in float32. Once a weight or a buffer of a batch normalisation has become nan, nothing recovers. In the
-# second run the weights themselves are bfloat16, with about three digits: when the steps become smaller than half an
+# second run the weights themselves are bfloat16, with two to three digits: when the steps become smaller than half an
 # ulp of a weight they are rounded away, and it stalls. I propose autocast with bfloat16: float32 weights, no scaler,
 # the range of float32; and the formula in float32, with autocast switched off for it. With float16 it would have to be
 # the formula in float32 and smaller activations, with a scaler.
@@ -738,7 +749,8 @@ print("cross_entropy, float32:", round(F.cross_entropy(scores.float(), torch.ten
 # ## On one sheet
 #
 # - Exponent bits give range, fraction bits give precision. The ulp doubles at each power of two.
-# - `float16` overflows above 65504 and underflows below 6e-8. `bfloat16` does neither in practice, and has two digits.
+# - `float16` overflows above 65504 and underflows below 6e-8. `bfloat16` does neither in practice. It has 8
+#   significant bits, which are 2.4 decimal digits.
 # - Autocast casts the inputs of matrix products. Weights, gradients, states and losses stay `float32`.
 # - One context for each step: forward pass and loss inside, backward pass and step outside.
 # - Scale, backward, unscale, clip, step, update. A skipped step changes nothing, and shows only in the scale.

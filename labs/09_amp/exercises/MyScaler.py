@@ -61,7 +61,10 @@ def noise(seed, shapes, steps, bad=()):
 
 # %% exercise
 class MyScaler:
-    """Loss scaling for one optimizer, as torch.amp.GradScaler does it."""
+    """Loss scaling for one optimizer, as torch.amp.GradScaler does it.
+
+    One difference: a step in which no parameter has a gradient is an ordinary step. GradScaler raises AssertionError.
+    """
 
     def __init__(
         self, init_scale: float, growth_interval: int, growth_factor: float = 2.0, backoff_factor: float = 0.5
@@ -88,8 +91,8 @@ class MyScaler:
     def unscale_(self, optimizer: torch.optim.Optimizer) -> None:
         """Divide the .grad of all the optimizer's parameters by the scale, in place, and note if all are finite.
 
-        A parameter whose .grad is None is passed over; where all are None, all are finite. Raises RuntimeError if it
-        was called since the last update, or if step was.
+        A parameter whose .grad is None is passed over. If all are None, all count as finite. Raises RuntimeError if
+        it was called since the last update, or if step was.
         """
         ### BEGIN SOLUTION
         if self.stage != "ready":

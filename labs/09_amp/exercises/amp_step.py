@@ -46,8 +46,8 @@ def amp_step(
 ) -> float:
     """One training step in mixed precision with loss scaling and gradient clipping.
 
-    x, y: on the model's device. optimizer: of all the model's parameters. scaler: as its last update left it. Where a
-    scaled gradient is finite, so is the norm of all of them.
+    x, y: on the model's device. optimizer: of all the model's parameters. scaler: new, or update was called since its
+    last step. You may assume that if all scaled gradients are finite, their norm is finite too.
     The loss is loss_of(model(x), y), under autocast with dtype, float16 or bfloat16.
     The gradients of all parameters together are clipped to a norm of at most clip, as nn.utils.clip_grad_norm_ does.
     Gradients from before do not count. A parameter that takes no part in the loss stays as it is.

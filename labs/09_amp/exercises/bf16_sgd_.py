@@ -24,13 +24,17 @@ def bf16_run(step, runs, every):
 def bf16_sgd_(params: list[Tensor], state: dict, lr: float) -> None:
     """One step of plain SGD on bfloat16 parameters, such that small steps add up.
 
-    params: leaves, bfloat16, with .grad bfloat16 or None. Changes them in place; one whose .grad is None is left as it
-    is. In place means: in the memory that a parameter has, so that its views change too. state: yours, and the only
-    place in which to remember something; empty before the first call, and the same dict in all later calls, which get
-    the same params; or copies of both, as from a checkpoint, in which a parameter in state is its copy. With another,
-    empty dict the same params begin anew, from what they are then. After any number of calls each parameter is what SGD
-    in float32 gives from the same start, gradients and rates, but for an error of up to two bfloat16 spacings of the
-    largest value that it had. .grad and requires_grad stay.
+    params: leaves, bfloat16, with .grad bfloat16 or None. They are changed in place, in the memory that they have, so
+    that their views change too. One whose .grad is None is left as it is. .grad and requires_grad stay.
+
+    state: yours, and the only place in which to remember something. It is empty before the first call. Later calls get
+    the same params, in the same order, and the same dict. Or they get a deepcopy of (params, state), as from a
+    checkpoint: a parameter that you put into state is then the new copy of it. So a parameter's position, or the
+    parameter itself, still finds what you kept, and its id() does not. If you are given an empty dict, start again from
+    the parameters' current values.
+
+    After any number of calls each parameter is what SGD in float32 gives from the same start, gradients and rates, but
+    for an error of up to two bfloat16 spacings of the largest value that it had.
     """
     ### BEGIN SOLUTION
     with torch.no_grad():
