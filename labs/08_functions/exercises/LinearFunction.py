@@ -61,7 +61,8 @@ class LinearFunction(torch.autograd.Function):
     LinearFunction.apply(x, weight, bias): x (n, i), weight (o, i), bias (o,) or None, all of one dtype, float32 or
     float64. n may be 0. Gradients may be differentiated again. If x or weight was changed in place between the two
     passes, and backward needs it, backward raises RuntimeError. backward makes one matrix product for each gradient of
-    x and weight that is needed, and no other as large. The three methods alone are used: apply stays autograd's.
+    x and weight that is needed, and no other of that size. A smaller one, such as ones @ upstream for the bias, is
+    allowed. The checks wrap your three methods in a Function of their own, so overriding apply has no effect.
     """
 
     @staticmethod
