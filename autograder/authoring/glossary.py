@@ -25,7 +25,7 @@ LEANS = re.compile(
     r"^(?:This|That|These|Those|Such|Another|Its?|They|But|So|Going|The (?:last|rule|matrix of them)|What is made|"
     r"PyTorch's source|In the middle)\b"
 )
-NO_TERMS = {"backend", "cast", "sum", "not", "all", "before", "after", "later", "same", "one", "more", "now", "only"}
+NO_TERMS = {"backend", "sum", "not", "all", "before", "after", "later", "same", "one", "more", "now", "only"}
 ITEM = re.compile(r"^(?:\d+\.|[-*]) +", re.MULTILINE)  # the mark of a list's item
 HEADING = re.compile(r"^#{2,4} (?P<title>.+)$", re.MULTILINE)
 

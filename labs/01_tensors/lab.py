@@ -84,6 +84,24 @@ for text, made in {
 # `ones` and `linspace` give the default dtype whatever you pass. `full` and `arange` look at their arguments. Each of
 # them takes `dtype=` if you want another one.
 #
+# Two factory functions draw random numbers. `rand` draws from 0 up to, but not including, 1, all equally likely.
+# `randn` draws from the normal distribution with mean 0 and standard deviation 1. Both give the default dtype, and
+# `randint` draws integers. The numbers come from a *generator*. `torch.manual_seed(s)` sets PyTorch's own, and
+# `torch.Generator().manual_seed(s)` makes one for you to pass along. Which of the first four rows below will be equal?
+
+# %% example
+torch.manual_seed(3)
+print("seed 3            ", torch.rand(3).tolist())
+print("the next numbers  ", torch.rand(3).tolist())
+torch.manual_seed(3)
+print("seed 3 again      ", torch.rand(3).tolist())
+print("your own generator", torch.rand(3, generator=torch.Generator(here).manual_seed(3)).tolist())
+print("randn             ", torch.randn(3).tolist(), " randint", torch.randint(0, 10, (3,)).tolist())
+
+# %% [markdown]
+# All but the second. A generator with the same seed gives the same numbers in the same order, and every draw moves it
+# on. A seed of your own makes a result repeatable, so the course's checks use one too. Lab 6 comes back to that.
+#
 # `arange(start, end, step)` is used to make grids of floats too. Both lines below ask for steps of 0.1 and an end that
 # is three steps away. The end is excluded, as in Python's `range`.
 
@@ -124,12 +142,35 @@ hint(
 # enough? Why?
 
 # %% [markdown]
+# ## Elementwise, and the matrix product
+#
+# `+`, `-`, `*`, `/`, `**` and the comparisons work *elementwise*: each element meets the one at the same place of the
+# other tensor. So do functions such as `torch.sqrt`. The matrix product is `@`. Its element `[i, j]` is row `i` of the
+# left matrix times column `j` of the right one, added up. `sum`, `mean`, `amax` and others *reduce*: over all elements,
+# or along one dimension, which is then gone. Fill in the five results before you run the cell.
+
+# %% example
+left = torch.tensor([[1.0, 2.0], [3.0, 4.0]])
+right = torch.tensor([[10.0, 0.0], [0.0, 100.0]])
+print("left * right  ", (left * right).tolist())
+print("left @ right  ", (left @ right).tolist())
+print("left.sum()    ", left.sum().item(), " left.sum(dim=0)", left.sum(dim=0).tolist())
+print("left.amax(dim=1)", left.amax(dim=1).tolist())
+
+# %% [markdown]
+# `*` multiplied four pairs of numbers, and `@` made four sums of two products. `dim=0` is the dimension that goes:
+# adding along it leaves one sum for each column. `@` wants matching sizes, (n, k) and (k, m), and gives (n, m). What
+# `*` does with two different shapes is a topic of lab 2.
+
+# %% [markdown]
 # ## What dtypes do to your numbers
 #
 # When two tensors of different dtypes meet, PyTorch computes in a common one. The rule is called *type promotion*.
 # Every dtype belongs to a category: bool, then integer, then float, then complex. The higher category wins. Within one
-# category, the result is a dtype that is large enough for both. But there is an exception: a Python number, or a
-# *0-dim* tensor (one of shape `()`), changes the dtype of a tensor with dimensions only if its category is higher.
+# category, the result is a dtype that is large enough for both: int64 for uint8 with int64, int16 for uint8 with int8,
+# float32 for float16 with bfloat16. (The newer uint16, uint32 and uint64 are left out: with another integer dtype, or
+# with bool, they raise an error.) But there is an exception: a Python number, or a *0-dim* tensor (one of shape `()`),
+# changes the dtype of a tensor with dimensions only if its category is higher.
 #
 # `u` is uint8, the dtype of images, with values 0 to 255. `h` is float16. Cover the right column of the output with
 # your hand, and say the dtype of each line.
@@ -165,8 +206,8 @@ for text, result in {
 # So does the float 1.5, and as a Python number it brings the default dtype. Division with `/` of integers gives the
 # default dtype too. And `sum` of integers gives int64, so that small dtypes do not wrap in it.
 #
-# Going the other way is a *cast*: `t.to(torch.uint8)`. It cuts off the decimals. It does not limit: an integer outside
-# the range wraps around, and for a float outside it the result is undefined.
+# A *cast* is a change of dtype that you ask for: `t.to(torch.uint8)`. To an integer dtype it cuts off the decimals. It
+# does not limit: an integer outside the range wraps around, and for a float outside it the result is undefined.
 #
 # `mean` refuses integers with an error. An operation that writes into its own tensor cannot change that tensor's
 # dtype, so `u.mul_(1.5)` is an error too.
@@ -239,16 +280,17 @@ hint(
 # %% exercise: mean_of_batches points=3
 
 # %% [markdown]
-# The rule behind it: store small, add up wide. `torch.cat(batches).mean()` comes close, and still rounds its result to
-# float16. Why would the mean of 2000 and 2001 suffer from that, and the mean of 1 and 2 not?
+# The rule behind it: store small, add up wide. `torch.cat([batch.flatten() for batch in batches]).mean()` comes close,
+# and still rounds its result to float16. Why would the mean of 2000 and 2001 suffer from that, and the mean of 1 and 2
+# not?
 
 # %% [markdown]
 # ## Storage, strides and offset
 #
-# Where do a tensor's elements live? In a *storage*: one flat block of memory. The tensor itself is small. It says how
-# to read the block, with three things. The shape is one. The *storage offset* is the slot of the storage where the
-# tensor's first element stands. And the *stride* of a dimension says how many slots to go on when that index grows by
-# one. So the element `t[i, j]` is found at slot
+# Where do a tensor's elements live? A *storage* is one flat block of memory that holds them. The tensor itself is
+# small. It says how to read the block, with three things. The shape is one. The *storage offset* is the slot of the
+# storage where the tensor's first element stands. A *stride* is the number of slots to go on when one index grows by
+# one; each dimension has its own. So the element `t[i, j]` is found at slot
 #
 # $$\text{offset} + i \cdot \text{stride}_0 + j \cdot \text{stride}_1$$
 #
@@ -289,9 +331,9 @@ explore_strides(ways)
 # A stride of 0 stays where it is: `expand` shows one row three times. The diagonal steps by 5, one row and one column
 # at once.
 #
-# `table` is *contiguous*: in its own order, its elements follow each other in memory without a gap. The other two are
-# not. `t.is_contiguous()` tells you, and `t.contiguous()` returns a contiguous tensor: `t` itself if it is one already,
-# else a copy.
+# A tensor is called *contiguous* if, in its own order, its elements follow each other in memory without a gap. `table`
+# is, and the other two are not. `t.is_contiguous()` tells you, and `t.contiguous()` returns a contiguous tensor: `t`
+# itself if it is one already, else a copy.
 #
 # Sharing has a price. `wide` below has a million elements, and `line` is one of its rows. `nbytes` is the size of the
 # elements that a tensor shows. How many bytes does `line` keep in memory? And how large is a file with `line` in it?
@@ -394,8 +436,9 @@ hint(
 # %% [markdown]
 # ## Masks, and what NaN does to them
 #
-# A *mask* is a boolean tensor: True where an element counts. A uint8 tensor still works as one, with a warning that it
-# is deprecated. Where a value is missing, NaN often stands in its place.
+# A *mask* is a boolean tensor: True where an element counts. In an index and in `torch.where`, a uint8 tensor still
+# works as one, with a warning that this is deprecated. `masked_fill`, `masked_select` and `masked_scatter` refuse it
+# with a RuntimeError. Where a value is missing, NaN often stands in its place.
 #
 # Two questions. What is NaN times zero? And `x - x.mean(dim=1)` is meant to subtract from each row its mean. What does
 # it do instead?
@@ -417,8 +460,7 @@ print("with keepdim:   ", (square - square.mean(dim=1, keepdim=True)).tolist())
 # Taking the mean along `dim=1` of a (3, 3) tensor leaves a tensor of shape (3,). Shapes are lined up from the right, so
 # these three means stand above the *columns*: element (i, j) loses the mean of row j, and not of row i. The sizes fit
 # only because the input is square. On a (3, 4) tensor you would get an error. With `keepdim=True` the dimension stays,
-# with size 1. The result has shape (3, 1): one mean beside each row. Lab 2 says more about how shapes are lined up,
-# which is called *broadcasting*.
+# with size 1. The result has shape (3, 1): one mean beside each row. Lab 2 says more about how shapes are lined up.
 #
 # ### Your turn: center_rows, 3 points
 # Some measurements are missing. Subtract from each row the mean of what is there. The visible checks have no NaN in
@@ -550,8 +592,8 @@ print(weights.tolist())
 # %% [markdown]
 # Three times 100: the weights themselves were changed. `detach` gives up the recording, not the memory, and `.numpy()`
 # shares. `.cpu()` would not have helped: for a tensor that is on the CPU already, it returns the same tensor.
-# `weights.numpy(force=True)` is short for `weights.detach().cpu().numpy()`, and shares as well.
-# `weights.detach().clone().numpy()` is independent.
+# `weights.numpy(force=True)` is short for `weights.detach().cpu().numpy()`, and shares as well, since nothing has to
+# move. `weights.detach().clone().numpy()` is independent.
 #
 # Some data cannot cross at all. Two of the next lines go from NumPy to PyTorch, and one goes back. Which property does
 # each have that the other library cannot store? (`>f4`: float32 with its bytes in the other order.)
@@ -644,8 +686,8 @@ hint(
 # %% quiz: interview points=3
 # ## Interview questions
 #
-# Tick *all* true statements (or write the letters in the cell below). There is at least one in each question. A
-# question counts only if all of it is right, and one right question alone pays nothing.
+# Tick *all* true statements (or write the letters in the cell below). There is at least one in each question. You get
+# credit for a question only if all of its boxes are right, and you need at least two such questions to score.
 #
 # **Creating**
 # - [x] `torch.tensor([1, 2])` has dtype int64.

@@ -17,6 +17,7 @@ TESTED = {
     for number in numbers.strip("_").split("_")
 }
 NOT_RUN = "; not run: "
+SOURCES = 232  # the claims of the sources; later rows are the course's own statements, corrected
 SECTIONS = {"S0": 8, "S1": 7, "S2": 6, "S3": 4, "S4": 15}  # of each source
 PLACE = re.compile(r"(?P<lab>\d\d[a-z]?) (?P<name>.+?): (?P<phrases>`[^`]+`(?:, `[^`]+`)*)(?:; |$)")
 
@@ -84,7 +85,7 @@ def missing(cells: list[tuple[Cell, str]], name: str, phrases: list[str]) -> lis
 
 def test_every_claim_has_a_row_with_a_verdict_and_a_place() -> None:
     found = rows()
-    assert sorted(found) == list(range(1, 233))
+    assert sorted(found) == list(range(1, len(found) + 1)) and len(found) > SOURCES
     for number, (said, verdict, does, _, where) in found.items():
         assert said and verdict in ("T", "F", "O", "M", "N") and does and where, number
 

@@ -2,8 +2,9 @@
 def brighten(image: Tensor, gain: float, offset: int) -> Tensor:
     """gain * (pixel + offset) for each pixel, rounded to the nearest integer, then limited to 0 ... 255.
 
-    image: uint8, any shape, not changed. gain: positive. offset: from -255 to 255.
-    Returns a new tensor, uint8 of image's shape. What lies halfway between two integers may be rounded either way.
+    image: uint8, any shape, not changed. gain: above 0, at most 1e8. offset: from -255 to 255.
+    Returns a new tensor, uint8 of image's shape. A product that float32 cannot tell from the middle between two integers
+    may be rounded either way.
     """
     ### BEGIN SOLUTION
     wide = gain * (image.to(torch.float32) + offset)

@@ -2,6 +2,8 @@
 def grid_points(start: float, stop: float, n: int, endpoint: bool) -> Tensor:
     """n evenly spaced points that begin at start. Returns float32 of shape (n,).
 
+    Each is off by at most 1e-6 times the larger of abs(start) and abs(stop), however large n is.
+
     endpoint: True puts the last of two or more points on stop, so the step is (stop - start) / (n - 1).
         False ends one step before stop, so the step is (stop - start) / n.
     n may be 0 (no points) or 1 (only start). stop may lie below start, or on it.

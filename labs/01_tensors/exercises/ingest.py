@@ -1,6 +1,6 @@
 # %% exercise
 def ingest(array: np.ndarray) -> Tensor:
-    """A float32 tensor with array's shape and values, which shares no memory with it.
+    """A float32 tensor with array's shape and values, rounded to float32. It shares no memory with array.
 
     array: real numbers or bool, any dtype, byte order and shape (also 0-dim or empty), any strides (also negative),
     possibly read-only. Not changed.
