@@ -37,14 +37,14 @@ class Result(Model):
     """What one submission earned, and why.
 
     isolation: the layers that were between the submission and the grader. notes: what the intake repaired and what
-    limits were hit, in words for the student and the instructor. remarks: what is for the instructor alone. empty: the file could not be read, and counts as one
-    without answers. stopped: cells that ran into a limit or ended their process. answers: a digest of each answer's
-    text, by its cell's name: a mark by hand holds for that text. changed: names of the course's that the submission
-    had bound anew or patched when its checks began, as far as a look found: something to ask about, no verdict. key: a
-    digest of all that this document depends on, by which a submission that has been graded is known; empty where
-    nobody asked for it. made_of: the same by its parts, so that it can be told what changed. notebooks: of a plain
-    assignment, one that was made for stock nbgrader, their names; missing: those of them that were not handed in, or
-    could not be read.
+    limits were hit, in words for the student and the instructor. remarks: what is for the instructor alone. empty: the
+    file could not be read, and counts as one without answers. stopped: cells that ran into a limit or ended their
+    process. answers: a digest of each answer's text, by its cell's name: a mark by hand holds for that text. changed:
+    names of the course's that the submission had bound anew or patched when its checks began, as far as a look found:
+    something to ask about, no verdict. key: a digest of all that this document depends on, by which a submission that
+    has been graded is known; empty where nobody asked for it. made_of: the same by its parts, so that it can be told
+    what changed. notebooks: of a plain assignment, one that was made for stock nbgrader, their names; missing: those of
+    them that were not handed in, or could not be read.
     """
 
     format: Literal["gradlab result 1"] = "gradlab result 1"

@@ -69,13 +69,21 @@ def grade(
             from autograder.grading.where import Cluster, ThisMachine
             from autograder.grading.whole_lab import class_of
             from autograder.handed_in import utc_now
+            from autograder.plain.stock_settings import unread
             from autograder.term import read_term
+            from autograder.words import some
 
         api = open_course(course, isolation)
         results = []
         stop = ending.enter_context(stopped_by_ctrl_c())
         where = Cluster(cluster, wait, device) if cluster else ThisMachine(jobs, device, ahead)
         writer, students = ending.enter_context(class_of(api, lab, where, student))
+        if writer.plain:
+            for line in unread(api.config):
+                err.print(line, markup=False)
+        if writer.left_out:
+            why = "by c.CourseDirectory.student_id_exclude or c.Autograde.create_student"
+            err.print(f"left out {why}: {some(writer.left_out)}", markup=False)
         before = points_in(writer.gradebook, lab)
         running = writer.running.copy if not cluster else dict[str, float]  # what a cluster has waits there, too
         steps = ending.enter_context(progress(err, f"grading {lab}", len(students), running))

@@ -41,8 +41,9 @@ class Clock:
         self._end += self.timeouts.submission * (1 - FOR_CELLS)
         self._whole = f"the time limit of {self.timeouts.submission:g} s for a submission was reached"
 
-    def cell(self) -> Limit:
-        left, seconds = self.left(), self.timeouts.cell
+    def cell(self, seconds: float | None = None) -> Limit:
+        """seconds: its own limit, instead of that of all cells."""
+        left, seconds = self.left(), self.timeouts.cell if seconds is None else seconds
         if left < seconds:
             return Limit(left, self._whole, left)
         return Limit(seconds, f"the time limit of {seconds:g} s for a cell was reached", left)

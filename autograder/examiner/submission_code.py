@@ -32,11 +32,14 @@ class Place(NamedTuple):
 
 
 class RanCell(NamedTuple):
-    """A cell that ran. number: its execution count. keep: names that it bound and that stay the course's."""
+    """A cell that ran. number: its execution count. keep: names that it bound and that stay the course's. seconds: its
+    own time limit, if it has one.
+    """
 
     source: str
     number: int
     keep: tuple[str, ...] = ()
+    seconds: float | None = None
 
 
 Done = list[RanCell | Place]  # the cells that ran, and the places between them, in their order
@@ -56,14 +59,16 @@ class Student:
         self._replay: Replay | None = None
         self._restarts: Counter[str] = Counter()
 
-    def run(self, source: str, number: int, keep: tuple[str, ...] = ()) -> list[dict[str, Any]]:
-        """The outputs of a cell. keep: names that it binds and that stay the course's.
+    def run(
+        self, source: str, number: int, keep: tuple[str, ...] = (), seconds: float | None = None
+    ) -> list[dict[str, Any]]:
+        """The outputs of a cell. keep: names that it binds and that stay the course's. seconds: its own time limit.
 
         Raises Stopped where it took too long or ended the process.
 
         The process is then replaced: the cells before that one run again, it does not.
         """
-        limit = self._clock.cell()
+        limit = self._clock.cell(seconds)
         if self._process.ended:
             self._replace()
         begun = time.monotonic()
@@ -74,7 +79,7 @@ class Student:
             raise
         finally:
             self._seconds += time.monotonic() - begun
-        self._done.append(RanCell(source, number, keep))
+        self._done.append(RanCell(source, number, keep, seconds))
         return outputs
 
     def mark(self, name: str) -> None:
@@ -208,7 +213,7 @@ class Student:
         self._process = self._last = self._start()
         for done in self._done:
             if isinstance(done, RanCell):
-                self._process.run(done.source, done.number, self._clock.cell(), done.keep)
+                self._process.run(done.source, done.number, self._clock.cell(done.seconds), done.keep)
             elif done.name not in self._here and self._process.forks:
                 self._links[done.name] = self._process.connect(done.name, self._clock.check())
 
@@ -241,5 +246,5 @@ class Replay:
             done = self._done[self._position]
             self._position += 1
             if isinstance(done, RanCell):
-                self.process.run(done.source, done.number, clock.cell(), done.keep)
+                self.process.run(done.source, done.number, clock.cell(done.seconds), done.keep)
         return self.process.connect(name, clock.check())

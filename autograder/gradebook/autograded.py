@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 import shutil
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from pathlib import Path
 
 from nbgrader.utils import find_all_files
@@ -17,9 +17,10 @@ def autograded_path(course: Path, lab: str, student: str, notebook: str = "") ->
     return course / "autograded" / student / lab / f"{notebook or lab}.ipynb"
 
 
-def files_beside(course: Path, lab: str, student: str, ignore: Sequence[str]) -> list[Path]:
+def files_beside(course: Path, lab: str, student: str, ignore: Sequence[str], own: Collection[str] = ()) -> list[Path]:
     """What lies beside the notebook: the submission's files, and then the course's, which replace them.
 
+    own: files that students write, of which the course's are left out.
     A file of the submission's where the course has a folder is left out, and so is a folder where it has a file.
     """
     submitted, source = course / "submitted" / student / lab, course / "source" / lab
@@ -27,6 +28,7 @@ def files_beside(course: Path, lab: str, student: str, ignore: Sequence[str]) ->
         [Path(path).relative_to(folder) for path in sorted(find_all_files(str(folder), [*ignore, "*.ipynb"]))]
         for folder in (submitted, source)
     )
+    given = [path for path in given if path.as_posix() not in own]
     folders = {folder for path in given for folder in path.parents}
     files = {*given, *(Path(path.name) for path in source.glob("*.ipynb"))}
     kept = [path for path in theirs if path not in folders and files.isdisjoint(path.parents)]
@@ -41,17 +43,18 @@ def write_autograded(
     ignore: Sequence[str],
     permissions: int,
     by: str = "",
+    own: Collection[str] = (),
 ) -> None:
     """Make the folder anew. It is there with all that belongs in it, or not at all.
 
     notebooks: their texts, by name. ignore: patterns of files that are not copied. permissions: of the files. by: who
-    handed it in, where a team did.
+    handed it in, where a team did. own: files that students write.
     """
     folder = autograded_path(course, lab, student).parent
     new = folder.with_name(f".{lab}.new")  # beside it: a rename works on one file system only
     shutil.rmtree(new, ignore_errors=True)
     new.mkdir(parents=True)
-    for found in files_beside(course, lab, by or student, ignore):
+    for found in files_beside(course, lab, by or student, ignore, own):
         source = course / ("source" if found.is_relative_to(course / "source") else f"submitted/{by or student}") / lab
         target = new / found.relative_to(source)
         target.parent.mkdir(parents=True, exist_ok=True)
@@ -59,8 +62,8 @@ def write_autograded(
         shutil.copy(found, target)
     if by not in ("", student):  # by its secret a page is fetched: each of a team has an own one, or none
         (new / SECRET).unlink(missing_ok=True)
-        if own := small_text(course / "submitted" / student / lab / SECRET):
-            (new / SECRET).write_text(own)
+        if secret := small_text(course / "submitted" / student / lab / SECRET):
+            (new / SECRET).write_text(secret)
     for name, text in notebooks.items():
         (new / f"{name}.ipynb").write_text(text, encoding="utf-8")
     for place, _, files in os.walk(new):

@@ -30,6 +30,7 @@ from autograder.intake.files import settle
 from autograder.intake.read import Refused, read_file
 from autograder.intake.releases import releases_of
 from autograder.plain.assignment import is_plain, read_assignment
+from autograder.plain.stock_settings import own_files
 from autograder.result import Result
 from autograder.term import Term
 from autograder.whole_files import is_full
@@ -94,9 +95,10 @@ class GradebookWriter:
         self.names = [notebook.name for notebook in self.plain.notebooks] if self.plain else [lab]
         self.source = b"" if self.plain else (self.course / "source" / lab / f"{lab}.ipynb").read_bytes()
         self.releases = releases_of(self.course, lab)
-        self.ignore = list(api.coursedir.ignore)
+        self.ignore, self.own_files = list(api.coursedir.ignore), own_files(api.config, lab)
         self.term, self.by, self.cause = term, dict(by), "grade"
         self.running: dict[str, float] = {}
+        self.left_out: Sequence[str] = ()  # whom nbgrader_config.py has left out
         self._penalty, self._extended = penalty, term.extended(lab)
         self._anew: dict[str, tuple[str, ...]] = {}
         self._unwritten: list[Marks] = []
@@ -170,9 +172,10 @@ class GradebookWriter:
         by = self._by(student)
         folder = self.course / "submitted" / by / self.lab
         settle(folder, self.lab, self.names)
-        files = digest(*[self._look_of(path) for path in files_beside(self.course, self.lab, by, self.ignore)])
+        beside = files_beside(self.course, self.lab, by, self.ignore, self.own_files)
+        files = digest(*[self._look_of(path) for path in beside])
         if self.plain:
-            return plain_task(self.course, self.plain, student, by, self.ignore, files, self.settings)
+            return plain_task(self.course, self.plain, student, by, self.ignore, files, self.settings, self.own_files)
         try:
             notebook, notes = read_file(folder / f"{self.lab}.ipynb")
         except Refused as refused:
@@ -219,6 +222,7 @@ class GradebookWriter:
             self.ignore,
             permissions,
             self._by(student),
+            self.own_files,
         )
         write_result(self.course, result)
         self._record(result, marks)

@@ -16,7 +16,7 @@ from autograder.gradebook.writer import opened
 from autograder.grading.one_submission import preprocessors_in, versions_on
 from autograder.grading.plain_class import read_beside
 from autograder.grading.plain_submission import answers_of, run_one, zeros
-from autograder.grading.task import Task
+from autograder.grading.task import Task, with_stock_limits
 from autograder.intake.files import settle
 from autograder.intake.notes import counts_as_empty
 from autograder.intake.read import Refused, read_file, read_notebook
@@ -24,6 +24,7 @@ from autograder.intake.repair import notes_of
 from autograder.metadata import plain_name
 from autograder.plain.assignment import PlainNotebook, read_assignment, source_notebooks
 from autograder.plain.preprocess import blank, repair
+from autograder.plain.stock_settings import own_files
 from autograder.result import Result
 
 
@@ -58,8 +59,10 @@ def examined(
 ) -> Result:
     """The result of one notebook, whose cells get their outputs here. grading: (settings, configuration, ignored)."""
     settings, config, ignore = grading
-    settings = replace(settings, preprocessors=preprocessors_in(config))
-    beside, given, told = read_beside(course, ids["assignment"], ids["student"], ignore)
+    settings = with_stock_limits(replace(settings, preprocessors=preprocessors_in(config)), config)
+    beside, given, told = read_beside(
+        course, ids["assignment"], ids["student"], ignore, own_files(config, ids["assignment"])
+    )
     task = Task(ids["assignment"], ids["student"], None, "", (), "", b"", settings, beside=beside, given=given)
     notes = [*notes_of(notebook), *told]
     empty = counts_as_empty(notes)

@@ -5,8 +5,8 @@ from __future__ import annotations
 import functools
 import json
 import platform
-from collections.abc import Sequence
-from dataclasses import asdict, dataclass, field
+from collections.abc import Mapping, Sequence
+from dataclasses import asdict, dataclass, field, replace
 from importlib.metadata import version
 from pathlib import Path
 from typing import Any
@@ -16,6 +16,7 @@ import labkit
 from autograder.digest import digest, digest_of_files
 from autograder.examiner.clock import Timeouts
 from autograder.gradebook.store import LAB, SHORT
+from autograder.plain.stock_settings import cell_seconds
 from autograder.result import GradedCell, Result
 from autograder.sandbox import Limits
 from autograder.versions import Versions
@@ -53,6 +54,12 @@ def settings_of(
     limits = Limits(memory=memory, address_space=space, cpu_seconds=processor, gpu_memory=on_gpu)
     timeouts = Timeouts(cell_seconds, check_seconds, submission_seconds)
     return Settings(isolation, limits, timeouts, device, preprocessors)
+
+
+def with_stock_limits(settings: Settings, config: Mapping[str, Any]) -> Settings:
+    """For an assignment made for stock nbgrader: c.Execute.timeout counts where c.Examine.cell_seconds isn't set."""
+    seconds = None if "cell_seconds" in config.get("Examine", {}) else cell_seconds(config)
+    return settings if seconds is None else replace(settings, timeouts=replace(settings.timeouts, cell=seconds))
 
 
 @dataclass(frozen=True)

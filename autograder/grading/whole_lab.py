@@ -21,13 +21,14 @@ from autograder.grading.cluster import layers_on_cluster
 from autograder.grading.nbgrader_api import must
 from autograder.grading.one_submission import preprocessors_in
 from autograder.grading.plain_class import refuse_nothing, source_digest
-from autograder.grading.task import Settings, settings_of
+from autograder.grading.task import Settings, settings_of, with_stock_limits
 from autograder.grading.teams import handed_in_by
 from autograder.grading.term_names import refuse_unknown_names
 from autograder.grading.where import Cluster, ThisMachine, Where
 from autograder.handed_in import COLLECT
 from autograder.intake.files import settle_names
 from autograder.plain.assignment import is_plain
+from autograder.plain.stock_settings import is_left_out, refuse_other_marks
 from autograder.sandbox import names, require
 from autograder.term import read_term
 
@@ -103,8 +104,12 @@ def class_of(api: Any, lab: str, where: Where, student: str = "") -> Iterator[tu
     """
     course = course_of(api)
     refuse_nothing(course, lab)
+    plain = is_plain(course, lab)
+    if plain:
+        refuse_other_marks(api.config)
     elsewhere = isinstance(where, Cluster) and where.device != "auto"
     settings = settings_from(api.config, where.device if elsewhere else on_this_machine(where.device))
+    settings = with_stock_limits(settings, api.config) if plain else settings
     if isinstance(where, Cluster):
         layers = layers_on_cluster(settings, where.address, [course], where.wait)
     else:
@@ -121,7 +126,11 @@ def class_of(api: Any, lab: str, where: Where, student: str = "") -> Iterator[tu
         refuse_unknown_names(course, lab, term, gradebook)
         prepare(api, course, lab, gradebook)
         take_back(course, lab, gradebook, term.extended(lab))
+        known = {each.id for each in gradebook.students} if plain else set()
+        left_out = [each for each in students if plain and is_left_out(api.config, each, known)]
+        students = [each for each in students if each not in left_out]
         writer = GradebookWriter(api, lab, settings, layers, gradebook, late_penalty(api.config), term, by)
+        writer.left_out = left_out
         try:
             yield writer, students
         finally:

@@ -12,11 +12,13 @@ from nbformat import NotebookNode
 from nbgrader.nbgraderformat import MetadataValidator
 from nbgrader.preprocessors import ClearHiddenTests
 from nbgrader.utils import is_grade, is_locked, is_solution, is_task
+from pydantic import Field
 from traitlets.config import Config
 
 from autograder.course import Model
 from autograder.errors import GradlabError
 from autograder.metadata import KEY
+from autograder.plain.stock_settings import limits_of, skipped_in
 
 
 class PlainCell(Model):
@@ -60,7 +62,8 @@ class PlainCell(Model):
 class PlainNotebook(Model):
     """One notebook. cells: those that nbgrader keeps, in their order. code: of all its code cells, with solutions.
 
-    solutions: of those in which a solution stands. worked: the source notebook as a file, without outputs.
+    solutions: of those in which a solution stands. worked: the source notebook as a file, without outputs. limits:
+    seconds of cells with a time limit of their own, and skipped: cells that aren't run, see stock_settings.key_of().
     """
 
     name: str
@@ -69,6 +72,8 @@ class PlainNotebook(Model):
     code: tuple[str, ...] = ()
     solutions: tuple[str, ...] = ()
     worked: str = ""
+    limits: dict[str, float] = Field(default_factory=dict)
+    skipped: tuple[str, ...] = ()
 
 
 class PlainAssignment(Model):
@@ -102,15 +107,17 @@ def _built(path: Path) -> bool:
 def read_assignment(course: Path, name: str, gradebook: Any, config: Any = None) -> PlainAssignment:
     """From the gradebook, where nbgrader put its cells as they are to be, and from the source, which has their order.
 
-    config: of nbgrader, which says how hidden tests are marked.
+    config: of nbgrader, which says how hidden tests are marked, and which cells are run, and for how long.
     """
     paths = {path.stem: path for path in source_notebooks(course, name)}
     hidden = ClearHiddenTests(config=Config({"ClearHiddenTests": dict((config or {}).get("ClearHiddenTests", {}))}))
     known = [row for row in gradebook.find_assignment(name).notebooks if row.name in paths]
-    return PlainAssignment(name=name, notebooks=tuple(_notebook(row, paths[row.name], hidden) for row in known))
+    return PlainAssignment(
+        name=name, notebooks=tuple(_notebook(row, paths[row.name], hidden, config or {}) for row in known)
+    )
 
 
-def _notebook(row: Any, path: Path, hidden: ClearHiddenTests) -> PlainNotebook:
+def _notebook(row: Any, path: Path, hidden: ClearHiddenTests, config: Mapping[str, Any]) -> PlainNotebook:
     source = upgraded(nbformat.read(path, as_version=4))
     kernelspec = dict(source.metadata.get("kernelspec", {}))
     refuse_other_languages(path, kernelspec, source.metadata.get("language_info", {}))
@@ -141,6 +148,8 @@ def _notebook(row: Any, path: Path, hidden: ClearHiddenTests) -> PlainNotebook:
         code=tuple(cell.source for cell in code),
         solutions=tuple(cell.source for cell in code if is_solution(cell) and not is_grade(cell)),
         worked=_worked(source),
+        limits=limits_of(config, source.cells),
+        skipped=skipped_in(config, source.cells),
     )
 
 

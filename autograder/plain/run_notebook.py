@@ -26,6 +26,7 @@ from autograder.plain.assignment import PlainNotebook
 from autograder.plain.beside import Beside, decide
 from autograder.plain.eligible import PlainSource, can_be_beside, look_at
 from autograder.plain.score import Score, score_of
+from autograder.plain.stock_settings import key_of
 from autograder.result import GradedCell
 from autograder.rpc.global_state import GlobalState
 from labkit.outcome import Outcome
@@ -83,7 +84,7 @@ def run_notebook(
     look = look_at(course)
     scores: dict[str, Score] = {}
     try:
-        _run_cells(code, student, look, ran, clock, inside)
+        _run_cells(code, student, look, ran, clock, inside, course)
         kept = as_nbgrader_keeps(nbformat.from_dict(notebook))
         for cell in kept.cells:
             if is_automatic(cell):
@@ -104,16 +105,28 @@ def is_automatic(cell: NotebookNode) -> bool:
 
 
 def _run_cells(
-    code: Sequence[NotebookNode], student: Student, look: PlainSource, ran: Ran, clock: Clock, inside: Set[str]
+    code: Sequence[NotebookNode],
+    student: Student,
+    look: PlainSource,
+    ran: Ran,
+    clock: Clock,
+    inside: Set[str],
+    course: PlainNotebook,
 ) -> None:
     """Every cell's outputs, and before it, where its tests can be decided beside the process, what they give there."""
     for number, cell in enumerate(code, start=1):
-        name = name_of(cell)
+        name, key = name_of(cell), key_of(cell)
+        if key in course.skipped:
+            cell.outputs = []
+            continue
         if is_automatic(cell) and can_be_beside(cell.source, look):
             ran.beside[name] = Beside(None, INSIDE) if name in inside else _asked(cell, look, student, clock)
         cell.execution_count = number
         try:
-            cell.outputs = [nbformat.from_dict(output) for output in student.run(cell.source, number)]
+            cell.outputs = [
+                nbformat.from_dict(output)
+                for output in student.run(cell.source, number, seconds=course.limits.get(key))
+            ]
         except Stopped as stopped:
             ran.stopped[name] = str(stopped)
             error = {"output_type": "error", "ename": "Stopped", "evalue": str(stopped), "traceback": [str(stopped)]}

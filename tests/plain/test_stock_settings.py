@@ -1,0 +1,148 @@
+"""What nbgrader_config.py sets for stock nbgrader: what counts here, what is refused, and what the instructor hears of."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import nbformat
+import pytest
+from traitlets.config import Config
+
+from autograder.errors import GradlabError
+from autograder.grading.task import Settings, with_stock_limits
+from autograder.plain.stock_settings import (
+    UNLIMITED,
+    is_left_out,
+    key_of,
+    limits_of,
+    own_files,
+    refuse_other_marks,
+    skipped_in,
+    unread,
+    unread_by_pages,
+)
+from autograder.plugin import configure
+
+
+def configured(**sections: dict[str, Any]) -> Config:
+    """As nbgrader_config.py has it, after configure()."""
+    config = Config()
+    configure(config)
+    for section, settings in sections.items():
+        config[section].update(settings)
+    return config
+
+
+def test_a_configuration_without_more_says_nothing() -> None:
+    assert unread(configured()) == unread_by_pages(configured()) == []
+    refuse_other_marks(configured())
+
+
+def test_files_of_students_are_those_of_this_assignment() -> None:
+    config = configured(Autograde={"exclude_overwriting": {"a1": ["helper.py", "./lib/more.py"], "a2": ["other.py"]}})
+    assert own_files(config, "a1") == {"helper.py", "lib/more.py"}
+    assert own_files(config, "a3") == own_files(configured(), "a1") == frozenset()
+
+
+@pytest.mark.parametrize("value", [["helper.py"], {"a1": "helper.py"}])
+def test_files_of_students_in_another_form_are_refused(value: Any) -> None:
+    with pytest.raises(GradlabError, match="exclude_overwriting"):
+        own_files(configured(Autograde={"exclude_overwriting": value}), "a1")
+
+
+@pytest.mark.parametrize("section", ["NotebookClient", "ExecutePreprocessor", "Execute"])
+def test_nbgraders_time_limit_counts_where_gradlabs_is_not_set(section: str) -> None:
+    config = configured(**{section: {"timeout": 7}})
+    assert with_stock_limits(Settings(), config).timeouts.cell == 7
+    config.Examine.cell_seconds = 9
+    assert with_stock_limits(Settings(), config) == Settings()
+
+
+def test_nbgraders_own_class_counts_before_those_that_it_inherits_from() -> None:
+    config = configured(ExecutePreprocessor={"timeout": 7}, Execute={"timeout": 5})
+    assert with_stock_limits(Settings(), config).timeouts.cell == 5
+
+
+@pytest.mark.parametrize("none", [None, -1, 0])
+def test_without_a_limit_only_that_of_the_submission_ends_a_cell(none: int | None) -> None:
+    config = configured(Execute={"timeout": none})
+    assert with_stock_limits(Settings(), config).timeouts.cell == UNLIMITED
+
+
+def test_a_cell_has_the_limit_that_the_courses_function_gives_it() -> None:
+    named, other = nbformat.v4.new_code_cell("train()"), nbformat.v4.new_code_cell("plot()\n")
+    named.metadata["nbgrader"] = {"grade_id": "train"}
+    cells = [named, other, nbformat.v4.new_markdown_cell("train")]
+    config = configured(Execute={"timeout_func": lambda cell: 600 if "train" in cell.source else None})
+    assert limits_of(config, cells) == {"id train": 600, "text plot()": UNLIMITED}
+    assert limits_of(configured(), cells) == {}
+    with pytest.raises(GradlabError, match="timeout_func"):
+        limits_of(configured(Execute={"timeout_func": lambda cell: cell.no_such}), cells)
+
+
+def test_cells_with_the_tag_are_not_run() -> None:
+    tagged, other = nbformat.v4.new_code_cell("a"), nbformat.v4.new_code_cell("b")
+    tagged.metadata["tags"], other.metadata["tags"] = ["skip-execution"], ["mine"]
+    assert skipped_in(configured(), [tagged, other]) == (key_of(tagged),)
+    assert skipped_in(configured(NotebookClient={"skip_cells_with_tag": "mine"}), [tagged, other]) == (key_of(other),)
+
+
+@pytest.mark.parametrize(
+    "section, name, value",
+    [
+        ("Execute", "kernel_name", "my-conda"),
+        ("ExecutePreprocessor", "startup_timeout", 90),
+        ("NotebookClient", "iopub_timeout", 9),
+        ("Execute", "extra_arguments", ["--x"]),
+        ("Execute", "error_on_timeout", {"ename": "Slow"}),
+        ("Execute", "interrupt_on_timeout", False),
+        ("Execute", "allow_errors", False),
+        ("OverwriteCells", "add_missing_cells", False),
+        ("OverwriteCells", "missing_cell_notification", "gone"),
+        ("DeduplicateIds", "enabled", False),
+        ("Autograde", "post_convert_hook", "mine.after"),
+        ("Autograde", "pre_convert_hook", "mine.before"),
+        ("Autograde", "permissions", 640),
+    ],
+)
+def test_what_is_not_read_is_said_in_a_line(section: str, name: str, value: Any) -> None:
+    (line,) = unread(configured(**{section: {name: value}}))
+    assert line.startswith(f"c.{section}.{name} in nbgrader_config.py is not read: ")
+
+
+def test_settings_that_are_not_read_for_one_reason_share_a_line() -> None:
+    (line,) = unread(configured(Execute={"startup_timeout": 90, "extra_arguments": []}))
+    assert line.startswith("c.Execute.startup_timeout and c.Execute.extra_arguments in nbgrader_config.py are not read")
+
+
+def test_what_says_what_is_so_anyway_needs_no_line() -> None:
+    config = configured(OverwriteCells={"add_missing_cells": True}, Execute={"kernel_name": "python3"})
+    assert unread(config) == []
+
+
+def test_how_nbgrader_makes_its_feedback_is_not_read() -> None:
+    (line,) = unread_by_pages(configured(HTMLExporter={"template_name": "mine"}))
+    assert line.startswith("c.HTMLExporter.template_name in nbgrader_config.py is not read: feedback pages")
+
+
+@pytest.mark.parametrize(
+    "section, name, value",
+    [
+        ("CourseDirectory", "submitted_directory", "handed_in"),
+        ("CourseDirectory", "directory_structure", "{assignment_id}/{nbgrader_step}/{student_id}"),
+        ("Execute", "kernel_name", "ir"),
+        ("Execute", "kernel_name", "julia-1.10"),
+        ("Autograde", "sanitize_preprocessors", ["mine.Rename"]),
+        ("Autograde", "autograde_preprocessors", ["autograder.plugin.converters.Examine", "mine.Curve"]),
+    ],
+)
+def test_what_would_give_another_mark_is_refused(section: str, name: str, value: Any) -> None:
+    with pytest.raises(GradlabError, match=name):
+        refuse_other_marks(configured(**{section: {name: value}}))
+
+
+def test_students_that_nbgrader_leaves_out_are_left_out() -> None:
+    assert not is_left_out(configured(), "ada", ())
+    assert is_left_out(configured(CourseDirectory={"student_id_exclude": "ada,bob"}), "bob", {"bob"})
+    strict = configured(Autograde={"create_student": False})
+    assert is_left_out(strict, "ada", {"bob"}) and not is_left_out(strict, "bob", {"bob"})
