@@ -1,9 +1,9 @@
 # %% [markdown]
 # # Shapes, strides and devices
 #
-# Most errors in a first model are about shapes, and most errors on a first GPU are about devices. Those are the
-# harmless ones, because they raise an error. In this lab you also meet the others: code that runs, gives a result of
-# the right shape, and is wrong.
+# Many errors in a first model are about shapes, and many on a first GPU are about devices. Those are the harmless ones,
+# because they raise an error. In this lab you also meet the others: code that runs, gives a result of the right shape,
+# and is wrong.
 #
 # After it you can
 #
@@ -44,9 +44,9 @@ from labkit import (
 # %% [markdown]
 # ## One sample and a batch
 #
-# A model works on *batches*: many samples at once, side by side along the first dimension. A batch of `N` images has
-# the shape `(N, C, H, W)`: samples, channels, height, width. One image alone has the shape `(C, H, W)`. To give it to
-# the model, it needs a dimension of size 1 in front.
+# A model works on batches. A *batch* is a number of samples at once, side by side along the first dimension. A batch of
+# `N` images has the shape `(N, C, H, W)`: samples, channels, height, width. One image alone has the shape `(C, H, W)`.
+# To give it to the model, it needs a dimension of size 1 in front.
 #
 # `unsqueeze(0)` puts one there, and so does the index `None`. `squeeze()` takes dimensions of size 1 away, and
 # `squeeze(0)` looks at dimension 0 only. The image has one channel: it is grey.
@@ -347,7 +347,8 @@ hint(
 # %% [markdown]
 # ## Broadcasting
 #
-# An operation on two tensors of different shapes may still work. PyTorch *broadcasts* them to a common shape:
+# An operation on two tensors of different shapes may still work. *Broadcasting* is the rule by which PyTorch stretches
+# them to one common shape:
 #
 # 1. The shapes are aligned at their *last* dimension. The shorter one gets dimensions of size 1 in front.
 # 2. In each dimension, the sizes must be equal, or one of them must be 1. A size of 1 is stretched to the other.
@@ -480,8 +481,8 @@ hint(
 # %% [markdown]
 # PyTorch has `torch.cdist(a, b)`. Its default uses the expansion where one side has more than 25 points, because a
 # matrix product is fast. For 30 random points in a cube of side 1, a thousand away from zero, we measured an error of
-# 0.8 in a distance. For 20 such points it was 8e-8. `compute_mode="donot_use_mm_for_euclid_dist"` switches the
-# expansion off. When would you accept the error?
+# 0.8 in a distance on our machine. For 20 such points it was 8e-8. `compute_mode="donot_use_mm_for_euclid_dist"`
+# switches the expansion off. When would you accept the error?
 
 # %% [markdown]
 # ## Devices
@@ -588,8 +589,8 @@ hint(
 # A data loader may give anything: a dict of tensors and names, a list of pairs, tensors inside tuples inside dicts.
 # Before the model sees it, all tensors have to move. And one thing goes along: the model may compute in another dtype.
 # `module.to(device, dtype)` casts floating-point and complex tensors, and leaves integers alone: a complex64 buffer
-# becomes float64 with `to(torch.float64)`, and loses its imaginary part. What would happen to labels that are cast to
-# bfloat16?
+# becomes float64 with `to(torch.float64)`, and loses its imaginary part, with a warning. (`module.double()` casts
+# floating-point tensors only.) What would happen to labels that are cast to bfloat16?
 
 # %% example
 labels = torch.tensor([255, 256, 257, 1000])
@@ -713,8 +714,49 @@ hint(
 # %% exercise: Normalize points=4
 
 # %% [markdown]
-# One test of this kind needs no second device at all: `model.double()`. What does not follow a cast does not follow a
-# move either. You can run it on any machine.
+# How would you find `AsAttribute` without a second device? You have one: every machine has `meta`. Move the module
+# there, and call it with an input on `meta`. Often that is enough, but not always. An index that stayed behind raises
+# no error, since indices may be on the CPU. So look into the module as well. `vars(module)` holds the attributes that
+# Python knows. Parameters, buffers and modules are kept elsewhere, so a tensor that you find there is one that does not
+# move.
+#
+# Some people call `model.double()` as a test, since it needs no device. What does it find? The next cell tries all
+# three on the modules from above, and on two that hold integers.
+
+
+# %% example
+class AsIndex(nn.Module):
+    def __init__(self, table):
+        super().__init__()
+        self.places = table.long() - 1
+
+    def forward(self, x):
+        return x[:, self.places]
+
+
+class AsIntegerBuffer(AsBuffer):
+    def __init__(self, table):
+        super().__init__(table.long())
+
+
+def outcome_of(run):
+    try:
+        return str(run().dtype).removeprefix("torch.")
+    except RuntimeError:
+        return "RuntimeError"
+
+
+for kind in (AsAttribute, AsParameter, AsBuffer, AsIndex, AsIntegerBuffer):
+    module = kind(torch.tensor([1.0, 2.0, 3.0]))
+    left_behind = [name for name, value in vars(module).items() if isinstance(value, Tensor)]
+    double = outcome_of(lambda: module.double()(torch.zeros(2, 3, dtype=torch.float64)))
+    meta = outcome_of(lambda: module.to("meta")(torch.zeros(2, 3, dtype=torch.float64, device="meta")))
+    print(f"{kind.__name__:16} double(): {double:8} on meta: {meta:13} in vars: {left_behind}")
+
+# %% [markdown]
+# `double()` finds nothing. `AsAttribute` adds a float32 table to a float64 input, and gets float64. And the integer
+# buffer, which does move, follows no cast. `meta` finds the table, but not the index. `vars` finds both. For a model
+# with parts, ask each of `model.modules()`. A tensor inside a list or a dict is the one that it overlooks.
 #
 # A buffer that can be computed again need not be saved: `register_buffer(name, tensor, persistent=False)` moves it and
 # leaves it out of the `state_dict`. Why would that be wrong for `mean` and `std`?
@@ -722,8 +764,8 @@ hint(
 # %% quiz: interview points=3
 # ## Interview questions
 #
-# Tick *all* true statements (or write the letters in the cell below). There is at least one in each question. A
-# question counts only if all of it is right, and one right question alone pays nothing.
+# Tick *all* true statements (or write the letters in the cell below). There is at least one in each question. You get
+# credit for a question only if all of its boxes are right, and you need at least two such questions to score.
 #
 # **`view` against `reshape`**
 # - [x] `view` never copies.
@@ -874,7 +916,8 @@ hint(
 # - Broadcasting aligns shapes from the right. (N, 1) with (N,) gives (N, N), and nothing warns you.
 # - One device for all operands, but for Python numbers, 0-dim CPU tensors, and indices.
 # - `t.to` may return `t` itself, and never changes it. `module.to` changes the module.
-# - A constant of a model is a buffer. `model.double()` finds what would not move.
+# - A constant of a model is a buffer. Run the model on `meta`, and look into `vars(module)` for tensors that would not
+#   move.
 #
 # | call or rule | what it does or costs |
 # |---|---|

@@ -3,8 +3,9 @@ def pairwise_distances(a: Tensor, b: Tensor) -> Tensor:
     """The Euclidean distance of each point in a from each point in b.
 
     a: shape (n, d), b: shape (m, d), of one dtype, float32 or float64, any strides; n, m and d may differ, or be equal.
-    Returns shape (n, m) and that dtype: entry [i, j] belongs to a[i] and b[j]. The relative error is at most 1e-3, also
-    where points are close together and far from zero. So equal points have the distance 0. n, m and d may be 0.
+    Returns shape (n, m) and that dtype: entry [i, j] belongs to a[i] and b[j]. The distances lie between 1e-15 and 1e15,
+    or are 0. Each has a relative error of at most 1e-3, also where points are close together and far from zero. So equal
+    points have the distance 0. n, m and d may be 0.
     """
     ### BEGIN SOLUTION
     return (a[:, None, :] - b[None, :, :]).square().sum(dim=-1).sqrt()

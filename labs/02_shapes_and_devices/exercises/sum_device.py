@@ -2,7 +2,8 @@
 def sum_device(a_shape: tuple, a_device: torch.device, b_shape: tuple, b_device: torch.device) -> torch.device | None:
     """The device of a + b, for tensors of these shapes on these devices, or None where it raises an error.
 
-    The devices are of type cpu or cuda, and cuda without an index means cuda:0. The shapes can be broadcast.
+    The devices are of type cpu, without an index, or cuda; cuda without an index means cuda:0. The shapes can be
+    broadcast.
     Where the result lies on a CUDA device, returns it with its index.
     """
     ### BEGIN SOLUTION

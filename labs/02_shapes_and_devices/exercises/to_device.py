@@ -2,9 +2,9 @@
 def to_device(batch: Any, device: torch.device | str, dtype: torch.dtype | None) -> Any:
     """A nested batch with all of its tensors on device, and its floating-point tensors in dtype.
 
-    batch: a tensor, or a list, tuple, named tuple or dict of such batches, nested at will. Everything else (None,
-    strings, numbers, ranges and so on) is handed on as it is, and may stand beside tensors. dtype: None keeps all
-    dtypes. Tensors of integers, booleans and complex numbers always keep theirs.
+    batch: a tensor, or a list, tuple, named tuple or dict (no subclass of list or dict) of such batches, to any depth.
+    Everything else (None, strings, numbers, ranges and so on) is handed on as it is, and may be beside tensors. dtype:
+    None keeps all dtypes. Tensors of integers, booleans and complex numbers always keep theirs.
     Returns the same nesting of the same kinds of containers. Lists and dicts are new ones, also where nothing had to be
     moved; batch and its tensors stay as they are. A tensor that needs no change may be handed on.
     """
