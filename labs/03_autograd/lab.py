@@ -79,8 +79,8 @@ for step in (1e-1, 1e-3, 1e-5, 1e-7, 1e-9, 1e-11, 1e-13):
 # %% [markdown]
 # Look down the column of errors. The smallest is in the middle, at `1e-5`. With a large $h$ the curve bends between the
 # two points. With a tiny $h$ the two values agree in nearly all of their digits. The subtraction throws these digits
-# away, and what is left is rounding error, divided by a tiny number. A finite difference is a good test of a gradient.
-# It is never exact.
+# away, and what is left is rounding error, divided by a tiny number. A finite difference is a good test of a gradient,
+# but it is an approximation.
 #
 # The third way is autograd. Mark the input with `requires_grad=True`, compute, and call `backward()` on the result.
 # The derivative appears in `x.grad`.
@@ -150,8 +150,9 @@ for text, result in results.items():
 
 # %% [markdown]
 # How many did you name? Only `plain * marked` has one. The rule has two parts. An operation is recorded if at least one
-# of its inputs requires grad, and if it has a derivative. A comparison gives booleans and has none. And `marked` was
-# made by nobody's operation, so it has no `grad_fn`, although it requires grad.
+# of its inputs requires grad, and if it has a derivative. A comparison gives booleans and has none. (Lab 4 adds a third
+# part: recording can be switched off.) And `marked` was made by nobody's operation, so it has no `grad_fn`, although it
+# requires grad.
 #
 # ### The graph as it really is
 #
@@ -373,8 +374,8 @@ hint(
 # %% [markdown]
 # Look at what you needed: the residuals, `X` and `W`. These are the tensors that the graph keeps for `backward`. And
 # look at the cost: the forward pass has one matrix product, the gradients have two. So a backward pass costs about
-# twice as much as the forward pass. For six linear layers of width 512 and 256 samples we measured 1.9 times as much.
-# Which of the two products can be saved if nobody asks for the gradient of `X`?
+# twice as much as the forward pass. For six linear layers of width 512 and 256 samples we measured 1.9 times as much on
+# our machine. Which of the two products can be saved if nobody asks for the gradient of `X`?
 #
 # The next picture is a whole network, with two inputs, three hidden numbers and one result. A hidden number is the
 # `tanh` of a weighted sum, and the loss is half the squared distance from the result to a target. In brackets stands
@@ -428,9 +429,9 @@ show_vjp(
 # %% [markdown]
 # The middle output counts for nothing here, since its number in `v` is 0.
 #
-# You can also read `v` as "how much does one unit of each output count for what comes after?". That is exactly what
-# arrives at a node from behind: the *upstream gradient*. Each node gets such a `v`, computes its own vector-Jacobian
-# product, and sends it on.
+# You can also read `v` as "how much does one unit of each output count for what comes after?". The *upstream gradient*
+# is exactly that: what arrives at a node in a backward pass, one number for each of its outputs. Each node gets such a
+# `v`, computes its own vector-Jacobian product, and sends it on.
 #
 # Does a node compute its Jacobian for that? Take `exp` of a vector of 2,000 numbers. The Jacobian would have
 # 4,000,000. What does the node really keep?
@@ -451,8 +452,9 @@ print("the node gives upstream * kept:", torch.equal(node(upstream), upstream * 
 # gradient for each input, and does not touch `.grad`. That makes it the better tool inside a function: the caller's
 # tensors stay as they were.
 #
-# One more thing to know. After a backward pass, PyTorch frees what the nodes kept. A second pass over the same graph
-# then raises a RuntimeError. `retain_graph=True` keeps it for another pass. Lab 4 comes back to that.
+# One more thing to know. A backward pass frees what the nodes kept. So a second pass over the same graph raises a
+# RuntimeError at the first node that kept something. `(x + 1).sum()` keeps nothing, and can be gone through twice.
+# `retain_graph=True` keeps everything for another pass. Lab 4 comes back to that.
 #
 # ### Your turn: jacobian, 3 points
 # Build the whole Jacobian from vector-Jacobian products. Which `v` gives exactly one row of it?
@@ -951,8 +953,8 @@ hint(
 # %% quiz: interview points=3
 # ## Interview questions
 #
-# Tick *all* true statements (or write the letters in the cell below). There is at least one in each question. A
-# question counts only if all of it is right, and one right question alone pays nothing.
+# Tick *all* true statements (or write the letters in the cell below). There is at least one in each question. You get
+# credit for a question only if all of its boxes are right, and you need at least two such questions to score.
 #
 # **The graph**
 # - [x] Its nodes are backward functions. A tensor that was made by a recorded operation holds its node in `grad_fn`.

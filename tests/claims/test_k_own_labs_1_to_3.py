@@ -1,7 +1,8 @@
-"""Claims 233 to 236: what labs 1 to 3 of this course said, corrected."""
+"""Claims 233 to 242: what labs 1 to 3 of this course said, corrected."""
 
 import pytest
 import torch
+from torch import Tensor, nn
 
 
 @pytest.mark.filterwarnings("ignore:.*uint8.*")
@@ -39,3 +40,72 @@ def test_236_one_seed_gives_one_sequence() -> None:
     assert torch.equal(torch.rand(3), first) and not torch.equal(first, second)
     assert torch.equal(torch.rand(3, generator=torch.Generator().manual_seed(3)), first)
     assert torch.randn(3).dtype == torch.float32 and torch.randint(0, 10, (3,)).dtype == torch.int64
+
+
+class Adds(nn.Module):
+    """Its table is an attribute, or a buffer."""
+
+    table: Tensor
+
+    def __init__(self, table: Tensor, *, buffer: bool) -> None:
+        super().__init__()
+        if buffer:
+            self.register_buffer("table", table)
+        else:
+            self.table = table
+
+    def forward(self, x: Tensor) -> Tensor:
+        return x + self.table
+
+
+def test_237_a_cast_does_not_find_what_stays_behind_and_meta_and_vars_do() -> None:
+    plain = Adds(torch.ones(3), buffer=False)
+    assert plain.double()(torch.zeros(2, 3, dtype=torch.float64)).dtype == torch.float64
+    assert isinstance(vars(plain)["table"], Tensor)
+    with pytest.raises(RuntimeError):
+        plain.to("meta")(torch.zeros(2, 3, device="meta"))
+    buffer = Adds(torch.ones(3, dtype=torch.int64), buffer=True)
+    assert buffer.double().table.dtype == torch.int64 and "table" not in vars(buffer)
+    assert buffer.to("meta").table.is_meta
+    indices = torch.tensor([0, 2])  # on the CPU, as one that did not move
+    assert torch.zeros(2, 3, device="meta")[:, indices].shape == (2, 2)
+
+
+def test_238_a_complex_buffer_warns_in_to_and_is_left_alone_by_double() -> None:
+    z = torch.tensor([1 + 2j])
+    with pytest.warns(UserWarning, match="imaginary"):
+        assert Adds(z, buffer=True).to(torch.float64).table.dtype == torch.float64
+    assert Adds(z, buffer=True).double().table.dtype == torch.complex64
+
+
+def test_239_squares_of_float32_have_a_range() -> None:
+    def distance(apart: float) -> float:
+        return torch.tensor([apart]).square().sum().sqrt().item()
+
+    assert distance(1e-25) == 0 and distance(1e20) == float("inf")
+    for apart in (1e-15, 1.0, 1e15):
+        assert distance(apart) == pytest.approx(apart, rel=1e-3)
+
+
+def test_240_a_graph_that_kept_nothing_can_be_gone_through_twice() -> None:
+    x = torch.ones(2, requires_grad=True)
+    kept_nothing, kept_x = (x + 1).sum(), x.square().sum()
+    kept_nothing.backward()
+    kept_nothing.backward()
+    assert x.grad is not None and x.grad.tolist() == [2, 2]
+    kept_x.backward()
+    with pytest.raises(RuntimeError):
+        kept_x.backward()
+
+
+def test_241_a_central_difference_is_exact_for_a_parabola() -> None:
+    def slope(power: int) -> float:
+        return float((2.5**power - 1.5**power) / 1)
+
+    assert slope(2) == 4 and slope(3) != 12
+
+
+def test_242_a_result_that_was_not_computed_from_the_input_has_no_gradient() -> None:
+    x = torch.ones(2, requires_grad=True)
+    with pytest.raises(RuntimeError):
+        torch.autograd.grad(torch.ones(2).sum(), x)

@@ -2,7 +2,8 @@
 def jacobian(f, x: Tensor) -> Tensor:
     """The Jacobian of f at x: element (i, j) is the derivative of output i by input j.
 
-    f: a differentiable function from a tensor (n,) to one (m,), with m at least 1.
+    f: a differentiable function from a tensor (n,) to one (m,), with m at least 1, whose result is computed from x. It
+    does not write to x. Recording is on.
     x: (n,), float32 or float64; it may require grad or not. Returns (m, n) in x's dtype.
     x, its requires_grad and its .grad stay as they are.
     """

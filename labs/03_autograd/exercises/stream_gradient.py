@@ -4,7 +4,8 @@ def stream_gradient(loss, w: Tensor, batches: list[tuple[Tensor, Tensor]]) -> Te
 
     loss: a function loss(w, X, y) that returns the mean over the samples of X and y.
     w: a leaf (d,) that requires grad, float32 or float64. It may hold a .grad from before, which must not matter.
-    Afterwards w.grad may be anything; w has the same values and still requires grad. batches stays as it is.
+    You may accumulate in w.grad, so what it holds afterwards does not matter either. w keeps its values and still
+    requires grad. batches stays as it is.
     batches: pairs X (n, d), y (n,). The n differ and may be 0, but not in every batch. Returns (d,) in w's dtype.
     """
     ### BEGIN SOLUTION

@@ -2,9 +2,9 @@
 def trainable(values: dict[str, Tensor], scale: float) -> dict[str, Tensor]:
     """New parameters from starting values, under the same names.
 
-    values: tensors of any shape. A float32 or float64 tensor t gives a leaf that requires grad, with the values
-    scale * t and t's dtype; t may itself require grad, or be the result of recorded operations.
-    Any other tensor (integer, boolean) gives a copy that does not require grad, not scaled.
+    values: tensors of any shape, float32, float64, integer or boolean. A float32 or float64 tensor t gives a leaf that
+    requires grad, with the values scale * t and t's dtype; t may itself require grad, or be the result of recorded
+    operations. An integer or boolean tensor gives a copy that does not require grad, not scaled.
     No result shares memory with a tensor in values. values and its tensors stay as they are.
     """
     ### BEGIN SOLUTION
