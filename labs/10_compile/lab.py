@@ -367,9 +367,10 @@ hint(
 #
 # ### Python values
 #
-# A number in Python is guarded by its value, if the function looks at it. For an `int` or a `float` argument, Dynamo
-# learns: the second value makes a graph that leaves it open. For an attribute of a module, it does not. Nor does it for
-# a global variable.
+# A number in Python is guarded by its value, if the function looks at it. Mostly Dynamo learns: the second value makes
+# a graph that leaves the number open. In PyTorch 2.13 it does so for an `int` or a `float` argument, and for a `float`
+# in an attribute of a module or in a global variable. It does not for an `int` in one of these two places, nor for an
+# `int` that is the default of an argument: these it expects to stay as they are.
 
 # %% predict: graphs_of_attribute answer=8
 # **Predict.** The module below counts its calls in an attribute. How many graphs do twelve calls make?
@@ -393,22 +394,29 @@ def power(x, k):
     return x * 0.9**k
 
 
-forget()
-recorder = Recorder()
-decay = torch.compile(DecayEager(0.9), backend=recorder)
-for _ in range(12):
-    decay(torch.ones(2))
-print("an attribute:", len(recorder.graphs), "graphs in 12 calls")
+for name, first in (("an int attribute:  ", 0), ("a float attribute: ", 0.0)):
+    forget()
+    recorder = Recorder()
+    decay_eager = DecayEager(0.9)
+    decay_eager.step = first
+    decay = torch.compile(decay_eager, backend=recorder)
+    for _ in range(12):
+        decay(torch.ones(2))
+    print(name, len(recorder.graphs), "graphs in 12 calls")
 forget()
 recorder = Recorder()
 compiled_power = torch.compile(power, backend=recorder)
 for k in range(2, 14):
     compiled_power(torch.ones(2), k)
-print("an argument: ", len(recorder.graphs), "graphs in 12 calls")
+print("an int argument:   ", len(recorder.graphs), "graphs in 12 calls")
 
 # %% [markdown]
-# Eight graphs, one for each value, and then eager mode for good. Step counters, learning rates and temperatures often
-# sit in such attributes. A tensor is guarded by its shape and dtype, not by its value.
+# Eight graphs for the `int` attribute, one for each value, and then eager mode for good. Step counters sit in such
+# attributes, and so does the number of a layer (`layer_idx`) in many language models. Learning rates and temperatures
+# are floats, and cost two graphs. If you cannot change the module, set
+# `torch._dynamo.config.allow_unspec_int_on_nn_module = True`: its ints are then left open too, and there are 2 graphs
+# here. Dynamo's warning at the limit names this setting. If you can, use a tensor: it is guarded by its shape and
+# dtype, not by its value.
 #
 # ### Your turn: Decay, 4 points
 # Write the module so that one graph serves all steps.
@@ -466,7 +474,8 @@ print(names_of(compiled_model))
 #
 # Look at the last line above, with the names. `torch.compile(model)` is a module around your model, which it calls
 # `_orig_mod`. So the names in its `state_dict()` begin with that. A plain model does not know such names, and
-# `load_state_dict` says so. With `strict=False` it says nothing, and loads nothing: the weights stay random.
+# `load_state_dict` says so. With `strict=False` it raises nothing, and loads nothing: the weights stay random. All it
+# does is to return the names that it missed and those that it did not expect, which you see only if you look.
 # `model.compile()`, which compiles the model in place, leaves the names alone.
 #
 # ### Your turn: save_clean, 2 points
@@ -586,8 +595,9 @@ print("clone       ", [out.tolist() for out in kept])
 
 # %% [markdown]
 # Three times the last result. `detach()` gives a new tensor over the same memory, and so do `contiguous()` and, on the
-# same device, `to()`. A `clone()` before the next call is what helps. PyTorch notices some of these cases on a GPU and
-# raises an error. `torch.compiler.cudagraph_mark_step_begin()` tells it where a new step begins.
+# same device, `to()`. A `clone()` before the next call is what helps. On a GPU, PyTorch keeps track of the results that
+# `reduce-overhead` hands out. If you use one after a later run has overwritten it, you get a `RuntimeError`, which says
+# so and recommends the `clone()`. Call `torch.compiler.cudagraph_mark_step_begin()` where a new step begins.
 #
 # ### Honest timing
 #
@@ -617,8 +627,9 @@ hint(
 # `torch.compile` needs Python. A server in C++ has none, and needs a program that stands alone. For years that was
 # *TorchScript*: `torch.jit.script` translated a typed subset of Python, and `torch.jit.trace` ran a model once, with
 # an example, and wrote down the operations. Both are deprecated. So are `torch.jit.save` and `torch.jit.load`. Old
-# projects are full of them, so you should know how a trace fails. The next cell is about it. It catches the warnings,
-# and prints their categories.
+# projects are full of them, so you should know how a trace fails. For new code, skip both and use `torch.export`, the
+# subject of the next section. What you learn here stays useful: every tool that records one run fails in this way. The
+# next cell catches the warnings, and prints their categories.
 #
 # `Sign` gives `x` where the sum of `x` is positive, and `-2 * x` elsewhere. Its example has a positive sum. `Rows` adds
 # the rows of `x`, one after the other. Its example has two rows.
@@ -813,8 +824,8 @@ hint(
 # %% quiz: interview points=3
 # ## Interview questions
 #
-# Tick all true statements (or write the letters in the cell below). There is at least one in each question. A question
-# counts only if all of it is right, and one right question alone pays nothing.
+# Tick all true statements (or write the letters in the cell below). Each question has at least one, and counts if you
+# ticked exactly its true statements. One right question could be a guess, so points begin with the second.
 #
 # **The first call**
 # - [ ] `torch.compile(f)` compiles `f`.
@@ -853,8 +864,8 @@ hint(
 # - [ ] After 8 graphs, the next one takes the place of the oldest.
 #   > Nothing is thrown out. From then on a call that no graph serves runs in eager mode, after one warning.
 # - [x] An `int` attribute of a module that changes at each step makes a graph for each value, up to the limit.
-#   > An attribute is guarded by its value, and Dynamo does not learn to leave it open. `DecayEager` made eight graphs
-#   > in 12 calls.
+#   > An `int` in an attribute of a module is guarded by its value, and Dynamo does not learn to leave it open.
+#   > `DecayEager` made eight graphs in 12 calls. A `float` made two.
 # - [x] `eval()` and `no_grad()` can make further graphs.
 #   > The grad mode and the `training` flags are guarded. The model in the lab made one graph for each of three modes.
 #
@@ -879,7 +890,7 @@ hint(
 # - [x] The state of `torch.compile(model)` has names that begin with `_orig_mod.`.
 #   > `torch.compile` makes a module around the model, and keeps the model as its attribute `_orig_mod`.
 # - [ ] `load_state_dict(state, strict=False)` loads such a state into a plain model.
-#   > No name fits, and `strict=False` says nothing about it. The weights stay random.
+#   > No name fits, and `strict=False` raises nothing. The weights stay random. Only the result lists the names.
 # - [x] `model.compile()` leaves the names as they are.
 #   > It compiles the model in place, without a module around it.
 # - [ ] Removing the text `_orig_mod.` wherever it occurs is always right.
