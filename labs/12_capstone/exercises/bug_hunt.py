@@ -1,6 +1,10 @@
 # %% exercise
 def bug_hunt() -> dict[str, str]:
-    """For each loop, one letter from a to p: {"loop1": "k", "loop2": "b", ..., "loop12": "o"}, with other letters."""
+    """For each loop, one letter from a to p: {"loop1": "k", "loop2": "b", ..., "loop12": "o"}, with other letters.
+
+    Points begin when three loops are right. The loops are marked in pairs: 1 and 2, 3 and 6, 4 and 7, 5 and 12, 8 and
+    11, 9 and 10. A pair pays only if both of its letters are right.
+    """
     ### BEGIN SOLUTION
     return {f"loop{n}": letter for n, letter in enumerate("efmhdcajilng", 1)}
     ### END SOLUTION
