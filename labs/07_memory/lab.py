@@ -250,10 +250,10 @@ else:
 #
 # `peak` is the most that has been allocated so far. It doesn't fall.
 #
-# Where do 4,000,256 and 20,971,520 come from? `x` needs 4,000,000 bytes. Its *block* is rounded up to a multiple of 512 bytes.
-# And PyTorch asks the driver for more than one block: for 2 MiB, where a block has 1 MiB or less, and here for 20 MiB.
-# Such a piece of the driver's memory is called a segment. It goes back to the driver only as a whole, when no block in
-# it is in use.
+# Where do 4,000,256 and 20,971,520 come from? `x` needs 4,000,000 bytes. Its *block* is rounded up to a multiple of 512
+# bytes. And PyTorch asks the driver for more than one block: for 2 MiB, where a block has 1 MiB or less, and here for
+# 20 MiB. Such a piece of the driver's memory is called a segment. It goes back to the driver only as a whole, when no
+# block in it is in use.
 #
 # So `empty_cache()` lowers the reserved bytes, by cached memory only. It never frees a tensor. It seldom helps your own
 # process against running out: PyTorch empties its cache by itself before it gives up. It may help those who ask the
@@ -781,8 +781,8 @@ hint(
 # %% quiz: interview points=3
 # ## Interview questions
 #
-# Tick all true statements (or write the letters in the cell below). There is at least one in each question. A question
-# counts only if all of it is right, and one right question alone pays nothing.
+# Tick all true statements (or write the letters in the cell below). Each question has at least one, and counts if you
+# ticked exactly its true statements. One right question could be a guess, so points begin with the second.
 #
 # **A model's bytes**
 # - [ ] In `float32`, Adam's states have as many bytes as the weights.
