@@ -610,8 +610,8 @@ print("cross_entropy, float32:", round(F.cross_entropy(scores.float(), torch.ten
 # %% quiz: interview points=3
 # ## Interview questions
 #
-# Tick all true statements (or write the letters in the cell below). There is at least one in each question. A question
-# counts only if all of it is right, and one right question alone pays nothing.
+# Tick all true statements (or write the letters in the cell below). Each question has at least one, and counts if you
+# ticked exactly its true statements. One right question could be a guess, so points begin with the second.
 #
 # **The formats**
 # - [x] `bfloat16` has the range of `float32`, with fewer digits.
