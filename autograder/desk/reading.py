@@ -23,6 +23,7 @@ from autograder.gradebook.names import natural
 from autograder.gradebook.store import load_result
 from autograder.metadata import plain_name
 from autograder.reports.feedback import Shown, shown_cell
+from autograder.reports.prose import bound_page
 from labkit.outcome import Outcome
 
 MOST_COMMENTS = 30
@@ -116,12 +117,17 @@ def _answer(desk: Desk, place: GradedPlace, plain: bool, student: str, name: str
     return ReadAnswer(
         student,
         name,
-        [_bounded(shown_cell(cell)) for cell in cells[:MOST_CELLS]],
+        _shown(cells[:MOST_CELLS]),
         () if place.by_hand else _checks(desk, place, student, plain),
         mark,
         order=digest(place.key, student)[:16],
         same=digest(*(cell.source.strip() for cell in cells))[:16],
     )
+
+
+def _shown(cells: Sequence[Any]) -> list[Shown]:
+    with bound_page():  # of each answer, so that one costs the others nothing
+        return [_bounded(shown_cell(cell)) for cell in cells]
 
 
 def _bounded(shown: Shown) -> Shown:

@@ -6,6 +6,7 @@ It holds no line of a hidden check, none of its inputs and none of its expected 
 from __future__ import annotations
 
 import base64
+import copy
 import re
 import shutil
 from collections.abc import Mapping, Sequence
@@ -23,7 +24,7 @@ from autograder.handed_in import SECRET, TIMESTAMP, utc_now
 from autograder.metadata import Facts, cell_name, facts_of, kind_of, name_of
 from autograder.reports.picture_size import MAX_PIXELS, may_be_shown, pixels
 from autograder.reports.plain_cells import part_of, plain_cells
-from autograder.reports.prose import prose
+from autograder.reports.prose import bound_page, prose
 from autograder.reports.render import render
 from autograder.reports.safe_svg import is_safe
 from autograder.reports.standing import duration
@@ -37,6 +38,7 @@ LETTERS = re.compile(r"""\b(q\d+)["']?\s*[:=]\s*["']([A-Ea-e, ]*)["']""")  # "q1
 NO_SOLUTIONS: Mapping[str, str] = {}
 ANSWERED = (Kind.EXERCISE, Kind.QUESTION)
 MAX_TEXT = 20_000  # characters of one output
+NOT_SHOWN = "(This can't be shown on this page. Your notebook has it.)"
 
 
 @dataclass
@@ -79,9 +81,31 @@ def write_feedback(
             page = folder / f"{name}.html"
             notebook = read_notebook(autograded / f"{name}.ipynb")
             worked = NO_SOLUTIONS if result.student in working else solutions
-            page.write_text(feedback_page(result, notebook, tell, worked, name, standing), encoding="utf-8")
+            page.write_text(_page_or_bare(result, notebook, tell, worked, name, standing), encoding="utf-8")
             pages.append(page)
     return pages
+
+
+def _page_or_bare(result: SubmissionResult, notebook: Any, *rest: Any) -> str:
+    """The page, without what the student wrote when that can't be shown: a student's mark must reach its page."""
+    with bound_page():
+        try:
+            return feedback_page(result, notebook, *rest)
+        except Exception:
+            return feedback_page(result, _without_work(notebook), *rest)
+
+
+def _without_work(notebook: Any) -> Any:
+    """The notebook without outputs, and with a word in place of each text of the student's."""
+    bare = copy.deepcopy(notebook)
+    for cell in bare.cells:
+        facts = facts_of(cell)
+        if facts is None or facts.kind in ANSWERED:
+            cell.source = NOT_SHOWN
+            cell.pop("attachments", None)
+        if cell.cell_type == "code":
+            cell.outputs = []
+    return bare
 
 
 def feedback_page(

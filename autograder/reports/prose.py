@@ -1,80 +1,131 @@
-"""Markdown with formulas as HTML that runs nothing and fetches nothing: what stands in a text is shown, or left out."""
+"""A student's text as HTML, rendered in a process of its own within a bound on time and memory, or shown as it is.
+
+Markdown and formulas are read by libraries that a few hundred characters can keep busy for hours.
+"""
 
 from __future__ import annotations
 
+import atexit
+import contextlib
 import functools
-from collections.abc import Mapping
-from typing import Any
-from xml.etree import ElementTree
+import json
+import os
+import select
+import subprocess
+import sys
+import threading
+from collections.abc import Iterator
+from contextvars import ContextVar
 
-from latex2mathml.converter import convert
-from markdown_it import MarkdownIt
-from markdown_it.token import Token
-from markupsafe import Markup, escape
-from mdit_py_plugins.dollarmath import dollarmath_plugin
+from markupsafe import Markup
 
-from autograder.reports.picture_size import may_be_shown
+from autograder.reports.markdown import LENGTH, Attachments
 
-MAX_TEXT = 50_000  # characters; the rest is cut off
-MAX_FORMULA = 2_000
-MATHML = "{http://www.w3.org/1998/Math/MathML}"
-ELEMENTS = frozenset(
-    MATHML + name
-    for name in """math mi mn mo mrow mfrac msup msub msubsup msqrt mroot mtext mspace mover munder munderover mtable
-    mtr mtd mstyle mfenced mpadded mphantom menclose""".split()
-)
-ATTRIBUTES = frozenset(
-    """display stretchy mathvariant accent accentunder columnalign rowspacing columnspacing displaystyle scriptlevel
-    fence form minsize maxsize linethickness width height depth lspace rspace separator movablelimits largeop""".split()
-)
-PICTURES = {"image/png", "image/jpeg", "image/gif"}
+MAX_TEXT = 10_000  # characters that are formatted; a longer text is shown as it is
+MAX_SHOWN = 50_000  # characters of a text; the rest is cut off
+SECONDS = 2.0  # of processor time for one text; a page of 10,000 characters takes a tenth of one
+WAIT_SECONDS = 60.0  # by the clock, on a machine that is busy with other things
+MAX_ANSWER = 2**26  # bytes
+LONG_PAGE = 5.0  # seconds for all texts of one page
 
-Attachments = Mapping[str, Mapping[str, str]]  # a cell's: name -> type -> base64
+_left: ContextVar[float | None] = ContextVar("seconds left for the texts of this page", default=None)
 
 
 def prose(text: str, attachments: Attachments | None = None) -> Markup:
-    """The text as HTML. HTML that it holds is shown as text. Pictures are those of the cell's own attachments."""
-    shown = text if len(text) <= MAX_TEXT else text[:MAX_TEXT] + "\n\n(cut off here)"
-    return Markup(_parser().render(shown, {"attachments": attachments or {}}))
+    """Show a text as HTML. HTML in it is shown as text, pictures are those of the cell's own attachments."""
+    left = _left.get()
+    if len(text) > MAX_TEXT or (left is not None and left <= 0):
+        return _as_it_is(text)
+    page = _render_cached(text) if not attachments else _render(text, attachments)
+    if page is None and left is not None:
+        _left.set(left - SECONDS)  # it had them
+    return _as_it_is(text) if page is None else Markup(page)
+
+
+@contextlib.contextmanager
+def bound_page() -> Iterator[None]:
+    """Bound what all texts of one page may take together; the texts after that are shown as they are."""
+    token = _left.set(LONG_PAGE)
+    try:
+        yield
+    finally:
+        _left.reset(token)
+
+
+def _as_it_is(text: str) -> Markup:
+    shown = text if len(text) <= MAX_SHOWN else f"{text[:MAX_SHOWN]}\n(cut off here)"
+    return Markup('<pre class="plain">{}</pre>').format(shown)
+
+
+@functools.lru_cache(maxsize=1024)
+def _render_cached(text: str) -> str | None:
+    return _render(text, {})
+
+
+def _render(text: str, attachments: Attachments) -> str | None:
+    with _LOCK:
+        return _renderer().render(text, attachments)
+
+
+class _Renderer:
+    """The process that renders. It ends when a text is too much for it, and the next text starts another."""
+
+    def __init__(self) -> None:
+        self._process: subprocess.Popen[bytes] | None = None
+
+    def render(self, text: str, attachments: Attachments) -> str | None:
+        """The HTML, or None when the text can't be rendered within the bounds."""
+        message = json.dumps([text, attachments]).encode()
+        process = self._start()
+        assert process.stdin is not None and process.stdout is not None
+        try:
+            process.stdin.write(LENGTH.pack(len(message)) + message)
+            process.stdin.flush()
+            length = LENGTH.unpack(self._read(process, LENGTH.size))[0]
+            page = self._read(process, length) if 0 < length <= MAX_ANSWER else b""
+        except (OSError, EOFError):
+            self.close()
+            return None
+        return page.decode() if page else None
+
+    def close(self) -> None:
+        """End the process; the next text starts another."""
+        if self._process is not None:
+            self._process.kill()
+            self._process.communicate()
+            self._process = None
+
+    def _start(self) -> subprocess.Popen[bytes]:
+        if self._process is None or self._process.poll() is not None:
+            self._process = subprocess.Popen(
+                [sys.executable, "-P", "-m", "autograder.reports.markdown", str(SECONDS)],
+                stdin=subprocess.PIPE,
+                stdout=subprocess.PIPE,
+                stderr=subprocess.DEVNULL,
+                start_new_session=True,  # Ctrl-C is the grader's
+            )
+        return self._process
+
+    def _read(self, process: subprocess.Popen[bytes], size: int) -> bytes:
+        """Read this many bytes. Raises EOFError when the process ends, or is silent for too long, before that."""
+        assert process.stdout is not None
+        pieces, left = [], size
+        while left:
+            if not select.select([process.stdout], [], [], WAIT_SECONDS)[0]:
+                raise EOFError
+            piece = os.read(process.stdout.fileno(), left)
+            if not piece:
+                raise EOFError
+            pieces.append(piece)
+            left -= len(piece)
+        return b"".join(pieces)
 
 
 @functools.cache
-def _parser() -> MarkdownIt:
-    parser = MarkdownIt("commonmark", {"html": False}).enable("table")
-    parser.use(dollarmath_plugin, renderer=_formula, allow_labels=False, allow_digits=False, double_inline=True)
-    parser.add_render_rule("image", _picture)
-    return parser
+def _renderer() -> _Renderer:
+    found = _Renderer()
+    atexit.register(found.close)
+    return found
 
 
-def _formula(content: str, options: Mapping[str, Any]) -> str:
-    """MathML, which browsers show by themselves; what is no formula stays as it was written."""
-    try:
-        if len(content) > MAX_FORMULA:
-            raise ValueError("too long")
-        return _plain(str(convert(content, display="block" if options.get("display_mode") else "inline")))
-    except Exception:  # a parser of a student's text: whatever it raises, the text is shown
-        return f"<code>{escape(content)}</code>"
-
-
-def _plain(formula: str) -> str:
-    """MathML of known elements that refer to nothing: \\href and \\text put in what they were given.
-
-    It is written anew from what was read in it: a browser reads some texts in another way. Raises ValueError.
-    """
-    if "<!" in formula or "<?" in formula:
-        raise ValueError("more than a formula")
-    root = ElementTree.fromstring(formula)
-    for element in root.iter():
-        if element.tag not in ELEMENTS or not ATTRIBUTES.issuperset(element.attrib):
-            raise ValueError("more than a formula")
-        element.tag = element.tag.removeprefix(MATHML)  # HTML has it without
-    return ElementTree.tostring(root, encoding="unicode", short_empty_elements=False)
-
-
-def _picture(_: Any, tokens: list[Token], number: int, __: Any, env: Mapping[str, Any]) -> str:
-    token = tokens[number]
-    words, source = escape(token.content), str(token.attrGet("src") or "")
-    for kind, data in env["attachments"].get(source.removeprefix("attachment:"), {}).items():
-        if source.startswith("attachment:") and kind in PICTURES and may_be_shown(data):
-            return f'<img alt="{words}" src="data:{kind};base64,{escape("".join(data.split()))}">'
-    return f"<em>(a picture: {words or escape(source)})</em>"
+_LOCK = threading.Lock()

@@ -16,8 +16,8 @@ from typing import Any
 import pytest
 from nbgrader.api import Gradebook
 
-from tests.browser.lab_server import DIRECT, LabServer, lab_server
 from tests.desk.answered_class import LAB, QUESTION
+from tests.lab_server import DIRECT, LabServer, lab_server
 
 pytestmark = pytest.mark.slow
 PLACE = {"lab": LAB, "notebook": LAB, "cell": QUESTION}

@@ -12,8 +12,8 @@ from pathlib import Path
 
 import pytest
 
-from tests.browser.lab_server import DIRECT
 from tests.desk.answered_class import LAB, QUESTION
+from tests.lab_server import DIRECT
 
 pytestmark = pytest.mark.slow
 DESK = (sys.executable, "-m", "autograder.cli", "desk")

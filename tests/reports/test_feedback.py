@@ -20,7 +20,16 @@ from autograder.examiner.connection import STARVED, TIMED_OUT
 from autograder.gradebook.schema import ExerciseResult, SubmissionResult
 from autograder.intake.repair import as_released
 from autograder.proving.bench import benches
-from autograder.reports.feedback import MAX_PIXELS, feedback_page, own_cells, ticked, write_feedback
+from autograder.reports.feedback import (
+    MAX_PIXELS,
+    NOT_SHOWN,
+    Shown,
+    feedback_page,
+    own_cells,
+    shown_cell,
+    ticked,
+    write_feedback,
+)
 from autograder.reports.render import breaks
 from autograder.reports.safe_svg import is_safe
 from autograder.reports.student_view import BESIDE, EXCUSED, WHY_SHORT, shown, student_view
@@ -336,3 +345,26 @@ def test_a_picture_that_would_fill_a_browser_is_left_out(tmp_path: Path) -> None
         cell.outputs.append(nbformat.v4.new_output("display_data", {"image/png": png(*size)}))
     (shown,) = own_cells(nbformat.v4.new_notebook(cells=[cell]), ExerciseResult(name="f", points=1, worth=1))
     assert len(shown.pictures) == 1 and "600,000,000 pixels" in shown.text
+
+
+def test_work_that_cannot_be_shown_costs_its_page_the_work_and_no_one_a_page(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    results = []
+    for student in ("ada", "mallory"):
+        cell = nbformat.v4.new_code_cell(student, metadata={"nbgrader": {"grade_id": "exercise-f"}})
+        place = tmp_path / "autograded" / student / "x" / "x.ipynb"
+        place.parent.mkdir(parents=True)
+        nbformat.write(nbformat.v4.new_notebook(cells=[cell]), place)
+        exercise = ExerciseResult(name="f", points=1.5, worth=2)
+        results.append(SubmissionResult(student=student, lab="x", points=1.5, worth=2, exercises=(exercise,)))
+
+    def refuse(cell: Any) -> Shown:
+        if cell.source == "mallory":
+            raise RecursionError
+        return shown_cell(cell)
+
+    monkeypatch.setattr("autograder.reports.feedback.shown_cell", refuse)
+    ada, mallory = (page.read_text() for page in write_feedback(results, tmp_path, "x"))
+    assert NOT_SHOWN not in html.unescape(ada)
+    assert NOT_SHOWN in html.unescape(mallory) and "1.5 of 2" in mallory

@@ -5,8 +5,9 @@ from xml.etree import ElementTree
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from markupsafe import Markup, escape
 
-from autograder.reports.prose import prose
+from autograder.reports.prose import _left, _renderer, bound_page, prose
 
 PIXEL = "iVBORw0KGgo="
 HOSTILE = ["<script>alert(1)</script>", "<img src=x onerror=alert(1)>", r"\href{javascript:alert(1)}{x}", "<!ENTITY a>"]
@@ -38,9 +39,52 @@ def test_a_picture_is_the_cells_own_or_only_named() -> None:
         assert "<img" not in prose(f"![x]({source})", own)
 
 
-def test_long_texts_and_formulas_are_bounded() -> None:
-    assert len(prose("word " * 20_000)) < 60_000
+def test_a_text_too_long_to_format_is_shown_whole() -> None:
+    text = "a **word** " * 2_000 + "the end"
+    assert prose(text) == Markup('<pre class="plain">{}</pre>').format(text)
     assert "<math" not in prose(f"${'x+' * 2000}x$")
+    assert len(prose("word " * 20_000)) < 60_000
+
+
+BILLION = (
+    r"\def\aa{x}"
+    + "".join(rf"\def\a{chr(98 + i)}{{{{\a{chr(97 + i)}}}{{\a{chr(97 + i)}}}}}" for i in range(20))
+    + r"\au"
+)
+NESTED = r"\sqrt{" * 300 + "x" + "}" * 300
+
+
+@pytest.mark.parametrize("formula", [BILLION, BILLION.replace("def", "newcommand"), NESTED, r"\frac" * 400, "{" * 900])
+def test_a_formula_that_explodes_stays_as_it_was_written_and_the_rest_is_formatted(formula: str) -> None:
+    page = prose(f"before **bold** ${formula}$ after")
+    assert "before" in page and "after" in page
+    assert str(escape(formula))[:50] in page
+
+
+def test_a_parser_that_never_ends_costs_that_text_its_format_and_no_other(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("autograder.reports.prose.SECONDS", 0.2)
+    monkeypatch.setattr("autograder.reports.prose.MAX_TEXT", 10**6)
+    _renderer().close()  # the next one has these seconds
+    endless = "[" * 20_000 + "a" + "](" * 10_000
+    assert prose(endless) == Markup('<pre class="plain">{}</pre>').format(endless)
+    assert prose("and **then**") == "<p>and <strong>then</strong></p>\n"
+    _renderer().close()
+
+
+def test_texts_of_a_page_share_a_bound() -> None:
+    with bound_page():
+        _left.set(0.0)
+        assert prose("**not** formatted") == '<pre class="plain">**not** formatted</pre>'
+    assert prose("**formatted**") == "<p><strong>formatted</strong></p>\n"
+
+
+def test_links_lead_to_the_web_and_say_where() -> None:
+    assert prose("[x](https://a.org/?q=1&r)") == (
+        '<p><a href="https://a.org/?q=1&amp;r" rel="noopener noreferrer nofollow">x</a> (https://a.org/?q=1&amp;r)</p>\n'
+    )
+    for inside in ("/logout", "//evil.org", "files/submitted/ada/evil.html", "#top", "?x=1", "data:text/html,x"):
+        page = prose(f"[x]({inside}) <{inside}> ![x]({inside})")
+        assert "<a" not in page and "href" not in page
 
 
 def assert_plain(page: str) -> None:

@@ -1,0 +1,139 @@
+"""Markdown with formulas as HTML that runs nothing and fetches nothing.
+
+`python -m autograder.reports.markdown SECONDS` renders what arrives on its standard input, in a process that ends when
+a text takes too long or too much memory. prose.py starts it: parsers of strangers' texts have no place in the grader.
+"""
+
+from __future__ import annotations
+
+import functools
+import json
+import re
+import resource
+import signal
+import struct
+import sys
+from collections.abc import Mapping, Sequence
+from typing import IO, Any
+from xml.etree import ElementTree
+
+from latex2mathml.converter import convert
+from markdown_it import MarkdownIt
+from markdown_it.renderer import RendererHTML
+from markdown_it.token import Token
+from markupsafe import escape
+from mdit_py_plugins.dollarmath import dollarmath_plugin
+
+from autograder.reports.picture_size import may_be_shown
+
+MAX_FORMULA = 2_000  # characters
+MEMORY = 2**30  # bytes of address space
+MACROS = re.compile(r"\\(def|edef|gdef|xdef|let|futurelet|newcommand|renewcommand|newenvironment|DeclareMathOperator)")
+MATHML = "{http://www.w3.org/1998/Math/MathML}"
+ELEMENTS = frozenset(
+    MATHML + name
+    for name in """math mi mn mo mrow mfrac msup msub msubsup msqrt mroot mtext mspace mover munder munderover mtable
+    mtr mtd mstyle mfenced mpadded mphantom menclose""".split()
+)
+ATTRIBUTES = frozenset(
+    """display stretchy mathvariant accent accentunder columnalign rowspacing columnspacing displaystyle scriptlevel
+    fence form minsize maxsize linethickness width height depth lspace rspace separator movablelimits largeop""".split()
+)
+PICTURES = {"image/png", "image/jpeg", "image/gif"}
+LENGTH = struct.Struct("!I")  # in front of each message
+
+Attachments = Mapping[str, Mapping[str, str]]  # a cell's: name -> type -> base64
+
+
+def render_markdown(text: str, attachments: Attachments) -> str:
+    """Render a text as HTML.
+
+    HTML in the text is shown as text. Pictures are the cell's own attachments. Links lead to the web and show where.
+    """
+    return str(_parser().render(text, {"attachments": attachments}))
+
+
+@functools.cache
+def _parser() -> MarkdownIt:
+    parser = MarkdownIt("commonmark", {"html": False}).enable("table")
+    parser.use(dollarmath_plugin, renderer=_render_formula, allow_labels=False, allow_digits=False, double_inline=True)
+    parser.add_render_rule("image", _render_picture)
+    parser.add_render_rule("link_open", _open_link)
+    parser.add_render_rule("link_close", _close_link)
+    return parser
+
+
+def _render_formula(content: str, options: Mapping[str, Any]) -> str:
+    """MathML, which browsers show on their own; anything that isn't a formula stays as it was written."""
+    try:
+        if len(content) > MAX_FORMULA or MACROS.search(content):
+            raise ValueError("too much for a formula")
+        return _check_formula(str(convert(content, display="block" if options.get("display_mode") else "inline")))
+    except Exception:  # a parser of a student's text: whatever it raises, the text is shown
+        return f"<code>{escape(content)}</code>"
+
+
+def _check_formula(formula: str) -> str:
+    """Write MathML of known elements that refer to nothing anew: \\href and \\text put in what they were given.
+
+    Raises:
+        ValueError: It holds more than a formula. A browser reads some texts differently, so nothing is passed through.
+    """
+    if "<!" in formula or "<?" in formula:
+        raise ValueError("more than a formula")
+    root = ElementTree.fromstring(formula)
+    for element in root.iter():
+        if element.tag not in ELEMENTS or not ATTRIBUTES.issuperset(element.attrib):
+            raise ValueError("more than a formula")
+        element.tag = element.tag.removeprefix(MATHML)  # HTML has it without
+    return ElementTree.tostring(root, encoding="unicode", short_empty_elements=False)
+
+
+def _render_picture(_: RendererHTML, tokens: Sequence[Token], number: int, __: Any, env: Mapping[str, Any]) -> str:
+    token = tokens[number]
+    words, source = escape(token.content), str(token.attrGet("src") or "")
+    for kind, data in env["attachments"].get(source.removeprefix("attachment:"), {}).items():
+        if source.startswith("attachment:") and kind in PICTURES and may_be_shown(data):
+            return f'<img alt="{words}" src="data:{kind};base64,{escape("".join(data.split()))}">'
+    return f"<em>(a picture: {words or escape(source)})</em>"
+
+
+def _open_link(_: RendererHTML, tokens: Sequence[Token], number: int, __: Any, ___: Any) -> str:
+    """A link to the web; any other would lead to the server that shows the page, with its reader's login."""
+    href = str(tokens[number].attrGet("href") or "")
+    return f'<a href="{escape(href)}" rel="noopener noreferrer nofollow">' if _is_web(href) else ""
+
+
+def _close_link(_: RendererHTML, tokens: Sequence[Token], number: int, __: Any, ___: Any) -> str:
+    opening = next(token for token in reversed(tokens[:number]) if token.type == "link_open")
+    href = str(opening.attrGet("href") or "")
+    return f"{'</a>' if _is_web(href) else ''} ({escape(href)})"
+
+
+def _is_web(href: str) -> bool:
+    return href.lower().startswith(("http://", "https://"))
+
+
+def serve(requests: IO[bytes], answers: IO[bytes], seconds: float) -> None:
+    """Render one text after another: [text, attachments] as JSON, and the HTML, or nothing if it can't be rendered.
+
+    Args:
+        requests: Each message has its length in front of it, here and in answers.
+        answers: Where the HTML goes.
+        seconds: Processor time of one text; a text that takes longer ends the process.
+    """
+    resource.setrlimit(resource.RLIMIT_AS, (MEMORY, MEMORY))
+    while head := requests.read(LENGTH.size):
+        signal.setitimer(signal.ITIMER_PROF, seconds)  # whose signal ends a process
+        try:
+            text, attachments = json.loads(requests.read(LENGTH.unpack(head)[0]))
+            page = render_markdown(text, attachments).encode("utf-8", "replace")
+        except Exception:  # too deep, too much memory, a parser's own mistake: the text is shown as it is
+            page = b""
+        signal.setitimer(signal.ITIMER_PROF, 0)
+        answers.write(LENGTH.pack(len(page)) + page)
+        answers.flush()
+
+
+if __name__ == "__main__":
+    serve(sys.stdin.buffer, sys.stdout.buffer, float(sys.argv[1]))
