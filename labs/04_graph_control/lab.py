@@ -12,7 +12,7 @@
 # - train on a long sequence with a graph of bounded size;
 # - differentiate a gradient, and build a loss from one.
 #
-# You need lab 3. Plan two sittings of about an hour. All numbers were measured with PyTorch 2.13 on a CPU.
+# You need labs 2 and 3. Plan two sittings of about an hour. All numbers were measured with PyTorch 2.13 on a CPU.
 #
 # Where it says *Predict*, choose before you run the next cell. Below each exercise a card shows its checks. Those
 # marked *later* run when the lab is marked: with the button *Mark my work*, or after handing in. A person reads the
@@ -88,6 +88,20 @@ for text, tensor in {
 #
 # As a decorator, `@torch.no_grad()` covers every call of the function.
 #
+# `torch.set_grad_enabled(False)` is the opposite trap. It works with `with` too, but on a line of its own it *does*
+# switch, as soon as it is called, for all that follows.
+
+# %% example
+flagged = torch.tensor([1.0, 2.0], requires_grad=True)
+torch.set_grad_enabled(False)
+print("after set_grad_enabled(False):", (2 * flagged).requires_grad)
+torch.set_grad_enabled(True)
+print("after set_grad_enabled(True): ", (2 * flagged).requires_grad)
+
+# %% [markdown]
+# A function that does so and raises an error, or forgets to switch back, leaves recording off for its caller. So write
+# `with torch.set_grad_enabled(flag):` where the mode depends on a flag.
+#
 # What does it save? An operation that is not recorded keeps nothing for `backward`. The next cell counts the bytes
 # that are held for `backward` after a forward pass, without the parameters and the input. Which number will the second
 # line have?
@@ -110,9 +124,9 @@ print("one result:", layers(batch).nbytes, "bytes")
 
 # %% [markdown]
 # Recorded, the pass holds eight results of 32,768 bytes, one for each Tanh. With `no_grad` it holds none. The
-# arithmetic is the same. So do not expect much more speed from it. On one CPU thread, `no_grad` saved 6 % of the time
-# of this pass. It saved less than 1 % with layers of width 512 and 256 samples. Only with twenty tiny layers of width 8
-# and 4 samples, where bookkeeping is most of the work, it was 22 %.
+# arithmetic is the same. So do not expect much more speed from it. On one CPU thread of our machine, `no_grad` saved 6
+# % of the time of this pass. It saved less than 1 % with layers of width 512 and 256 samples. Only with twenty tiny
+# layers of width 8 and 4 samples, where bookkeeping is most of the work, it was 22 %.
 #
 # ### What stays
 #
@@ -637,7 +651,9 @@ w = torch.tensor([0.5, -1.0], requires_grad=True)
 with torch.inference_mode():
     y = torch.tensor([1.0, 2.0]) * 3
     with torch.enable_grad():
-        print("enable_grad inside:       (w * 2).requires_grad is", (w * 2).requires_grad)
+        print("enable_grad inside:           (w * 2).requires_grad is", (w * 2).requires_grad)
+    with torch.inference_mode(False):
+        print("inference_mode(False) inside: (w * 2).requires_grad is", (w * 2).requires_grad)
 
 trials = {
     "(y + w).sum().backward()": lambda: (y + w).sum().backward(),
@@ -660,12 +676,13 @@ for text, run in trials.items():
 # `detach()` does not help: it is a second inference tensor over the same memory. `clone()`, called outside, gives a
 # normal tensor. The last two change `y` itself, its flag or its values. Outside the block, both are refused.
 #
-# And `enable_grad` had no effect inside. That is the second difference: from `no_grad` there is a way back, and from
-# `inference_mode` there is none.
+# And `enable_grad` had no effect inside. That is the second difference. The way back is `with
+# torch.inference_mode(False):`. In that block operations are recorded again, and new tensors are normal ones. What was
+# made before it stays an inference tensor.
 #
 # Use `inference_mode` for results that leave the program, and `no_grad` for those that may come back into training. The
-# difference in time is small: on one CPU thread, the three models from the first section ran within 2 % of their time
-# with `no_grad`.
+# difference in time is small: on one CPU thread of our machine, the three models from the first section ran within 2 %
+# of their time with `no_grad`.
 #
 # ### Your turn: cached_features, 2 points
 # An expensive encoder is frozen, and a small head is trained on its results for many epochs. So the results, called
@@ -924,7 +941,8 @@ derivatives("create_graph=True", create_graph=True)
 # not record the walk. `create_graph=True` records it, and keeps the old graph as well, since the new one leads into it.
 #
 # Use `torch.autograd.grad` for this. `y.backward(create_graph=True)` works too, and warns: the graph of `x.grad` leads
-# to `x`, and `x` holds `x.grad`, so neither is freed before Python's garbage collector comes by.
+# to `x`, and `x` holds `x.grad`. This circle is in C++, out of sight of Python's garbage collector. So neither is ever
+# freed, unless you break the circle with `x.grad = None`.
 #
 # Here is the graph of the gradient of $x^3$. You will find the multiplication by the exponent, and the power that is
 # one lower.
@@ -936,7 +954,7 @@ show_graph(slope, {"x": x})
 
 # %% [markdown]
 # The matrix of all second derivatives of a function from `n` numbers to one is the *Hessian*. For a million parameters
-# it has a million million entries. You can never have it. But you can have its product with a vector `v`, called a
+# it has a trillion entries, which take 4 TB in float32. But you can have its product with a vector `v`, called a
 # *Hessian-vector product*. It says how the gradient changes when you take a small step along `v`.
 #
 # How? The gradient `g` is a function of `x` with `n` outputs, and its Jacobian is the Hessian. From lab 3 you know what
@@ -1055,8 +1073,8 @@ hint(
 # %% quiz: interview points=3
 # ## Interview questions
 #
-# Tick *all* true statements (or write the letters in the cell below). There is at least one in each question. A
-# question counts only if all of it is right, and one right question alone pays nothing.
+# Tick *all* true statements (or write the letters in the cell below). There is at least one in each question. You get
+# credit for a question only if all of its boxes are right, and you need at least two such questions to score.
 #
 # **What does `d = t.detach()` do?** (`t` is the result of a recorded operation.)
 # - [x] `d` shares its memory with `t`.
@@ -1099,7 +1117,7 @@ hint(
 # - [x] `enable_grad` switches recording on inside `no_grad`.
 #   > `switched_on` required grad, in the middle of a `no_grad` block.
 # - [ ] `enable_grad` switches recording on inside `inference_mode`.
-#   > There it has no effect: `(w * 2).requires_grad` was False. From `inference_mode` there is no way back.
+#   > There it has no effect: `(w * 2).requires_grad` was False. `torch.inference_mode(False)` is the way back.
 #
 # Hint: Which of the six things with an inference tensor worked?
 #
@@ -1227,14 +1245,16 @@ hint(
 # | call or rule | what it does or costs |
 # |---|---|
 # | `torch.no_grad()` | needs `with`, or `@`; keeps nothing for `backward` |
+# | `torch.set_grad_enabled(False)` | switches as soon as it is called; use it with `with` |
 # | `torch.enable_grad()` | switches recording on again inside `no_grad`, not inside `inference_mode` |
+# | `torch.inference_mode(False)` | switches recording on again inside `inference_mode` |
 # | `t.detach()` | stops the gradient at `t`, and shares its memory |
 # | `t.detach().clone()` | a snapshot |
 # | `module.requires_grad_(False)` | no gradient for its parameters, the way through stays open |
 # | `model.eval()` | sets `training` to False on every module, and records like before |
 # | `torch.inference_mode()` | its tensors cannot be saved for `backward`: clone them outside |
 # | `retain_graph=True` | keeps what was kept, does not double the memory, records nothing |
-# | `create_graph=True` | records the backward pass |
+# | `create_graph=True` | records the backward pass; with `backward()`, set `.grad` to `None` afterwards |
 #
 # Three questions to ask yourself:
 #

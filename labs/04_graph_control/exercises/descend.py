@@ -3,8 +3,8 @@ def descend(f, x: Tensor, lr: float, steps: int) -> list[Tensor]:
     """The points that gradient descent visits: the start, and the point after each step.
 
     A step goes from x to x - lr * g, where g is the gradient of f at x.
-    f: a differentiable function from a tensor to a scalar. x: any shape, float32 or float64; it may require grad or
-    not, and may be the result of recorded operations. steps may be 0.
+    f: a differentiable function from a tensor to a scalar that is computed from it. x: any shape, float32 or float64; it
+    may require grad or not, and may be the result of recorded operations. steps may be 0.
     Returns steps + 1 tensors of x's shape and dtype. They do not require grad, and no two of them share memory, nor
     with x. x, its requires_grad and its .grad stay as they are. Works inside torch.no_grad() as well. Whether
     operations are recorded is afterwards as before.

@@ -2,11 +2,11 @@
 def hvp(f, x: Tensor, v: Tensor) -> Tensor:
     """The Hessian of f at x times v, without building the Hessian.
 
-    f: a function from a tensor (n,) to a scalar that is twice differentiable; it may be linear. No tensor but x
-    requires grad in it. x, v: (n,), both float32 or both float64; either may require grad, and v may be x or computed
-    from x: it counts as a constant. Returns (n,) in that dtype, without grad, exact but for rounding: a difference of
-    two gradients is not. n may be 20,000. The arguments stay as they are, their .grad and requires_grad too. Works
-    inside torch.no_grad() as well.
+    f: a function from a tensor (n,) to a scalar, computed from x and twice differentiable; it may be linear. No tensor
+    but x requires grad in it. x, v: (n,), both float32 or both float64; either may require grad, and v may be x or
+    computed from x: it counts as a constant. Returns (n,) in that dtype, without grad, exact but for rounding: a
+    difference of two gradients is not. n may be 20,000. The arguments stay as they are, their .grad and requires_grad
+    too. Works inside torch.no_grad() as well.
     """
     ### BEGIN SOLUTION
     leaf = x.detach().requires_grad_()

@@ -2,9 +2,9 @@
 def window_gradients(cell, w: Tensor, h: Tensor, inputs: Tensor, targets: Tensor, k: int) -> tuple[Tensor, Tensor]:
     """Truncated backpropagation through time: the gradient for w, and the last state.
 
-    cell: a function cell(w, h, x) that returns the next state; torch.func may not get through it. w (d, d) is a leaf
-    that requires grad; h (d,) is the first state, a constant here. inputs and targets: (T, d), T at least 1. All
-    float32 or all float64.
+    cell: a function cell(w, h, x) that returns the next state. Do not use torch.func: cell need not work under it.
+    w (d, d) is a leaf that requires grad; h (d,) is the first state, a constant here. inputs and targets: (T, d), T at
+    least 1. All float32 or all float64.
     The loss of a step is ((state - target) ** 2).sum(), with the state after this step. The steps fall into windows of
     k, the last of them may be shorter. The state goes on through all windows by value. A gradient does not go from one
     window into the one before it. Returns the sum over all windows of the gradient for w of the window's losses, and
