@@ -90,8 +90,9 @@ for statement in (
 # `x.add_(1)`. Putting something into `x[0]` writes. `out=` writes. `x[1:]` is a view, which is a tensor of its own
 # that looks at the same memory. So a write to the view is a write to `x`.
 #
-# The last number is the *version counter*. It counts the writes to a tensor, and autograd relies on it. Look at the
-# last line: the values changed, and the counter did not. Keep this line in mind.
+# The last number is the version counter. A *version counter* is a number that every tensor has and that grows with each
+# write to it. Autograd relies on it. Look at the last line: the values changed, and the counter did not. Keep this line
+# in mind.
 #
 # What does a write in place save? The next cell measures the largest amount of memory that was newly taken, in bytes.
 # `million` has a million numbers of 4 bytes. Predict the number in each line.
@@ -133,7 +134,8 @@ for text, write in {
 #
 # The fourth is the dangerous one. `unfold` gives the windows `[1, 2]` and `[2, 3]`, and the 2 belongs to both. PyTorch
 # does not look for such an overlap, because finding it is costly in general. The 2 was multiplied twice here, and the
-# documentation promises nothing. `clone()` the windows before you write.
+# documentation promises nothing. `clone()` the windows before you write. You will meet them again below, with
+# gradients.
 #
 # ### Your turn: rescale_rows_, 2 points
 # A warm-up, done in ten minutes. Rescale the rows of a matrix in place. The matrix may be a transposed view, or every
@@ -224,8 +226,8 @@ hint(
 # %% [markdown]
 # ## What a node keeps: the error comes at backward
 #
-# Away from the leaves, writing is allowed and recorded. Is it safe? A node may keep tensors for `backward`. These are
-# called its *saved tensors*. If somebody writes to one, the node would compute with wrong numbers.
+# Away from the leaves, writing is allowed and recorded. Is it safe? A node may keep tensors for `backward`, which are
+# called *saved tensors*. If somebody writes to one, the node would compute with wrong numbers.
 #
 # `exp` is its own derivative, so its node keeps its output. In the next cell the output is written to.
 
@@ -392,9 +394,9 @@ for recording in (True, False):
 # %% [markdown]
 # ## Writes that nobody counts
 #
-# The counter is the whole safety. Which writes go past it? Here `x` is 2, and `y` is the square of `x`. Its node keeps
-# `x`, and the right gradient is 4. Between forward and backward, somebody adds 1 to `x`, in five ways. Which gradient
-# comes out where there is no error?
+# The counter protects what nodes keep. Which writes go past it? Here `x` is 2, and `y` is the square of `x`. Its node
+# keeps `x`, and the right gradient is 4. Between forward and backward, somebody adds 1 to `x`, in five ways. Which
+# gradient comes out where there is no error?
 
 # %% predict: uncounted_writes
 # **Predict.** For which of the five ways is there an error at `backward`?
@@ -563,8 +565,9 @@ def soft_gate_broken(x, w):
 
 def slope_by_steps(f, x, h=1e-4):
     """Finite difference of f(x).sum() for each element of x."""
-    steps = h * torch.eye(x.numel(), dtype=x.dtype).reshape(-1, *x.shape)
-    return torch.stack([(f(x + s).sum() - f(x - s).sum()) / (2 * h) for s in steps]).reshape(x.shape)
+    steps = h * torch.eye(x.numel(), dtype=x.dtype).reshape(x.numel(), *x.shape)
+    slopes = [((f(x + s).sum() - f(x - s).sum()) / (2 * h)).item() for s in steps]
+    return torch.tensor(slopes, dtype=x.dtype).reshape(x.shape)
 
 
 points = torch.tensor([[-1.0, 2.0]], dtype=torch.float64)
@@ -592,8 +595,8 @@ hint(
 # %% [markdown]
 # `h *= g` may stay. The product `x * w` keeps `x` and `w`, `exp` keeps its output, and nobody keeps `h`. But a product
 # needs both factors for its derivative, and one of them is being overwritten. How can that work? Autograd makes a copy
-# of `h` before the write. We measured both ways with `probes.live_bytes` on a matrix of 1,000 rows and 250 columns:
-# 5,000,000 bytes at the peak, in place or not. Nothing was saved, and the code is harder to read.
+# of `h` before the write. On our machine, `probes.live_bytes` measured 5,000,000 bytes at the peak for a matrix of
+# 1,000 rows and 250 columns, in place or not. Nothing was saved, and the code is harder to read.
 
 # %% [markdown]
 # ## Writes into a part: history and views
@@ -642,7 +645,34 @@ print("gradient of new", new.grad.tolist())
 # The overwritten row gets the gradient 0, and `new` gets what it would have got: 7. A value that is overwritten has no
 # influence any more. The same holds for `h[1] = new`, and for `h[mask] = 0`.
 #
-# There is a trap. If the old row was NaN, is its gradient 0 in every way of writing this? Somebody prefers to do
+# ### A recorded write that is wrong
+# At the beginning of this lab, a write to windows that overlap multiplied one number twice. Here it is again, with
+# gradients. The write is recorded, it is counted, and no node keeps `h`.
+
+# %% predict: overlapping_windows
+# **Predict.** `h` becomes `[10, 200, 30]`, so its sum is `10 * x[0] + 100 * x[1] + 10 * x[2]`. What does autograd give?
+#
+# - [ ] `[10, 100, 10]`
+# - [x] `[10, 10, 10]`
+# - [ ] an error at the write
+# - [ ] an error at `backward`
+
+# %% example
+spread = torch.tensor([1.0, 2.0, 3.0], requires_grad=True)
+h = spread * 1
+h.unfold(0, 2, 1).mul_(10)
+print("h is", h.tolist(), " version", h._version)
+h.sum().backward()
+print("gradient", spread.grad.tolist())
+
+# %% [markdown]
+# There is no error, and 10 where 100 is right. To rebase a history, autograd takes every element of the view for a
+# place of its own, and here one place has two elements. `as_strided` makes such views too. So this is one silent case
+# without `.data` and without NumPy. The rule that avoids it is the one from above: write only where no two elements
+# share a place. And a comparison with finite differences finds it.
+#
+# ### Spoiled numbers
+# There is another trap. If the old row was NaN, is its gradient 0 in every way of writing this? Somebody prefers to do
 # without writes, and multiplies with a mask of zeros and ones. Somebody else calls `torch.where`. Predict both lines.
 
 # %% example
@@ -1008,8 +1038,8 @@ hint(
 # %% quiz: interview points=3
 # ## Interview questions
 #
-# Tick *all* true statements (or write the letters in the cell below). There is at least one in each question. A
-# question counts only if all of it is right, and one right question alone pays nothing.
+# Tick *all* true statements (or write the letters in the cell below). There is at least one in each question. You get
+# credit for a question only if all of its boxes are right, and you need at least two such questions to score.
 #
 # **Which statements write in place?** `x` is a float32 tensor without requires_grad.
 # - [x] `x += 1`
@@ -1113,18 +1143,20 @@ hint(
 
 # %% question: review_answer [markdown] points=2
 # ### BEGIN SOLUTION
-# In-place operations are not forbidden: a write to a tensor that is no leaf is recorded, the history is rebased and
-# not erased, and the gradients are right. It fails in two cases. A leaf that requires grad refuses at once, because it
+# In-place operations are not forbidden: a write to a tensor that is no leaf is recorded, the history is rebased and not
+# erased, and the gradients are right. It fails in two cases. A leaf that requires grad refuses at once, because it
 # would not be a leaf any more. And a write to a tensor that a node has saved is found by its version counter, and
-# `backward` raises an error. So wrong gradients are not silent. They become silent with the first proposal: a write by
-# `.data` is not recorded and not counted, so nodes compute with overwritten values, or the write is missing in the
-# gradient. `no_grad` is no better here: in the forward pass the operation would be missing from the graph, although a
-# write to a saved tensor would still be found. `no_grad` is right for updates of parameters and buffers. The question
-# for a `+=` is: does anybody else still need the old values, a node that keeps them or another name for the memory? If
-# it is a fresh result that no node keeps, the write is safe.
+# `backward` raises an error. So the gradients of an ordinary `+=` are not silently wrong. (The one exception is a write
+# through a view whose elements overlap, such as that of `unfold`: it is recorded and counted, and its gradient is wrong
+# all the same.) They become silently wrong with the first proposal: a write by `.data` is not recorded and not counted,
+# so nodes compute with overwritten values, or the write is missing in the gradient. `no_grad` is no better here: in the
+# forward pass the operation would be missing from the graph, although a write to a saved tensor would still be found.
+# `no_grad` is right for updates of parameters and buffers. The question for a `+=` is: does anybody else still need the
+# old values, a node that keeps them or another name for the memory? If it is a fresh result that no node keeps, the
+# write is safe.
 #
 # For grading: one point for what is wrong with the claims (rebased history, errors by leaf and by version counter), one
-# for the proposals and the question that decides.
+# for the proposals and the question that decides. Whoever names overlapping views as a silent case is right.
 # ### END SOLUTION
 
 # %% [markdown]
@@ -1135,6 +1167,7 @@ hint(
 # - A node keeps its input, its output or nothing. The version counter finds a write to what is kept, at `backward`.
 # - `detach` shares the counter. `.data` and NumPy do not, and their gradients may be silently wrong.
 # - A recorded write is part of the history, also through a view. What is overwritten gets the gradient 0.
+# - A write through a view whose elements overlap is recorded and counted, and its gradient is silently wrong.
 # - Write to memory that nobody else knows: a fresh result, or a clone.
 # - In training, what is kept for `backward` is what costs memory. A write in place does not change that.
 #
@@ -1145,6 +1178,7 @@ hint(
 # | to what a node keeps | an error at `backward` |
 # | under `no_grad`, or to `x.detach()` | not recorded, but counted |
 # | to `x.data` or a NumPy array of it | not counted: gradients may be silently wrong |
+# | to overlapping windows (`unfold`, `as_strided`) | no error: nothing is promised of values or gradients |
 # | `with torch.no_grad(): w -= lr * w.grad` | the update that an optimizer sees |
 # | `exp`, `sqrt`, `sigmoid`, `relu` | keep their output: write to the input |
 # | `log`, `h ** 2` | keep their input: write to the output |

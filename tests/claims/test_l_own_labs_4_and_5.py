@@ -1,4 +1,4 @@
-"""Claims 243 to 245: what lab 4 of this course said, corrected."""
+"""Claims 243 to 247: what labs 4 and 5 of this course said, corrected."""
 
 import gc
 from collections.abc import Callable
@@ -61,3 +61,30 @@ def test_245_set_grad_enabled_switches_on_a_line_of_its_own() -> None:
         assert not (w * 2).requires_grad
     finally:
         torch.set_grad_enabled(True)
+
+
+def test_246_a_counted_write_through_overlapping_elements_has_a_silently_wrong_gradient() -> None:
+    def by_unfold(x: Tensor) -> Tensor:
+        h = x * 1
+        h.unfold(0, 2, 1).mul_(10)
+        return h
+
+    def by_strides(x: Tensor) -> Tensor:
+        h = x * 1
+        h.as_strided((2, 2), (1, 1)).mul_(10)
+        return h
+
+    for f in (by_unfold, by_strides):
+        x = torch.tensor([1.0, 2.0, 3.0], dtype=torch.float64, requires_grad=True)
+        h = f(x)
+        assert h.tolist() == [10, 200, 30] and h._version == 1
+        (got,) = torch.autograd.grad(h.sum(), x)
+        steps = 1e-3 * torch.eye(3, dtype=torch.float64)
+        slopes = [(f(x.detach() + s).sum() - f(x.detach() - s).sum()).item() / 2e-3 for s in steps]
+        assert got.tolist() == [10, 10, 10] and slopes == pytest.approx([10, 100, 10])
+
+
+def test_247_a_tiny_row_is_divided_before_it_is_multiplied() -> None:
+    row = torch.tensor([0.0, 1e-36, 5e-37])
+    assert not (row * (1000.0 / row.max())).isfinite().all()
+    assert torch.allclose(row / row.max() * 1000.0, torch.tensor([0.0, 1000.0, 500.0]))

@@ -1,6 +1,6 @@
 # %% exercise
 def clamp_params_(params: list[Tensor], limit: float) -> int:
-    """Clamp each parameter to [-limit, limit], in its own memory. Returns how many elements that changed.
+    """Clamp each parameter to [-limit, limit], in its own memory. Returns how many elements changed.
 
     params: leaves that require grad, float32 or float64, any shapes; the list may be empty. limit is 0 or more.
     NaN stays NaN, and is not counted. The list, its tensors, their requires_grad and .grad stay as they are, and so

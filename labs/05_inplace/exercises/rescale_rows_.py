@@ -3,14 +3,15 @@ def rescale_rows_(x: Tensor, top: float) -> Tensor:
     """Shift and scale each row of x in place: its smallest number becomes 0, its largest becomes top.
 
     x (n, d), float32 or float64, without requires_grad; any strides, and no two elements share memory. n may be 0, d is
-    at least 1. top: any number but 0. A row whose numbers are all equal becomes zeros. A row
-    of tiny numbers that differ, such as 0 and 1e-20, is rescaled like any other.
-    Memory beside the elements of x is not touched. Returns x itself.
+    at least 1. top: from 1e-30 to 1e6 in size, of either sign. The largest and the smallest number of a row differ by as
+    much, or not at all: a row whose numbers are all equal becomes zeros. So a row of tiny numbers, such as 0 and 1e-20,
+    is rescaled like any other. Memory beside the elements of x is not touched. Returns x itself.
     """
     ### BEGIN SOLUTION
     x -= x.amin(dim=1, keepdim=True)
     size = x.amax(dim=1, keepdim=True)  # read after the write
-    x *= top / torch.where(size == 0, 1, size)
+    x /= torch.where(size == 0, 1, size)
+    x *= top
     return x
     ### END SOLUTION
 
@@ -220,8 +221,8 @@ def rescale_rows_(x, top):
     return x
 
 
-# %% equivalent "1 to 2: x *= top / torch.where(size == 0, 2, size)"
-# The numbers of a constant row are zeros by then, and zero times anything finite is zero.
+# %% equivalent "1 to 2: x /= torch.where(size == 0, 2, size)"
+# The numbers of a constant row are zeros by then, and zero divided by anything finite is zero.
 
 
 # %% wrong "a small number in the divisor does no harm" fails=tiny_numbers
