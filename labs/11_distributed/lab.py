@@ -95,9 +95,15 @@ print("here:", x.tolist())
 # untouched.
 #
 # A collective waits until every rank has called it. If one rank skips it, because an `if` went the other way, the
-# others wait for ever. (Here they wait for some seconds, and then you get a `TimeoutError`.) It is the most frequent
-# way in which a distributed program stops. So: *all ranks call the same collectives, in the same order, with the same
-# shapes.*
+# others wait until a timeout: by default 30 minutes with gloo and 10 with NCCL, where a watchdog then ends the process
+# ("Watchdog caught collective operation timeout"). `init_process_group(timeout=...)` sets it. (Here it is some seconds,
+# and then you get a `TimeoutError`.) It is the most frequent way in which a distributed program stops. So: *all ranks
+# call the same collectives, in the same order, with the same shapes.*
+#
+# Which rank skipped which call? With `TORCH_DISTRIBUTED_DEBUG=DETAIL` in the environment, ranks that call different
+# collectives, or the same one with other shapes, get an error that says so. With gloo, `dist.monitored_barrier()` names
+# the ranks that did not come. With NCCL, PyTorch's *Flight Recorder* keeps the last collectives of each rank, and can
+# write them to a file when the timeout strikes.
 #
 # ### The mean of all
 #
@@ -188,8 +194,9 @@ hint(
 # %% exercise: ring_all_reduce points=5
 
 # %% [markdown]
-# `dist.reduce_scatter_tensor` and `dist.all_gather_into_tensor` are the two halves as collectives of their own. Keep
-# them in mind: a sharded model, at the end of this lab, is built from both.
+# In PyTorch 2.13, `dist.reduce_scatter_single` and `dist.all_gather_single` are the two halves as collectives of their
+# own. Their older names, `dist.reduce_scatter_tensor` and `dist.all_gather_into_tensor`, are deprecated there. Keep the
+# two in mind: a sharded model, at the end of this lab, is built from both.
 #
 # ## Equal models
 #
@@ -260,10 +267,10 @@ hint(
 #
 # ### What if a parameter is not used?
 #
-# DDP puts gradients into *buckets*, of at most about 25 MB by default, the last layers first. As soon as all gradients
-# of a bucket are there, its all-reduce starts, while backward goes on with earlier layers. Communication and
-# computation *overlap*. That is a reason for DDP's speed. And it is the reason why DDP must know which gradients will
-# come.
+# DDP puts gradients into *buckets*, the last layers first. By default a bucket has at most about 25 MB, and the first
+# one 1 MiB, so that sending begins early. As soon as all gradients of a bucket are there, its all-reduce starts, while
+# backward goes on with earlier layers. Communication and computation *overlap*. That is a reason for DDP's speed. And
+# it is the reason why DDP must know which gradients will come.
 #
 # The next picture is a schema: the sizes of the buckets are those of the model's parameters, and an all-reduce is taken
 # to last as long as backward for the same parameters, with some time to start it. When is it done with one bucket for
@@ -277,7 +284,7 @@ show_overlap(
 )
 
 # %% [markdown]
-# With one bucket nothing overlaps. With many, each start is paid again.
+# With one bucket nothing overlaps. With many buckets you pay the start-up cost of every all-reduce.
 #
 # The model below has two branches. Rank 0 uses the first one, rank 1 the second. Each rank makes two steps.
 
@@ -425,7 +432,7 @@ hint(
 # %% exercise: ddp_step points=4
 
 # %% [markdown]
-# An empty shard is no joke: the last batch of an epoch, or a filter in the data loader, makes one. A rank that leaves
+# Empty shards do happen: at the end of an epoch, or when a filter drops every sample. A rank that leaves
 # the loop early leaves the others waiting.
 #
 # ## Many micro-batches, one all-reduce
@@ -599,7 +606,8 @@ hint(
 # `nn.DataParallel(model)` looks easier: one line, one process. In each forward pass it copies the model from GPU 0 to
 # all GPUs, splits the batch, and runs one thread for each GPU. The results are gathered on GPU 0, where you usually
 # compute the loss. You read that GPU 0 then runs backward alone. It does not: each replica's backward runs on its own
-# GPU, and the gradients are added on GPU 0.
+# GPU. The copies were made by an operation of autograd, `Broadcast`, and its backward adds the gradients of all
+# replicas on the device that the weights came from, GPU 0.
 #
 # It is slower, all the same. The weights are sent in every step, the threads share one Python interpreter, and GPU 0
 # needs more memory than the others. It works on one machine only. PyTorch's documentation recommends DDP, on one
@@ -629,12 +637,12 @@ print("devices", parallel.device_ids, " names", list(parallel.state_dict()))
 #
 #
 # def main():
-#     gpu = torch.cuda.is_available()
-#     dist.init_process_group("nccl" if gpu else "gloo")
-#     rank = dist.get_rank()
+#     gpu = torch.cuda.device_count() >= int(os.environ["LOCAL_WORLD_SIZE"])  # one for each process here
 #     device = torch.device("cuda", int(os.environ["LOCAL_RANK"])) if gpu else torch.device("cpu")
 #     if gpu:
 #         torch.cuda.set_device(device)
+#     dist.init_process_group("nccl" if gpu else "gloo", device_id=device if gpu else None)
+#     rank = dist.get_rank()
 #     inputs = torch.linspace(-1, 1, 150).reshape(50, 3)
 #     dataset = TensorDataset(inputs, inputs.sum(1, keepdim=True))
 #     torch.manual_seed(rank)
@@ -660,7 +668,8 @@ print("devices", parallel.device_ids, " names", list(parallel.state_dict()))
 # ```
 #
 # Start it with `python -m torch.distributed.run --standalone --nproc_per_node=2 train.py`; `torchrun` is the same
-# program under a shorter name. On two processes of a CPU it prints, in either order:
+# program under a shorter name. With fewer GPUs than processes, one GPU for instance, it runs on the CPU: two processes
+# cannot share a GPU in NCCL. On two processes of a CPU it prints, in either order:
 #
 # ```
 # rank 0: 25 samples, bias -0.008688
@@ -670,9 +679,10 @@ print("devices", parallel.device_ids, " names", list(parallel.state_dict()))
 # Each rank draws other first weights, and each sees one half of the samples. The biases are equal all the same: DDP
 # sends those of rank 0 to all, and averages the gradients. Try it: it takes some fifteen seconds.
 #
-# `init_process_group` reads the rank, the world size and the address of rank 0 from the environment. Without
-# `torchrun` you must set `MASTER_ADDR`, `MASTER_PORT`, `RANK` and `WORLD_SIZE` yourself, or give rank and world size as
-# arguments. `destroy_process_group` ends the group; many examples leave it out, and the sampler too.
+# `init_process_group` reads the rank, the world size and the address of rank 0 from the environment. Without `torchrun`
+# you must set `MASTER_ADDR`, `MASTER_PORT`, `RANK` and `WORLD_SIZE` yourself, or give rank and world size as arguments.
+# (This script also reads `LOCAL_RANK` and `LOCAL_WORLD_SIZE`, the same two counted on one machine.)
+# `destroy_process_group` ends the group; many examples leave it out, and the sampler too.
 #
 # Can a notebook start the processes? With `torch.multiprocessing.spawn(f, nprocs=2)` and an f from a cell, each process
 # prints `AttributeError: Can't get attribute 'f' on <module '__main__' (built-in)>`, and the call raises
@@ -691,8 +701,8 @@ print("devices", parallel.device_ids, " names", list(parallel.state_dict()))
 # %% quiz: interview points=3
 # ## Interview questions
 #
-# Tick all true statements (or write the letters in the cell below). There is at least one in each question. A question
-# counts only if all of it is right, and one right question alone pays nothing.
+# Tick all true statements (or write the letters in the cell below). Each question has at least one, and counts if you
+# ticked exactly its true statements. One right question could be a guess, so points begin with the second.
 #
 # **All-reduce**
 # - [x] In a ring, no rank sends more than twice its tensor, however many ranks there are.
@@ -702,7 +712,8 @@ print("devices", parallel.device_ids, " names", list(parallel.state_dict()))
 # - [x] `dist.all_reduce(t)` changes t in place.
 #   > It returns nothing that you need. In the first cell `x` itself held the sum afterwards.
 # - [x] If one rank leaves it out, the others wait.
-#   > A collective is complete when every rank has called it. An `if` that goes another way on one rank stops all.
+#   > A collective is complete when every rank has called it. An `if` that goes another way on one rank stops all, until
+#   > a timeout ends the run.
 # - [ ] It gives the mean if you say nothing else.
 #   > The default is the sum. DDP divides by the number of ranks itself.
 #
