@@ -83,7 +83,7 @@ print("states after    ", memory.nbytes(list(optimizer.state.values())))
 # A step also needs memory while it runs. On CUDA, most optimizers of `torch.optim`, SGD and Adam among them, work on
 # all parameters at once by default (`foreach=True`). LBFGS, SparseAdam and Muon don't have that option. At its peak, a
 # `foreach` step of Adam needs one more set of weights. With `foreach=False` it takes one parameter after another, and
-# needs two tensors of the size of the largest. With `fused=True` it needs none. Lab 7c measures all three.
+# needs room for two or three tensors of a parameter's size. With `fused=True` it needs none. Lab 7c measures all three.
 #
 # Adam's states have the dtype of their parameter. If the weights are `bfloat16`, with 2 bytes each, so are the states.
 # A *master copy* is a second copy of the weights, in `float32`. Where training code keeps one, the optimizer changes
