@@ -12,6 +12,8 @@ from dataclasses import dataclass
 from autograder.examiner.plain import is_immutable, is_plain
 from autograder.examiner.writes import root_of, top_level, written_into
 
+MAX_SOURCE = 20_000  # characters; a longer cell may do anything
+MAX_DEPTH = 100  # of its syntax tree, for what follows it by recursion; a long formula has 30
 COMPREHENSIONS = ("listcomp", "dictcomp", "setcomp", "genexpr")
 
 
@@ -35,11 +37,23 @@ class CellSource:
 
 @functools.lru_cache(maxsize=1024)
 def look_at(source: str) -> CellSource:
-    """What this source shows; where it is not Python alone, that it may do anything."""
+    """What this source shows; that it may do anything if it isn't Python alone, or too large or deep to be followed.
+
+    A student wrote it, so nothing here takes longer than in proportion to its length.
+    """
+    if len(source) > MAX_SOURCE:
+        return CellSource()
     try:
-        tree, table = ast.parse(source), symtable.symtable(source, "<cell>", "exec")
+        return _read_source(source)
     except (SyntaxError, ValueError, RecursionError, MemoryError):
         return CellSource()
+
+
+def _read_source(source: str) -> CellSource:
+    """What this source shows. Raises what Python's parser raises, and RecursionError when it is too deep."""
+    tree = ast.parse(source)
+    _refuse_depth(tree)
+    table = symtable.symtable(source, "<cell>", "exec")
     symbols = table.get_symbols()
     bound = frozenset(s.get_name() for s in symbols if s.is_assigned() or s.is_imported() or s.is_namespace())
     nodes = top_level(tree)
@@ -58,6 +72,14 @@ def look_at(source: str) -> CellSource:
         writes=frozenset(filter(None, writes)),
         plain=all(writes) and is_plain(tree, nodes, inside),
     )
+
+
+def _refuse_depth(tree: ast.Module) -> None:
+    level: list[ast.AST] = [tree]
+    for _ in range(MAX_DEPTH):
+        level = [child for node in level for child in ast.iter_child_nodes(node)]
+    if level:
+        raise RecursionError
 
 
 def _globals(table: symtable.SymbolTable, functions: bool) -> Iterator[str]:

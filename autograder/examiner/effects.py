@@ -10,11 +10,18 @@ from collections.abc import Iterable
 
 from autograder.examiner.cell_source import CellSource, look_at
 
+MAX_CHARACTERS = 200_000  # of the student's cells of one notebook
+MAX_STEPS = 500_000  # names that are followed for one notebook; a lab of the course takes some thousands
+
 
 class Effects:
-    """Follows the cells of a notebook. exercises: names that the checks ask for."""
+    """Follows the cells of a notebook. exercises: names that the checks ask for.
+
+    What it does is bounded by the two limits above: after them every cell counts as one that can change anything.
+    """
 
     def __init__(self, exercises: Iterable[str]) -> None:
+        self._characters, self._steps = MAX_CHARACTERS, MAX_STEPS
         self.exercises = frozenset(exercises)
         self.keeps_nothing = True  # the exercises so far are functions and classes without a memory
         self._values: frozenset[str] = frozenset()  # names of anybody's, for what can be written into
@@ -22,6 +29,16 @@ class Effects:
 
     def leaves_alone(self, source: str, given: bool) -> bool:
         """Whether running this cell next leaves all that the exercises so far do as it is."""
+        try:
+            return self._leaves_alone(source, given)
+        except _TooMuch:
+            self.keeps_nothing = False
+            return False
+
+    def _leaves_alone(self, source: str, given: bool) -> bool:
+        self._characters -= 0 if given else len(source)
+        if self._characters < 0:
+            raise _TooMuch
         cell = look_at(source)
         new, used = cell.binds | cell.defines, self._used()
         apart = not new & used and cell.writes <= self._values | cell.binds and not cell.writes & used
@@ -42,5 +59,13 @@ class Effects:
         while left:
             name = left.pop()
             found.add(name)
-            left |= (self._made[name].reads if name in self._made else frozenset()) - found
+            reads = self._made[name].reads if name in self._made else frozenset()
+            self._steps -= len(reads) + 1
+            if self._steps < 0:
+                raise _TooMuch
+            left |= reads - found
         return frozenset(found)
+
+
+class _TooMuch(Exception):
+    """The notebook goes beyond what is followed."""

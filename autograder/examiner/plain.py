@@ -5,7 +5,7 @@ from __future__ import annotations
 import ast
 from collections.abc import Iterable
 
-from autograder.examiner.writes import ATTRIBUTE_WRITERS, WRITERS, root_of, written_into
+from autograder.examiner.writes import ATTRIBUTE_WRITERS, WRITERS, dotted_name, root_of, written_into
 
 # What may come into a notebook without a trace but its names.
 HARMLESS = frozenset(
@@ -22,9 +22,11 @@ FAR_REACHING = frozenset(
     "breakpoint builtins compile ctypes delattr eval exec gc get_ipython globals importlib input inspect library "
     "locals multiprocessing open os pop_all setattr signal subprocess sys threading vars".split()
 )
+STACKS = frozenset({"AsyncExitStack", "ExitStack"})  # that leave what they entered only after a `with`
+REACHING = FAR_REACHING | STACKS
 SHARED_NAMES = frozenset({"compile", "eval"})  # a module's are not Python's
+REACHING_ATTRIBUTES = REACHING - SHARED_NAMES
 PRIVATE = frozenset("__call__ __getitem__ __init__ __len__ __name__ __version__".split())  # that change nothing
-STACKS = ("AsyncExitStack", "ExitStack")  # that leave what they entered only after a `with`
 SETTERS = ("set_", "use_", "_")
 LIBRARIES = frozenset("F dist math nn np numpy torch".split())
 DTYPES = "bfloat16 bool complex64 complex128 float16 float32 float64 int8 int16 int32 int64 uint8".split()
@@ -40,7 +42,7 @@ def is_plain(tree: ast.Module, outside: list[ast.AST], shared: frozenset[str]) -
     nodes = list(ast.walk(tree))
     not_local = {"", "cls", *shared, *imported(nodes)}
     inside = {id(node) for node in nodes} - set(map(id, outside))
-    allowed, nested = _allowed(nodes), _in_functions(nodes)
+    allowed, nested = _allowed(nodes), _in_functions(tree)
     for node in nodes:
         match node:
             case ast.Global():
@@ -65,10 +67,10 @@ def is_plain(tree: ast.Module, outside: list[ast.AST], shared: frozenset[str]) -
                 ):
                     return False
             case ast.Name() if id(node) not in allowed:
-                if node.id in FAR_REACHING.union(STACKS) or (node.id.startswith("__") and node.id not in PRIVATE):
+                if node.id in REACHING or (node.id.startswith("__") and node.id not in PRIVATE):
                     return False
             case ast.Attribute() if id(node) not in allowed:
-                if node.attr in FAR_REACHING.union(STACKS) - SHARED_NAMES or _is_hidden(node):
+                if node.attr in REACHING_ATTRIBUTES or _is_hidden(node):
                     return False
         target = written_into(node) if id(node) in inside else None
         if target and root_of(target) in not_local:
@@ -83,7 +85,7 @@ def imported(nodes: Iterable[ast.AST]) -> list[str]:
 
 def _is_harmless(module: str) -> bool:
     first, *rest = module.split(".")
-    return first in HARMLESS and not FAR_REACHING.union("*").intersection(rest)
+    return first in HARMLESS and "*" not in rest and FAR_REACHING.isdisjoint(rest)
 
 
 def _is_hidden(node: ast.Attribute) -> bool:
@@ -100,23 +102,30 @@ def _allowed(nodes: Iterable[ast.AST]) -> frozenset[int]:
         match node:
             case ast.Call(func=ast.Name(id=name)) if name in ATTRIBUTE_WRITERS:
                 found.append(node.func)
-            case ast.Attribute() if ast.unparse(node) in HARMLESS_SETTERS:
+            case ast.Attribute() if dotted_name(node) in HARMLESS_SETTERS:
                 found.append(node)
-            case ast.withitem(context_expr=ast.Call(func=func)) if ast.unparse(func).split(".")[-1] in STACKS:
+            case ast.withitem(context_expr=ast.Call(func=func)) if dotted_name(func).rpartition(".")[2] in STACKS:
                 found.append(func)
-    return frozenset(id(part) for node in found for part in ast.walk(node))
+    return frozenset(id(part) for node in found for part in ast.walk(node))  # names with a few dots each
 
 
-def _in_functions(nodes: Iterable[ast.AST]) -> frozenset[int]:
+def _in_functions(tree: ast.Module) -> frozenset[int]:
     """The ids of those in a function's body: what they make is new in each call."""
-    found: list[ast.AST] = []
-    for node in nodes:
+    found: set[int] = set()
+    left: list[tuple[ast.AST, bool]] = [(tree, False)]
+    while left:
+        node, inside = left.pop()
+        if inside:
+            found.add(id(node))
         match node:
             case ast.FunctionDef(body=body) | ast.AsyncFunctionDef(body=body):
-                found += body
+                own = set(map(id, body))
             case ast.Lambda(body=value):
-                found.append(value)
-    return frozenset(id(part) for node in found for part in ast.walk(node))
+                own = {id(value)}
+            case _:
+                own = set()
+        left += [(child, inside or id(child) in own) for child in ast.iter_child_nodes(node)]
+    return frozenset(found)
 
 
 def is_immutable(node: ast.AST) -> bool:
@@ -124,8 +133,10 @@ def is_immutable(node: ast.AST) -> bool:
     match node:
         case ast.Constant() | ast.Call(func=ast.Name(id="device")):
             return True
-        case ast.Attribute() | ast.Call(func=ast.Attribute(attr="device")):
-            return ast.unparse(node).removeprefix("torch.").partition("(")[0] in ("device", *DTYPES)
+        case ast.Attribute():
+            return dotted_name(node).removeprefix("torch.") in ("device", *DTYPES)
+        case ast.Call(func=ast.Attribute(attr="device")):
+            return dotted_name(node.func) == "torch.device"
         case ast.UnaryOp(operand=operand):
             return is_immutable(operand)
         case ast.BinOp(left=left, right=right):
@@ -141,7 +152,7 @@ def _is_constant(node: ast.AST) -> bool:
 
 
 def _is_known(decorator: ast.AST) -> bool:
-    return ast.unparse(decorator.func if isinstance(decorator, ast.Call) else decorator) in DECORATORS
+    return dotted_name(decorator.func if isinstance(decorator, ast.Call) else decorator) in DECORATORS
 
 
 def _of_a_class(node: ast.AST) -> bool:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import ast
 
+MAX_DOTS = 6  # of a name that is looked up in a list
 WRITERS = frozenset({"__delitem__", "__setitem__"})  # methods that write into what they are of
 ATTRIBUTE_WRITERS = frozenset({"delattr", "setattr"})  # functions that write into their first argument
 
@@ -38,3 +39,12 @@ def root_of(node: ast.AST) -> str:
             node = node.func
         node = node.value
     return node.id if isinstance(node, ast.Name) else ""
+
+
+def dotted_name(node: ast.AST) -> str:
+    """The text of `name.attribute.attribute`; empty for anything else, and for more dots than any known name has."""
+    parts: list[str] = []
+    while isinstance(node, ast.Attribute) and len(parts) <= MAX_DOTS:
+        parts.append(node.attr)
+        node = node.value
+    return ".".join([node.id, *reversed(parts)]) if isinstance(node, ast.Name) else ""

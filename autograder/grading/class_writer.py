@@ -23,7 +23,7 @@ from autograder.grading.cluster import grade_on_cluster
 from autograder.grading.one_submission import Graded
 from autograder.grading.plain_class import marks_again, plain_task
 from autograder.grading.pool import grade_all
-from autograder.grading.task import Settings, Task, changed_since, key_of
+from autograder.grading.task import SUBMISSION, Settings, Task, changed_since, key_of, made_of
 from autograder.grading.where import Cluster, Where
 from autograder.grading.worker import Failure
 from autograder.intake.files import settle
@@ -132,7 +132,17 @@ class GradebookWriter:
 
     def taken(self, task: Task, outcome: Graded | Failure) -> Done:
         """Write what came of this task."""
-        return self._failed(task.student, outcome.reason) if isinstance(outcome, Failure) else self.keep(outcome)
+        if isinstance(outcome, Failure):
+            return self._failed(task.student, outcome.reason)
+        if not outcome.trouble:
+            return self.keep(outcome)
+        before = self.result(task.student)
+        made = made_of(task, self.layers)
+        if before and not before.empty and before.made_of.get(SUBMISSION) == made[SUBMISSION]:
+            return self._failed(task.student, outcome.trouble)  # a mark of this very submission is worth more than 0
+        log = self._write_log(task.student, outcome.trouble)
+        remark = f"grading it raised {last_error(outcome.trouble)}: it counts as empty; the whole log is {log}"
+        return replace(self.keep(outcome), remarks=(*outcome.result.remarks, remark))
 
     def write(self) -> None:
         """Write the marks that are not in the gradebook yet."""
@@ -251,13 +261,17 @@ class GradebookWriter:
         return f"{path.relative_to(self.course)} {status.st_size} {status.st_mtime_ns}"
 
     def _failed(self, student: str, reason: str) -> Done:
-        """A submission cannot bring it to that: this is the course's or the machine's trouble. Marks stay."""
+        """The course's or the machine's trouble: an empty submission had it too, or this one had none before."""
         if "\n" not in reason:
             return Done(student, reason)
+        log = self._write_log(student, reason)
+        return Done(student, f"{last_error(reason)}\n    its mark was not touched; the whole log is {log}")
+
+    def _write_log(self, student: str, reason: str) -> Path:
         log = self.course / "results" / self.lab / f"{student}.log"
         log.parent.mkdir(parents=True, exist_ok=True)
         log.write_text(reason, encoding="utf-8", errors="replace")
-        return Done(student, f"{last_error(reason)}\n    its mark was not touched; the whole log is {log}")
+        return log
 
     def _take_aside(self) -> Iterator[Done]:
         while self._aside:

@@ -18,7 +18,9 @@ from traitlets.config import Config
 
 from autograder.digest import digest
 from autograder.examiner.clock import Timeouts
+from autograder.examiner.connection import Stopped
 from autograder.examiner.examine import Step, StepResult, examine
+from autograder.examiner.watchdog import watchdog
 from autograder.forkserver.client import ForkServer
 from autograder.gradebook.writer import Marks, marks_of
 from autograder.grading.notebook_text import notebook_text
@@ -35,6 +37,7 @@ from autograder.versions import Versions
 from labkit.outcome import earned
 from labkit.verdict import Verdict
 
+TOO_MUCH = "The notebook takes too long to read. Remove cells that are not yours, and hand it in again."
 PREPROCESSORS = (IgnorePattern, ClearMetadataPreprocessor, LimitOutput)  # nbgrader's, after it has run the cells
 
 
@@ -42,13 +45,15 @@ PREPROCESSORS = (IgnorePattern, ClearMetadataPreprocessor, LimitOutput)  # nbgra
 class Graded:
     """A submission's result, its marks, and its notebook with the outputs of every cell, as nbgrader keeps it.
 
-    plain: of a plain assignment each of its notebooks, by name, in place of `notebook`.
+    plain: of a plain assignment each of its notebooks, by name, in place of `notebook`. trouble: the error that grading
+    the submission raised; it then counts as an empty one.
     """
 
     result: Result
     marks: Marks
     notebook: str
     plain: Mapping[str, str] = field(default_factory=dict)
+    trouble: str = ""
 
 
 def grade_task(task: Task, fork_server: ForkServer) -> Graded:
@@ -60,7 +65,11 @@ def grade_task(task: Task, fork_server: ForkServer) -> Graded:
     try:
         if task.notebook is None:
             raise Refused(task.refusal)
-        repaired = repair(read_notebook(task.notebook, task.notes), course, read_releases(task.releases))
+        with watchdog() as dog:
+            dog.wind()
+            repaired = repair(read_notebook(task.notebook, task.notes), course, read_releases(task.releases))
+    except Stopped:
+        repaired = blank(course, TOO_MUCH)
     except Refused as refused:
         repaired = blank(course, str(refused))
     notebook, settings = repaired.notebook, task.settings

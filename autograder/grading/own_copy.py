@@ -87,6 +87,8 @@ def mark(
     graded = outcome_of(task, [course], fork_servers)
     if not isinstance(graded, Graded):
         raise GradlabError(graded.reason)
+    if graded.trouble:
+        raise GradlabError(f"grading {notebook} failed:\n{graded.trouble}")
     autograded = nbformat.reads(graded.notebook, as_version=4)
     result = _result(graded, autograded)
     page = page_path(notebook)

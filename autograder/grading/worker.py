@@ -19,7 +19,7 @@ from autograder.grading.task import Task
 
 TRIES = 2
 STUCK_SECONDS = 120.0  # beyond the time of a submission: the examiner's own work is bounded, and takes far less
-UNGRADABLE = "Grading it ended the grader twice. Please tell your instructor."
+UNGRADABLE = "Grading it failed twice, so it counts as an empty notebook. Please tell your instructor."
 
 ForkServers = dict[Purpose, ForkServer]  # by what a fork server is for, see purpose()
 
@@ -59,19 +59,33 @@ def next_try(task: Task, tries: int, ended: object) -> Task | Failure:
 
 
 def outcome_of(task: Task, secret: Sequence[Path], fork_servers: ForkServers) -> Graded | Failure:
-    """The task graded, by a fork server of these or a new one that joins them."""
-    try:
-        fork_server, grade = _fork_server(task, secret, fork_servers), grade_plain if task.plain else grade_task
+    """Grade a task, with a fork server of these or a new one that joins them.
+
+    Returns:
+        What came of it. A submission that makes the grader itself raise is tried once more, then graded as an empty
+        one, with the error as `trouble`: every submission ends with a score. If an empty one raises too, the course or
+        the machine is at fault, and the outcome is a Failure.
+    """
+    log = ""
+    for attempt in (task, task, replace(task, notebook=None, refusal=UNGRADABLE)):
         try:
-            return grade(task, fork_server)
-        except GradlabError:
-            if not fork_server.lost:
-                raise
-            return grade(task, _fork_server(task, secret, fork_servers))
-    except GradlabError as error:
-        return Failure(str(error))
-    except Exception:
-        return Failure(traceback.format_exc())
+            graded = _grade(attempt, secret, fork_servers)
+            return replace(graded, trouble=log) if attempt is not task else graded
+        except GradlabError as error:
+            return Failure(str(error))
+        except Exception:
+            log = log or traceback.format_exc()
+    return Failure(log)
+
+
+def _grade(task: Task, secret: Sequence[Path], fork_servers: ForkServers) -> Graded:
+    fork_server, grade = _fork_server(task, secret, fork_servers), grade_plain if task.plain else grade_task
+    try:
+        return grade(task, fork_server)
+    except GradlabError:
+        if not fork_server.lost:
+            raise
+        return grade(task, _fork_server(task, secret, fork_servers))
 
 
 def _fork_server(task: Task, secret: Sequence[Path], fork_servers: ForkServers) -> ForkServer:

@@ -1,11 +1,12 @@
 """Which cells leave earlier functions alone, and that checks which share a fork see what they would see in their own."""
 
-from collections.abc import Iterator
+import cProfile
+from collections.abc import Callable, Iterator
 
 import pytest
 
 from autograder.examiner import submission_code
-from autograder.examiner.cell_source import look_at
+from autograder.examiner.cell_source import MAX_SOURCE, CellSource, look_at
 from autograder.examiner.effects import Effects
 from autograder.examiner.examine import Step, examine
 from autograder.examiner.process import StudentProcess
@@ -95,6 +96,70 @@ def test_a_cell_that_may_keep_or_reach_something_is_not(source: str) -> None:
     effects = Effects([])
     effects.leaves_alone(GIVEN, given=True)
     assert not effects.leaves_alone(source, given=False)
+
+
+DEEP = [
+    "x = a" + ".b" * 900,
+    "x = " + "1+" * 900 + "1",
+    "x = " + "-" * 900 + "1",
+    "x = f" + "()" * 900,
+    "x = " + "lambda: " * 900 + "1",
+    "x = 1" + " if 1 else 1" * 900,
+    "".join(" " * n + "def f():\n" for n in range(99)) + " " * 99 + "pass",
+    "x = " + "[" * 150 + "]" * 150,
+    "x = y" + "[0]" * 900 + "\nx.z = 1",
+    "class F:\n    x = " + "1+" * 900 + "1",
+    "@" + "a" + ".b" * 900 + "\ndef f():\n    pass",
+    "def f(x=" + "(1," * 150 + ")" * 150 + "):\n    pass",
+]
+
+
+@pytest.mark.parametrize("source", DEEP)
+def test_a_source_too_deep_to_follow_may_do_anything(source: str) -> None:
+    assert look_at(source) == CellSource()
+    assert not Effects(["f"]).leaves_alone(source, given=False)
+
+
+@pytest.mark.parametrize(
+    "form",
+    [
+        lambda n: "x = [" + "1," * n + "]" + ".a" * 45,
+        lambda n: "x = [" + "1," * n + "]" + ".device()" * 45,
+        lambda n: "with f([" + "1," * n + "]" + ".a" * 45 + "): pass",
+        lambda n: "def f(" + ",".join(f"x{i}=[{i}].a.a.a" for i in range(n // 10)) + "): pass",
+        lambda n: "".join(" " * i + f"def f{i}():\n" for i in range(40)) + " " * 40 + "[" + "1," * n + "]",
+        lambda n: "@a([" + "1," * n + "].b.c.d)\nclass F:\n    x = [" + "1," * n + "].device.device",
+        lambda n: "x.y = " + " + ".join(["z.u.v"] * 80) + "; setattr(x" + ".a" * 40 + ", 'b', [" + "1," * n + "])",
+    ],
+)
+def test_looking_at_a_source_takes_as_long_as_the_source_is(form: Callable[[int], str]) -> None:
+    """Counted in calls, which do not depend on the machine."""
+    short, long = form(1_000), form(4_000)
+    assert len(long) <= MAX_SOURCE
+    assert calls(long) < 6 * calls(short)
+
+
+def calls(source: str) -> int:
+    profile = cProfile.Profile()
+    profile.runcall(look_at.__wrapped__, source)
+    return sum(entry.callcount for entry in profile.getstats())
+
+
+def test_a_notebook_that_is_too_much_to_follow_may_do_anything() -> None:
+    """Its functions read one another in every way, and each cell asks anew what an exercise may come to."""
+    effects = Effects(["f"])
+    names = "+".join(f"n{number}" for number in range(900))
+    effects.leaves_alone(f"def f():\n    return {names}", given=False)
+    for number in range(900):
+        effects.leaves_alone(f"def n{number}():\n    return n0 + n1", given=False)
+    assert not effects.leaves_alone("def g():\n    return 1", given=False)
+
+
+def test_a_notebook_longer_than_what_is_followed_may_do_anything() -> None:
+    effects = Effects(["f"])
+    for _ in range(11):
+        effects.leaves_alone("#" * 19_000, given=False)
+    assert not effects.leaves_alone("def g():\n    return 1", given=False)
 
 
 @pytest.mark.parametrize(

@@ -48,6 +48,8 @@ def grade_task(asked: Task, fork_server: ForkServer) -> Graded:
         time.sleep(600)
     if asked.student == "raises":
         raise ValueError("an error of the course")
+    if asked.student == "raises for what it wrote" and asked.notebook is not None:
+        raise RecursionError("too deep")
     versions = Versions(gradlab="0", python="3", torch="2")
     notes = (asked.refusal, str(os.getpid()))
     result = Result(lab="lab", student=asked.student, versions=versions, isolation=(), notes=notes, cells=())
@@ -75,6 +77,16 @@ def test_what_ends_its_grader_even_then_is_told_and_the_others_are_graded(monkey
     assert isinstance(found["dies always"], Failure) and "ended 3 times" in found["dies always"].reason
     assert isinstance(found["raises"], Failure) and "an error of the course" in found["raises"].reason
     assert isinstance(found["ada"], Graded) and isinstance(found["ben"], Graded)
+
+
+def test_what_makes_the_grader_raise_is_graded_as_an_empty_notebook_with_the_error(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    found = graded(monkeypatch, "raises for what it wrote", "ada")
+    hostile, ada = found["raises for what it wrote"], found["ada"]
+    assert isinstance(hostile, Graded) and isinstance(ada, Graded)
+    assert hostile.result.notes[0] == UNGRADABLE
+    assert "RecursionError: too deep" in hostile.trouble and not ada.trouble
 
 
 def test_no_more_tasks_are_held_than_there_are_workers(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -8,8 +8,12 @@ from pathlib import Path
 
 import pytest
 
+from autograder.forkserver.client import ForkServer
+from autograder.grading import worker
 from autograder.grading.nbgrader_api import open_course
+from autograder.grading.one_submission import Graded
 from autograder.grading.regrade import regrade
+from autograder.grading.task import Task
 from autograder.grading.where import ThisMachine
 from autograder.grading.whole_lab import grade_lab
 from tests.grading.graded_class import LAB, gradebook_rows, hand_in
@@ -52,3 +56,46 @@ def test_a_full_disk_stops_all(small_course: Path, two_graders: ThisMachine) -> 
     finally:
         subprocess.run(["umount", full], check=True)
     assert error.value.errno == errno.ENOSPC
+
+
+SOLUTION = "def sum_of_squares(x):\n    return (x * x).sum()\n"
+DEEP = ["a" + ".b" * 900, "x = " + "1+" * 900 + "1", "x = " + "-" * 900 + "1", "x = " + "[1," * 90 + "]" * 90]
+LONG = "x = [" + "1," * 90_000 + "]" + ".a" * 45
+
+
+@pytest.mark.slow
+def test_a_source_that_is_hard_to_follow_costs_no_one_a_score(small_course: Path, two_graders: ThisMachine) -> None:
+    """Slow: a class is graded."""
+    sources = {f"s{number}": f"{SOLUTION}if False:\n    {source}\n" for number, source in enumerate([*DEEP, LONG])}
+    hand_in(small_course, {"ada": None, **sources})
+    done = list(grade_lab(open_course(small_course), LAB, two_graders))
+    assert {each.student for each in done} == {"ada", *sources}
+    assert not any(each.failure or each.remarks for each in done)
+    rows = gradebook_rows(small_course)
+    assert {student: row[1] for student, row in rows.items()} == dict.fromkeys(rows, rows["ada"][1])
+
+
+@pytest.mark.slow
+def test_an_error_of_the_grader_is_an_empty_notebook_unless_this_one_has_a_mark(
+    small_course: Path, two_graders: ThisMachine, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Slow: a class is graded three times."""
+    hand_in(small_course, {"ada": None, "ben": SOLUTION})
+    assert set(failures(small_course, two_graders).values()) == {""}
+    real = worker.grade_task
+
+    def raise_for_what_is_written(task: Task, fork_server: ForkServer) -> Graded:
+        if task.notebook is not None:
+            raise RecursionError("too deep")
+        return real(task, fork_server)
+
+    monkeypatch.setattr(worker, "grade_task", raise_for_what_is_written)
+    hand_in(small_course, {"ben": SOLUTION.replace("x * x", "x ** 2"), "cy": SOLUTION})
+    before = gradebook_rows(small_course)
+    done = {each.student: each for each in grade_lab(open_course(small_course), LAB, again=True)}
+    assert "its mark was not touched" in done["ada"].failure
+    assert gradebook_rows(small_course)["ada"] == before["ada"]
+    for student in ("ben", "cy"):
+        assert not done[student].failure and done[student].empty
+        assert "RecursionError: too deep" in done[student].remarks[0]
+        assert gradebook_rows(small_course)[student][1] == 0
