@@ -13,45 +13,40 @@ from nbgrader.utils import is_grade, is_solution, is_task
 
 from autograder.desk.place import GradedPlace
 from autograder.metadata import answer_to, name_of
+from autograder.plain.handed_in_cells import is_own
+from autograder.reports.plain_cells import beside
 from autograder.reports.prose import prose
 
 
 def written(cells: Sequence[Any], place: GradedPlace, plain: bool) -> list[Any]:
     """The answer's cell with those of code that the student put after it.
 
-    plain: made for stock nbgrader. There a task is answered after its cell, and tests speak of the code before them.
+    plain: made for stock nbgrader. There tests speak of the code before them, the last ones also of all that the
+    student wrote after them; and an answer is shown with all that the student wrote beside it.
     """
-    if plain and place.task:
-        return _after(cells, place.cell)
-    if plain and not place.by_hand:
+    if plain and not (place.by_hand or place.task):
         return _before(cells, place.cell)
-    wanted = place.cell if plain else answer_to(place.cell)
+    if plain:
+        found_at = next((number for number, cell in enumerate(cells) if name_of(cell) == place.cell), None)
+        return [] if found_at is None else [cells[number] for number in beside(cells, found_at)]
+    wanted = answer_to(place.cell)
     found, inside = [], False
     for cell in cells:
         of_course = "nbgrader" in cell.metadata
         inside = name_of(cell) == wanted if of_course else inside
-        if inside and (of_course or (cell.cell_type == "code" and not plain)):
-            found.append(cell)
-    return found
-
-
-def _after(cells: Sequence[Any], task: str) -> list[Any]:
-    """What stands after this cell, up to the course's next one."""
-    found, inside = [], False
-    for cell in cells:
-        if "nbgrader" in cell.metadata:
-            inside = name_of(cell) == task
-        elif inside:
+        if inside and (of_course or cell.cell_type == "code"):
             found.append(cell)
     return found
 
 
 def _before(cells: Sequence[Any], tests: str) -> list[Any]:
-    """The student's code between the tests before these and these."""
+    """The student's code between the tests before these and these; of the last tests, also what is after them."""
     since: list[Any] = []
-    for cell in cells:
+    for number, cell in enumerate(cells):
         if name_of(cell) == tests:
-            return since
+            rest = cells[number + 1 :]
+            last = not any(is_grade(other) or is_task(other) for other in rest)
+            return since + [other for other in rest if last and (is_own(other) or is_solution(other))]
         if is_grade(cell):
             since = []
         elif cell.cell_type == "code" and (is_solution(cell) or "nbgrader" not in cell.metadata):

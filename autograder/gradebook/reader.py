@@ -82,6 +82,7 @@ def _result(submission: Any, course: Path, lab: str, term: Term) -> SubmissionRe
         changed=document.changed if document else (),
         submitted=submission.timestamp,
         late=submission.total_seconds_late,
+        notebooks=document.notebooks if document else (),
     )
 
 

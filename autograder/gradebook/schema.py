@@ -34,7 +34,8 @@ class SubmissionResult(Model):
     """One submission. `penalty` is nbgrader's for lateness, already taken from `points`.
 
     changed: the course's names that it had bound anew, for the instructor. submitted: UTC without a zone, where that
-    is known. late: seconds after the due date, or after the student's extension.
+    is known. late: seconds after the due date, or after the student's extension. notebooks: of a plain assignment, also
+    those without a graded cell.
     """
 
     student: str
@@ -48,11 +49,7 @@ class SubmissionResult(Model):
     changed: tuple[str, ...] = ()
     submitted: datetime | None = None
     late: float = 0.0
-
-    @property
-    def notebooks(self) -> tuple[str, ...]:
-        """Of a plain assignment."""
-        return tuple(dict.fromkeys(e.notebook for e in self.exercises if e.notebook))
+    notebooks: tuple[str, ...] = ()
 
     def points_of(self, name: str) -> float | None:
         return next((e.points for e in self.exercises if e.name == name), None)

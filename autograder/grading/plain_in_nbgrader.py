@@ -76,7 +76,7 @@ def examined(
         notes=(*notes, *(ran.notes if ran else ())),
         remarks=tuple(ran.remarks if ran else ()),
         empty=empty,
-        stopped=tuple(plain_name(own.name, name) for name in ran.stopped) if ran else (),
+        stopped=tuple(plain_name(own.name, ran.short_names[name]) for name in ran.stopped) if ran else (),
         answers=answers_of({own.name: notebook}),
         cells=tuple(ran.cells if ran else zeros(notebook, own.name)),
         notebooks=(own.name,),

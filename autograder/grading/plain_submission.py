@@ -19,6 +19,7 @@ from autograder.grading.task import HandedInNotebook, Task, key_of, made_of
 from autograder.intake.read import Refused, read_notebook
 from autograder.metadata import is_written, name_of, plain_name
 from autograder.plain.assignment import PlainAssignment, PlainNotebook
+from autograder.plain.handed_in_cells import waits
 from autograder.plain.preprocess import blank, repair
 from autograder.plain.run_notebook import Ran, is_automatic, run_notebook, with_files
 from autograder.plain.worked import decided_inside
@@ -46,7 +47,7 @@ def grade_plain(task: Task, fork_server: ForkServer) -> Graded:
             cells += ran.cells
             notes += _named(ran.notes, own.name, course)
             remarks += _named(ran.remarks, own.name, course)
-            stopped += [plain_name(own.name, name) for name in ran.stopped]
+            stopped += [plain_name(own.name, ran.short_names[name]) for name in ran.stopped]
         notebooks[own.name] = limit_outputs(notebook, task.settings.preprocessors)
     result = Result(
         lab=task.lab,
@@ -101,13 +102,15 @@ def plain_marks(result: Result, notebooks: Mapping[str, NotebookNode], submitted
             elif is_task(cell) and notebook in result.missing:
                 scores[name] = 0.0
             if is_solution(cell) or is_task(cell):
-                as_released = cell.metadata.nbgrader.get("checksum") == compute_checksum(cell)
+                as_released = cell.metadata.nbgrader.get("checksum") == compute_checksum(cell) and not waits(cell)
                 unanswered[name] = as_released and not is_task(cell) and notebook not in result.missing
     return Marks(result.student, scores, unanswered, submitted, worth)
 
 
 def _by_hand(cell: NotebookNode) -> float | None:
-    """0 for an answer that is as it was handed out, else nothing yet: nbgrader's rule."""
+    """0 for an answer that is as it was handed out, else nothing yet: nbgrader's rule. Work beside it is read too."""
+    if waits(cell):
+        return None
     return determine_grade(cell)[0] if is_solution(cell) or cell.cell_type != "code" else None
 
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 
 import nbformat
@@ -33,7 +33,8 @@ class RepairLog:
     moved: list[str] = field(default_factory=list)
     whole: list[str] = field(default_factory=list)  # about the notebook, in whole sentences
 
-    def notes(self) -> list[str]:
+    def notes(self, named: Callable[[str], str] = str, between: str = ", ") -> list[str]:
+        """In sentences. named: what a cell is called there. between: two of these names."""
         listed = [
             (self.changed, "Course cells that were changed were put back as they were"),
             (self.outdated, "The course changed these cells after you fetched the lab, and they count as they are now"),
@@ -49,12 +50,13 @@ class RepairLog:
             (self.settings, "Changed settings of cells (points, locks, tags) do not count"),
             (self.moved, "Cells that stood elsewhere were put in the course's order"),
         ]
-        return [*self.whole, *(f"{words}: {_ids(ids)}." for ids, words in listed if ids)]
+        return [*self.whole, *(f"{words}: {_ids(ids, named, between)}." for ids, words in listed if ids)]
 
 
-def _ids(ids: list[str]) -> str:
+def _ids(ids: list[str], named: Callable[[str], str], between: str) -> str:
     different = list(dict.fromkeys(ids))
-    return ", ".join(different[:MAX_IDS]) + (" and more" if len(different) > MAX_IDS else "")
+    listed = between.join(named(each) for each in different[:MAX_IDS])
+    return listed + (" and more" if len(different) > MAX_IDS else "")
 
 
 def counts_as_empty(notes: Sequence[str]) -> bool:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Iterable, Mapping
+from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
@@ -11,21 +11,22 @@ import nbformat
 from nbformat import NotebookNode
 from nbgrader.nbgraderformat import MetadataValidator
 from nbgrader.preprocessors import ClearHiddenTests
-from nbgrader.utils import is_grade, is_locked, is_solution, is_task
+from nbgrader.utils import is_grade, is_solution
 from pydantic import Field
 from traitlets.config import Config
 
 from autograder.course import Model
 from autograder.errors import GradlabError
+from autograder.intake.submitted_cells import defined
 from autograder.metadata import KEY
-from autograder.plain.stock_settings import limits_of, skipped_in
+from autograder.plain.stock_settings import key_of, limits_of, skipped_in
 
 
 class PlainCell(Model):
     """A cell that nbgrader keeps, as it is put back into submissions.
 
     source: with its hidden tests. released: as students have it. checksum: nbgrader's, of an answer that is as it was
-    handed out.
+    handed out. defines: what the course's own solution defines, of a program that students write.
     """
 
     id: str
@@ -38,6 +39,7 @@ class PlainCell(Model):
     locked: bool = False
     task: bool = False
     points: float | None = None
+    defines: tuple[str, ...] = ()
 
     @property
     def hides(self) -> bool:
@@ -64,6 +66,7 @@ class PlainNotebook(Model):
 
     solutions: of those in which a solution stands. worked: the source notebook as a file, without outputs. limits:
     seconds of cells with a time limit of their own, and skipped: cells that aren't run, see stock_settings.key_of().
+    order: all cells, by the same. texts: of those that nbgrader doesn't keep.
     """
 
     name: str
@@ -74,6 +77,8 @@ class PlainNotebook(Model):
     worked: str = ""
     limits: dict[str, float] = Field(default_factory=dict)
     skipped: tuple[str, ...] = ()
+    order: tuple[str, ...] = ()
+    texts: tuple[str, ...] = ()
 
 
 class PlainAssignment(Model):
@@ -127,6 +132,7 @@ def _notebook(row: Any, path: Path, hidden: ClearHiddenTests, config: Mapping[st
     order = [_grade_id(cell) for cell in source.cells if _grade_id(cell)]
     kept = sorted(row.source_cells, key=lambda cell: order.index(cell.name) if cell.name in order else len(order))
     code = [cell for cell in source.cells if cell.cell_type == "code"]
+    written = {_grade_id(cell): defined(cell.source) for cell in code if is_solution(cell)}
     return PlainNotebook(
         name=row.name,
         kernelspec=kernelspec,
@@ -142,6 +148,7 @@ def _notebook(row: Any, path: Path, hidden: ClearHiddenTests, config: Mapping[st
                 locked=bool(cell.locked),
                 task=cell.name in tasks,
                 points=points.get(cell.name),
+                defines=tuple(sorted(written.get(cell.name, ()))),
             )
             for cell in kept
         ),
@@ -150,38 +157,8 @@ def _notebook(row: Any, path: Path, hidden: ClearHiddenTests, config: Mapping[st
         worked=_worked(source),
         limits=limits_of(config, source.cells),
         skipped=skipped_in(config, source.cells),
-    )
-
-
-def notebook_of(name: str, source: NotebookNode, sanitized: Iterable[NotebookNode]) -> PlainNotebook:
-    """The same without a gradebook, where nbgrader itself has put the cells of a submission back.
-
-    sanitized: the submission's cells. source: the course's notebook.
-    """
-    hidden = ClearHiddenTests()
-    code = [cell for cell in upgraded(source).cells if cell.cell_type == "code"]
-    cells = tuple(
-        PlainCell(
-            id=_grade_id(cell),
-            cell_type=cell.cell_type,
-            source=cell.source,
-            released=_without_hidden(cell.source, hidden) if is_grade(cell) else cell.source,
-            grade=is_grade(cell),
-            solution=is_solution(cell),
-            locked=is_locked(cell),
-            task=is_task(cell),
-            points=cell.metadata.nbgrader.get("points"),
-        )
-        for cell in sanitized
-        if _grade_id(cell)
-    )
-    return PlainNotebook(
-        name=name,
-        kernelspec=dict(source.metadata.get("kernelspec", {})),
-        cells=cells,
-        code=tuple(cell.source for cell in code),
-        solutions=tuple(cell.source for cell in code if is_solution(cell) and not is_grade(cell)),
-        worked=_worked(source),
+        order=tuple(key_of(cell) for cell in source.cells),
+        texts=tuple(cell.source.strip() for cell in source.cells if not _grade_id(cell) and cell.source.strip()),
     )
 
 

@@ -1,19 +1,22 @@
 """Makes a submission of a plain assignment one that can be graded, by the rules of nbgrader's preprocessors.
 
-As DeduplicateIds and OverwriteCells do, with add_missing_cells: of a cell that stands twice the last one counts, locked
-cells and tests come back as the course has them, deleted ones too. What a submission says of points and locks is not
-read: its cells say only which of the course's they are.
+As DeduplicateIds and OverwriteCells do, with add_missing_cells: of a cell that is there twice the last one counts,
+locked cells and tests come back as the course has them, deleted ones too. What a submission says of points and locks is
+not read: its cells say only which of the course's they are, and match.py finds those that don't.
 """
 
 from __future__ import annotations
 
 import re
+from collections.abc import Mapping
 
 from nbformat import NotebookNode
 
 from autograder.intake.notes import COUNTS_AS_EMPTY, RepairLog, with_notes
 from autograder.intake.submitted_cells import new_cell, new_notebook
 from autograder.plain.assignment import PlainCell, PlainNotebook
+from autograder.plain.handed_in_cells import begin_of, let_wait, remember, shown_name
+from autograder.plain.match import match
 
 COUNTING = ("grade", "points", "solution", "task")  # nbgrader locks test cells whatever they say of locks
 ID = re.compile(r"[a-zA-Z0-9_-]{1,64}")
@@ -24,20 +27,19 @@ def repair(submitted: NotebookNode, course: PlainNotebook) -> tuple[NotebookNode
     """(the notebook to grade, what was put right). submitted: as intake.read.read_notebook gives it."""
     known = {cell.id: cell for cell in course.cells}
     found = RepairLog(whole=list(submitted.metadata.get("notes", [])))
-    claims = [str(cell.metadata["claims"]["grade_id"]) for cell in submitted.cells]
-    last = {claim: place for place, claim in enumerate(claims) if claim in known}
     cells = []
-    for place, (cell, claim) in enumerate(zip(submitted.cells, claims, strict=True)):
-        if last.get(claim) == place:
-            cells.append(_put_back(cell, known[claim], found))
-        else:
-            if claim in known:
-                found.repeated.append(claim)
-            cells.append(_plain(cell))
-    _add_missing(cells, course.cells, set(last), found)
+    for piece in match(submitted, course, found):
+        own = known.get(piece.identity)
+        cell = _put_back(piece.cell, own, found) if own else _plain(piece.cell)
+        text = own.released if own and own.locked else piece.cell.source
+        remember(cell, piece.number, text, piece.identity, piece.given)
+        if piece.waits:
+            let_wait(cell)
+        cells.append(cell)
+    _add_missing(cells, course.cells, found)
     _number(cells)
     notebook = new_notebook(cells, NotebookNode(kernelspec=NotebookNode(course.kernelspec or PYTHON)))
-    notes = _notes(found)
+    notes = _notes(found, cells, known)
     return with_notes(notebook, notes), notes
 
 
@@ -84,20 +86,35 @@ def _plain(cell: NotebookNode) -> NotebookNode:
     return kept
 
 
-def _add_missing(cells: list[NotebookNode], own: tuple[PlainCell, ...], there: set[str], found: RepairLog) -> None:
-    """Graded cells behind the one of the course's before them, and tasks at the end, as nbgrader does."""
-    place_of = {cell.metadata.nbgrader.grade_id: cell for cell in cells if "nbgrader" in cell.metadata}
-    before: NotebookNode | None = None
-    for each in own:
-        if each.id in there:
-            before = place_of[each.id]
-        elif each.grade or each.task:
-            comment = "# " if each.cell_type == "code" else ""
-            cell = _course_cell(each, comment + ADDED.format(each.id) + each.source)
-            at = next((n + 1 for n, other in enumerate(cells) if other is before), 0)
-            cells.insert(len(cells) if each.task else at, cell)
-            found.deleted.append(each.id)
-            before = before if each.task else cell
+def _add_missing(cells: list[NotebookNode], own: tuple[PlainCell, ...], found: RepairLog) -> None:
+    """Graded cells after the one of the course's before them, and tasks at the end, as nbgrader does.
+
+    Where that cell is missing too, a test goes before the course's next: the answer may be anywhere before that.
+    """
+    places = {_name(cell): cell for cell in cells if _name(cell)}
+    for number, each in enumerate(own):
+        if each.id in places or not (each.grade or each.task):
+            continue
+        comment = "# " if each.cell_type == "code" else ""
+        cell = _course_cell(each, comment + ADDED.format(each.id) + each.source)
+        before = [other.id for other in own[:number] if not other.task]
+        after = next((places[other.id] for other in own[number + 1 :] if other.id in places), None)
+        if each.task:
+            at = len(cells)
+        elif not before:
+            at = 0
+        elif before[-1] in places:
+            at = cells.index(places[before[-1]]) + 1
+        else:
+            at = cells.index(after) if after is not None else len(cells)
+        cells.insert(at, cell)
+        if not each.task:
+            places[each.id] = cell
+        found.deleted.append(each.id)
+
+
+def _name(cell: NotebookNode) -> str:
+    return str(cell.metadata.get("nbgrader", {}).get("grade_id", ""))
 
 
 def _number(cells: list[NotebookNode]) -> None:
@@ -109,8 +126,12 @@ def _number(cells: list[NotebookNode]) -> None:
         cell.id = grade_id if ID.fullmatch(grade_id) else next(free)
 
 
-def _notes(found: RepairLog) -> list[str]:
+def _notes(found: RepairLog, cells: list[NotebookNode], known: Mapping[str, PlainCell]) -> list[str]:
+    """By names that a student finds in the notebook; of a cell that was missing, by how it begins."""
+    names = {name: shown_name(cell, name) for cell in cells if (name := _name(cell))}
+    names |= {name: f"{name}, which begins `{begin_of(known[name].released)}`" for name in found.deleted}
     repeated, found.repeated = list(dict.fromkeys(found.repeated)), []
     if repeated:
-        found.whole.append(f"Cells that stood more than once all ran, and the last one counts: {', '.join(repeated)}.")
-    return found.notes()
+        listed = "; ".join(names[name] for name in repeated)
+        found.whole.append(f"Cells that were there more than once all ran, and one of each counts: {listed}.")
+    return found.notes(lambda name: names.get(name, name), "; ")

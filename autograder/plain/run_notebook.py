@@ -25,6 +25,7 @@ from autograder.metadata import name_of
 from autograder.plain.assignment import PlainNotebook
 from autograder.plain.beside import Beside, decide
 from autograder.plain.eligible import PlainSource, can_be_beside, look_at
+from autograder.plain.handed_in_cells import short_name, shown_name
 from autograder.plain.score import Score, score_of
 from autograder.plain.stock_settings import key_of
 from autograder.result import GradedCell
@@ -41,7 +42,8 @@ Filter = Callable[[NotebookNode], NotebookNode]
 @dataclass
 class Ran:
     """What came of a notebook. stopped: by cell, the limit that it ran into, or how it ended. lost: cells that have
-    fewer points than in the submission's own process. remarks: for the instructor alone.
+    fewer points than in the submission's own process. remarks: for the instructor alone. names, short_names: what a
+    student finds each cell by.
     """
 
     cells: list[GradedCell] = field(default_factory=list)
@@ -50,6 +52,8 @@ class Ran:
     stopped: dict[str, str] = field(default_factory=dict)
     beside: dict[str, Beside] = field(default_factory=dict)
     lost: set[str] = field(default_factory=set)
+    names: dict[str, str] = field(default_factory=dict)
+    short_names: dict[str, str] = field(default_factory=dict)
 
 
 def with_files(start: Start, files: Sequence[tuple[str, bytes]]) -> Start:
@@ -134,7 +138,9 @@ def _run_cells(
         for output in cell.outputs:
             if output.output_type == "execute_result":
                 output.execution_count = number
-    ran.notes = [f"{name}: {why}. {RAN_WITHOUT}" for name, why in ran.stopped.items()]
+    ran.names = {name_of(cell): shown_name(cell, name_of(cell)) for cell in code}
+    ran.short_names = {name_of(cell): short_name(cell, name_of(cell)) for cell in code}
+    ran.notes = [f"{ran.names[name]}: {why}. {RAN_WITHOUT}" for name, why in ran.stopped.items()]
 
 
 def _asked(cell: NotebookNode, look: PlainSource, student: Student, clock: Clock) -> Beside:
@@ -169,11 +175,11 @@ def _graded(
     if beside is not None and beside.points is not None and beside.points < points:
         points, why = beside.points, beside.why or "it passed only in the submission's own process"
         ran.lost.add(name)
-        ran.notes.append(f"{name}: {why}.")
+        ran.notes.append(f"{ran.names[name]}: {why}.")
     if beside is not None and beside.points is None and beside.why != INSIDE:  # the page says where it was decided
-        ran.notes.append(f"{name}: {OWN_PROCESS}, since {beside.why}.")
+        ran.notes.append(f"{ran.names[name]}: {OWN_PROCESS}, since {beside.why}.")
     if score.note:
-        ran.notes.append(f"{name}: {score.note}.")
+        ran.notes.append(f"{ran.names[name]}: {score.note}.")
     if score.remark and points >= worth:
         ran.remarks.append(f"{name}: {score.remark}.")
     seen = why if hidden.get(name) or not score.message else score.message

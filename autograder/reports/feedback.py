@@ -123,13 +123,15 @@ def feedback_page(
     whole, result = part_of(result, part), part_of(as_told(result, tell), part)
     untold = {e.name: round(e.worth - told.worth, 4) for e, told in zip(whole.exercises, result.exercises, strict=True)}
     if result.notebooks:
-        cells = {name: [shown_cell(c) for c in own] for name, own in plain_cells(notebook, whole.exercises).items()}
+        found, others = plain_cells(notebook, whole.exercises)
+        cells = {name: [shown_cell(c) for c in own] for name, own in found.items()}
     else:
-        cells = {e.name: own_cells(notebook, e) for e in result.exercises}
+        cells, others = {e.name: own_cells(notebook, e) for e in result.exercises}, []
     all_told = tell == "all"  # the key of a quiz, or another answer, would tell what is not told
     shown = {
         "checks": student_view(whole.exercises, tell),
         "cells": cells,
+        "other_cells": [shown_cell(cell) for cell in others],
         "asked": {e.name: question_of(notebook, e) for e in result.exercises if e.by_hand},
         "quizzes": {e.name: quiz_of(notebook, e.name) if all_told else () for e in result.exercises},
         "letters": {e.name: ticked(notebook, e.name) for e in result.exercises},

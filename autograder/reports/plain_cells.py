@@ -6,7 +6,7 @@ nothing is shown that a cell printed, drew or raised.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 from nbformat import NotebookNode
@@ -14,6 +14,7 @@ from nbgrader.utils import is_grade, is_locked, is_solution, is_task
 
 from autograder.gradebook.schema import ExerciseResult, SubmissionResult
 from autograder.metadata import name_of
+from autograder.plain.handed_in_cells import is_own
 
 LEFT_OUT = "(what this cell showed is left out, since hidden tests ran before it)\n"
 
@@ -26,24 +27,65 @@ def part_of(result: SubmissionResult, notebook: str) -> SubmissionResult:
     return result.model_copy(update={"exercises": exercises})
 
 
-def plain_cells(notebook: Any, exercises: Sequence[ExerciseResult]) -> dict[str, list[NotebookNode]]:
-    """Exercise -> the answer that a person reads, or the student's cells of code since the tests before it."""
+def plain_cells(notebook: Any, exercises: Sequence[ExerciseResult]) -> tuple[dict[str, list[Any]], list[Any]]:
+    """(exercise -> the student's cells that it is about, the student's other cells).
+
+    What a person reads is the answer, with what the student wrote beside it; what a test is about is the code since the
+    tests before it. The others are shown too: nothing that a student wrote is left unseen.
+    """
     by_cell = {e.name.rpartition("/")[2]: e for e in exercises}
-    found: dict[str, list[NotebookNode]] = {e.name: [] for e in exercises}
-    since: list[NotebookNode] = []
-    hidden = False
-    for cell in notebook.cells:
+    shown = _until_hidden(notebook.cells, by_cell)
+    found: dict[str, list[Any]] = {e.name: [] for e in exercises}
+    taken: set[int] = set()
+    since: list[int] = []
+    for place, cell in enumerate(notebook.cells):
         exercise = by_cell.get(name_of(cell))
-        if is_task(cell) or (is_locked(cell) and not is_grade(cell)):
-            continue
         if exercise is None:
-            since += [_without_outputs(cell) if hidden else cell] if cell.cell_type == "code" else []
-        elif is_solution(cell):
-            found[exercise.name] = [_without_outputs(cell) if hidden else cell]
-        elif is_grade(cell):
-            found[exercise.name], since = since, []
-            hidden = hidden or any(check.hidden for check in exercise.checks)
-    return found
+            if cell.cell_type == "code" and not (is_task(cell) or (is_locked(cell) and not is_grade(cell))):
+                since.append(place)
+            continue
+        if is_solution(cell) or is_task(cell):
+            places = beside(notebook.cells, place)
+        else:
+            places, since = since, []
+        found[exercise.name] = [shown[each] for each in places]
+        taken |= {*places}
+    others = [
+        place for place, cell in enumerate(notebook.cells) if place not in taken and _is_work(cell, not exercises)
+    ]
+    return found, [shown[place] for place in others]
+
+
+def beside(cells: Sequence[Any], place: int) -> list[int]:
+    """Where the answer is that a person reads, and what the student wrote beside it, up to the course's next cells.
+
+    What follows another answer belongs to that one. A task is answered after its cell.
+    """
+    first, last = place, place
+    while first and is_own(cells[first - 1]):
+        first -= 1
+    if first and (is_task(cells[first - 1]) or (is_solution(cells[first - 1]) and is_grade(cells[first - 1]))):
+        first = place
+    while last + 1 < len(cells) and is_own(cells[last + 1]):
+        last += 1
+    return list(range(place + 1, last + 1)) if is_task(cells[place]) else list(range(first, last + 1))
+
+
+def _is_work(cell: Any, alone: bool) -> bool:
+    """Whether a page shows this cell that no exercise is about. alone: the notebook has no exercise."""
+    if not cell.source.strip() or is_grade(cell) or is_task(cell):
+        return False
+    return is_own(cell) or is_solution(cell) or (alone and cell.cell_type == "code" and not is_locked(cell))
+
+
+def _until_hidden(cells: Sequence[Any], by_cell: Mapping[str, ExerciseResult]) -> list[Any]:
+    """The cells, without the outputs of those after the first hidden test."""
+    shown, hidden = [], False
+    for cell in cells:
+        shown.append(_without_outputs(cell) if hidden else cell)
+        exercise = by_cell.get(name_of(cell))
+        hidden = hidden or bool(exercise and any(check.hidden for check in exercise.checks))
+    return shown
 
 
 def _without_outputs(cell: NotebookNode) -> NotebookNode:

@@ -55,8 +55,13 @@ def reasons(member: Member, standing: Standing) -> list[str]:
         return [note for note in member.notes if counts_as_empty([note])]
     said = [note for note in member.notes if note.endswith(RAN_WITHOUT)]
     names = {cell: cell.rpartition("/")[2] for cell in member.stopped}  # of a plain assignment, behind its notebook
-    silent = [cell for cell, name in names.items() if not any(f"{name}: " in note for note in said)]
+    silent = [cell for cell, name in names.items() if not any(_is_about(note, name) for note in said)]
     return said + [_of_checks(cell, member) for cell in silent]
+
+
+def _is_about(note: str, name: str) -> bool:
+    """Whether the note says this of the cell of this name, or of one that a student finds by it."""
+    return any(f"{name}{after} " in note for after in (":", ","))
 
 
 def _of_checks(cell: str, member: Member) -> str:

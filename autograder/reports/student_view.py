@@ -98,7 +98,7 @@ def as_told(result: SubmissionResult, tell: Tell) -> SubmissionResult:
         return result
     exercises = tuple(e if e.by_hand else _without_hidden(e) for e in result.exercises)
     hiding = [(e.notebook, e.name.rpartition("/")[2]) for e in result.exercises if any(o.hidden for o in e.checks)]
-    about = tuple(start for notebook, cell in hiding for start in (f"{cell}: ", f"{notebook}: {cell}: "))
+    about = tuple(start for notebook, cell in hiding for start in _starts(notebook, cell))
     return result.model_copy(
         update={
             "exercises": exercises,
@@ -108,6 +108,11 @@ def as_told(result: SubmissionResult, tell: Tell) -> SubmissionResult:
             "notes": tuple(note for note in result.notes if not note.startswith(about)),
         }
     )
+
+
+def _starts(notebook: str, cell: str) -> tuple[str, ...]:
+    """How notes about this cell begin: by its name, of a plain assignment also with what a student finds it by."""
+    return tuple(f"{before}{cell}{after} " for before in ("", f"{notebook}: ") for after in (":", ","))
 
 
 def _without_hidden(exercise: ExerciseResult) -> ExerciseResult:

@@ -4,6 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from pathlib import Path
+from types import SimpleNamespace
+
+import nbformat
+from nbformat import NotebookNode
+from nbgrader.preprocessors import ClearSolutions
+from nbgrader.utils import compute_checksum, is_grade, is_locked, is_solution, is_task
 
 from autograder.gradebook.reader import read_result
 from autograder.gradebook.schema import SubmissionResult
@@ -12,6 +18,9 @@ from autograder.grading.class_writer import Done
 from autograder.grading.nbgrader_api import open_course
 from autograder.grading.where import ThisMachine
 from autograder.grading.whole_lab import grade_lab
+from autograder.intake.read import read_notebook
+from autograder.plain.assignment import PlainNotebook, read_assignment, upgraded
+from autograder.plain.preprocess import repair
 from autograder.result import Result
 from tests.plain.plain_course import OURS, write
 
@@ -36,3 +45,38 @@ def document(course: Path, student: str, lab: str = "a1") -> Result:
 
 def in_gradebook(course: Path, student: str, lab: str = "a1") -> SubmissionResult:
     return read_result(f"sqlite:///{course}/gradebook.db", course, lab, student)
+
+
+def course_notebook(root: Path, source: str) -> PlainNotebook:
+    """What grading knows of this source, without nbgrader's gradebook."""
+    write(root / "source/a1/p.ipynb", source)
+    released, _ = ClearSolutions().preprocess(upgraded(nbformat.reads(source, as_version=4)), {})
+    cells = [
+        SimpleNamespace(
+            name=cell.metadata.nbgrader.grade_id,
+            cell_type=cell.cell_type,
+            source=cell.source,
+            checksum=compute_checksum(cell),
+            locked=is_locked(cell),
+            max_score=cell.metadata.nbgrader.get("points", 0.0),
+            of=cell,
+        )
+        for cell in released.cells
+        if "nbgrader" in cell.metadata
+    ]
+    row = SimpleNamespace(
+        name="p",
+        source_cells=cells,
+        grade_cells=[cell for cell in cells if is_grade(cell.of)],
+        solution_cells=[cell for cell in cells if is_solution(cell.of)],
+        task_cells=[cell for cell in cells if is_task(cell.of)],
+    )
+    gradebook = SimpleNamespace(find_assignment=lambda _: SimpleNamespace(notebooks=[row]))
+    return read_assignment(root, "a1", gradebook).notebooks[0]
+
+
+def repaired(handed_in: str, course: PlainNotebook) -> tuple[NotebookNode, list[str]]:
+    """The notebook to grade, without the notes in it, and these notes."""
+    notebook, notes = repair(read_notebook(handed_in.encode()), course)
+    notebook.cells = notebook.cells[1:] if notes else notebook.cells
+    return notebook, notes

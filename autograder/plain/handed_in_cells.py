@@ -1,0 +1,61 @@
+"""What is known of a submitted cell after matching, in its metadata: as grading, pages and the desk read it."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from nbformat import NotebookNode
+
+from autograder.intake.notes import NOTES_ID
+
+KEY = "handed_in"
+MAX_BEGIN = 40  # characters of a cell's first line
+
+
+def remember(cell: NotebookNode, number: int, text: str, grade_id: str = "", given: bool = False) -> None:
+    """number: in the notebook as it was handed in, from 1. text: as the student has it. given: the course's own."""
+    cell.metadata[KEY] = {"name": _name(number, text, grade_id), "number": number, "given": given}
+
+
+def let_wait(cell: NotebookNode) -> None:
+    """A person is to read this answer, though it is as it was handed out: there is work of the student's beside it."""
+    cell.metadata.setdefault(KEY, {})["waits"] = True
+
+
+def waits(cell: NotebookNode) -> bool:
+    return bool(_known(cell).get("waits"))
+
+
+def is_own(cell: NotebookNode) -> bool:
+    """Whether the student added this cell, or changed one of the course's that nbgrader doesn't keep.
+
+    Nobody knows where another program graded the notebook: then it may be.
+    """
+    return "nbgrader" not in cell.metadata and not _known(cell).get("given") and cell.get("id") != NOTES_ID
+
+
+def shown_name(cell: NotebookNode, name: str) -> str:
+    """What a student finds this cell by. name: nbgrader's, of one that was missing in the submission."""
+    return str(_known(cell).get("name") or f"{name}, which was missing in your notebook")
+
+
+def short_name(cell: NotebookNode, name: str) -> str:
+    """The same, without how the cell begins, of one that has no name of nbgrader's."""
+    return name if "nbgrader" in cell.metadata else f"your cell {_known(cell).get('number', '')}".strip()
+
+
+def begin_of(text: str) -> str:
+    """The first line that isn't blank, cut off; empty where there is none."""
+    line = next((line.strip() for line in text.splitlines() if line.strip()), "").replace("`", "'")
+    return line if len(line) <= MAX_BEGIN else line[:MAX_BEGIN].rstrip() + "…"
+
+
+def _name(number: int, text: str, grade_id: str) -> str:
+    own, begin = f"your cell {number}", begin_of(text)
+    found = [grade_id, own, f"which begins `{begin}`" if begin else "which is blank"]
+    return ", ".join(filter(None, found))
+
+
+def _known(cell: NotebookNode) -> dict[str, Any]:
+    known = cell.metadata.get(KEY)
+    return known if isinstance(known, dict) else {}

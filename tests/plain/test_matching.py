@@ -1,0 +1,162 @@
+"""Work of students that isn't where the course wants it: taken for the answer, or left for a person to read, never lost."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Any
+
+import pytest
+from nbformat import NotebookNode
+
+from autograder.metadata import name_of
+from autograder.plain.assignment import PlainNotebook
+from autograder.plain.handed_in_cells import is_own, waits
+from tests.plain.plain_course import Cell, by_hand, cell, given, graded, notebook, solution, task
+from tests.plain.strange_course import course_notebook, repaired
+
+STUB = "# YOUR CODE HERE\nraise NotImplementedError()"
+Q1, Q2 = given("q1", "## Question 1", "markdown"), cell("## Question 2", "markdown")
+WORDS, CODE = by_hand("words", "YOUR ANSWER HERE"), by_hand("code", STUB, kind="code")
+F = solution("f", "def f(x):\n    ### BEGIN SOLUTION\n    return x + 1\n    ### END SOLUTION")
+F_STUB = solution("f", "def f(x):\n    # YOUR CODE HERE\n    raise NotImplementedError()")
+T = graded("t", "assert f(1) == 2\n### BEGIN HIDDEN TESTS\nassert f(2) == 3\n### END HIDDEN TESTS")
+T_RELEASED = graded("t", "assert f(1) == 2")
+SOURCE = [Q1, WORDS, Q2, F, T, CODE, task("free", "Draw.")]
+
+
+@pytest.fixture
+def course(tmp_path: Path) -> PlainNotebook:
+    return course_notebook(tmp_path, notebook(*SOURCE))
+
+
+def without_name(one: Cell) -> Cell:
+    return {**one, "metadata": {}}
+
+
+def text(source: str) -> Cell:
+    return cell(source, "markdown")
+
+
+def shape(graded_notebook: NotebookNode) -> list[tuple[str, str]]:
+    """(nbgrader's name or "own" or "course", text) of each cell."""
+    return [
+        (name_of(each) if "nbgrader" in each.metadata else "own" if is_own(each) else "course", each.source)
+        for each in graded_notebook.cells
+    ]
+
+
+def of(graded_notebook: NotebookNode, name: str) -> Any:
+    (found,) = [each for each in graded_notebook.cells if name_of(each) == name]
+    return found
+
+
+def test_a_text_below_a_blank_answer_is_the_answer(course: PlainNotebook) -> None:
+    found, notes = repaired(notebook(Q1, WORDS, text("Since it is."), text("And so on."), Q2, F_STUB, T, CODE), course)
+    assert of(found, "words").source == "Since it is."
+    assert shape(found)[:4] == [
+        ("q1", "## Question 1"),
+        ("words", "Since it is."),
+        ("own", "And so on."),
+        ("course", "## Question 2"),
+    ]
+    assert notes[0] == "Your cell 3, which begins `Since it is.`, was taken for your answer to words."
+
+
+def test_code_below_blank_code_is_the_answer(course: PlainNotebook) -> None:
+    found, _ = repaired(notebook(*SOURCE[:6], cell("total = 1"), cell("print(total)")), course)
+    assert of(found, "code").source == "total = 1"
+    assert ("own", "print(total)") in shape(found)
+
+
+def test_an_answer_whose_cell_lost_its_name_is_found_by_its_place(course: PlainNotebook) -> None:
+    found, notes = repaired(notebook(Q1, text("Since it is."), Q2, F, T, cell("total = 1")), course)
+    assert of(found, "words").source == "Since it is." and of(found, "code").source == "total = 1"
+    assert len([note for note in notes if "was taken for your answer" in note]) == 2
+
+
+def test_an_answer_that_was_written_stays_and_what_is_below_it_too(course: PlainNotebook) -> None:
+    own = {**WORDS, "source": "In its cell."}
+    found, notes = repaired(notebook(Q1, own, text("More."), *SOURCE[2:]), course)
+    assert of(found, "words").source == "In its cell." and ("own", "More.") in shape(found) and not notes
+
+
+@pytest.mark.parametrize(
+    "cells",
+    [
+        [Q1, WORDS, cell("plot(1)"), Q2],
+        [Q1, text("Since it is."), WORDS, Q2],
+        [Q1, cell("1 + 1"), WORDS, Q2],
+    ],
+)
+def test_a_person_reads_what_is_beside_a_blank_answer_and_may_belong_to_it(
+    cells: list[Cell], course: PlainNotebook
+) -> None:
+    found, _ = repaired(notebook(*cells, *SOURCE[3:]), course)
+    assert of(found, "words").source == "YOUR ANSWER HERE" and waits(of(found, "words"))
+
+
+def test_a_blank_answer_alone_waits_for_nobody(course: PlainNotebook) -> None:
+    found, notes = repaired(notebook(*SOURCE), course)
+    assert not any(waits(each) for each in found.cells) and not notes
+    below, _ = repaired(notebook(Q1, WORDS, Q2, text("Written below the next question."), *SOURCE[3:]), course)
+    assert not waits(of(below, "words"))
+
+
+def test_what_follows_one_answer_is_not_the_next_ones(tmp_path: Path) -> None:
+    second = by_hand("second", "YOUR ANSWER HERE")
+    course = course_notebook(tmp_path, notebook(WORDS, second))
+    found, _ = repaired(notebook({**WORDS, "source": "A"}, text("B"), second), course)
+    assert shape(found) == [("words", "A"), ("own", "B"), ("second", "YOUR ANSWER HERE")]
+    assert not waits(of(found, "second"))
+
+
+@pytest.mark.parametrize("order", [0, 1])
+def test_of_an_answer_that_is_there_twice_the_written_one_counts(order: int, course: PlainNotebook) -> None:
+    copies = [WORDS, {**WORDS, "source": "Written."}]
+    found, _ = repaired(notebook(Q1, *(copies if order else copies[::-1]), *SOURCE[2:]), course)
+    assert of(found, "words").source == "Written."
+
+
+def test_a_function_below_its_tests_is_taken_for_the_answer(course: PlainNotebook) -> None:
+    late = cell("def f(x):\n    return x + 1")
+    found, notes = repaired(notebook(Q1, WORDS, Q2, F_STUB, T_RELEASED, late, CODE), course)
+    names = [name for name, _ in shape(found)]
+    assert of(found, "f").source == late["source"] and names.index("f") < names.index("t")
+    assert "Your cell 6, which begins `def f(x):`, was taken for your answer to f." in notes
+
+
+def test_a_function_above_its_tests_stays_where_it_is(course: PlainNotebook) -> None:
+    found, _ = repaired(notebook(Q1, WORDS, Q2, F_STUB, cell("def f(x):\n    return x + 1"), T_RELEASED, CODE), course)
+    assert of(found, "f").source == F_STUB["source"]
+
+
+def test_tests_without_their_names_are_the_courses_by_their_text(course: PlainNotebook) -> None:
+    found, _ = repaired(notebook(*(without_name(each) for each in (Q1, WORDS, Q2, F, T_RELEASED, CODE))), course)
+    assert [name for name, _ in shape(found)] == ["q1", "words", "course", "f", "t", "code", "free"]
+    assert "HIDDEN" in of(found, "t").source
+
+
+def test_tests_come_back_after_an_answer_that_lost_its_name(course: PlainNotebook) -> None:
+    own = cell("def f(y):\n    return 1 + y")
+    found, notes = repaired(notebook(Q1, WORDS, Q2, own, CODE), course)
+    names = [name for name, _ in shape(found)]
+    assert names.index("f") + 1 == names.index("t") < names.index("code")
+    assert any("put back: t, which begins `assert f(1) == 2`; free, which begins `Draw.`" in note for note in notes)
+
+
+def test_tests_come_back_before_the_next_cell_where_the_answer_was_not_found(course: PlainNotebook) -> None:
+    own = cell("g = lambda x: x + 1")
+    found, _ = repaired(notebook(Q1, WORDS, Q2, own, {**CODE, "source": "1"}), course)
+    assert [name for name, _ in shape(found)] == ["q1", "words", "course", "own", "t", "code", "free"]
+
+
+def test_notes_name_what_a_student_finds_in_the_notebook(course: PlainNotebook) -> None:
+    changed = {**T_RELEASED, "source": "pass", "metadata": json.loads(json.dumps(T["metadata"]))}
+    changed["metadata"]["nbgrader"]["points"] = 50
+    _, notes = repaired(notebook(*SOURCE[:4], changed, *SOURCE[5:]), course)
+    where = "t, your cell 5, which begins `assert f(1) == 2`"
+    assert notes == [
+        f"Course cells that were changed were put back as they were: {where}.",
+        f"Changed settings of cells (points, locks, tags) do not count: {where}.",
+    ]
