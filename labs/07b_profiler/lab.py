@@ -613,9 +613,9 @@ hint(
 #
 # The gaps together are 430 of 2100 microseconds. If you fill them, a step of 1200 becomes one of 985. There is a little
 # more to win: `device_idle` counts the copy of a batch as work, but no kernel runs during those 60 microseconds. In the
-# same stream, kernels and copy take turns. If you copy in a second stream, as lab 6b does, while the kernels of the
-# step before run, a step takes 925. That is the limit. What is left is the time of the kernels. `torch.compile` (lab
-# 10) and smaller dtypes (lab 9) are about them.
+# same stream, kernels and copy take turns. If you copy in a second stream while the kernels of the step before run, a
+# step takes 925. (Lab 6b has the events that two streams need.) Data loading and logging can win no more than that.
+# What is left is the time of the kernels. `torch.compile` (lab 10) and smaller dtypes (lab 9) are about them.
 #
 # ## Memory by operator
 #
