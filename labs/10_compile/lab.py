@@ -474,8 +474,8 @@ print(names_of(compiled_model))
 #
 # Look at the last line above, with the names. `torch.compile(model)` is a module around your model, which it calls
 # `_orig_mod`. So the names in its `state_dict()` begin with that. A plain model does not know such names, and
-# `load_state_dict` says so. With `strict=False` it raises nothing, and loads nothing: the weights stay random. All it
-# does is to return the names that it missed and those that it did not expect, which you see only if you look.
+# `load_state_dict` says so. With `strict=False` it raises nothing, and loads nothing: the weights stay random. It
+# only returns two lists, of the names that are missing and of those it did not expect, and you have to look at them.
 # `model.compile()`, which compiles the model in place, leaves the names alone.
 #
 # ### Your turn: save_clean, 2 points
