@@ -432,8 +432,8 @@ hint(
 # %% exercise: ddp_step points=4
 
 # %% [markdown]
-# Empty shards do happen: at the end of an epoch, or when a filter drops every sample. A rank that leaves
-# the loop early leaves the others waiting.
+# Empty shards do happen: at the end of an epoch, or when a filter drops every sample. A rank that leaves the loop early
+# leaves the others waiting.
 #
 # ## Many micro-batches, one all-reduce
 #
