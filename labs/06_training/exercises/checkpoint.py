@@ -47,8 +47,10 @@ def taken(checkpoint, run, before, after, see="saved"):
 
 # %% exercise
 def checkpoint(model: nn.Module, optimizer: torch.optim.Optimizer, generator: torch.Generator) -> dict:
-    """All that resume_ needs to go on to the same bits: a dict with the keys model, optimizer, generator and rng.
+    """All that resume_ puts back: a dict with the keys model, optimizer, generator and rng.
 
+    It is enough to go on to the same bits on the CPU, between two steps of a run that draws each batch from generator
+    when it is needed, or between two epochs of a DataLoader. What the caller counts, such as epochs, is not in it.
     model, optimizer: as for their load_state_dict, each tensor in its own dtype. generator: its state. rng: the state
     of PyTorch's own CPU generator. Nothing in it changes when training goes on. It holds tensors, numbers, strings,
     None, and lists, tuples and dicts of these, so that torch.load reads what torch.save wrote of it. The call changes

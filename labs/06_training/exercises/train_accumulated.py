@@ -34,8 +34,9 @@ def train_accumulated(model: nn.Module, batches: list, optimizer: torch.optim.Op
 
     Each step uses the gradient of the mean cross entropy over all samples of its window. The last one may be shorter,
     and makes a step as well. batches: pairs x, y (n,) int64, at least one; n may differ. n and every: at least 1.
-    Gradients that the model holds at the start do not count. The model's mode is not changed. At no time is there a
-    graph of more than one batch, or the graphs of two. Returns the number of steps.
+    Gradients that the model holds at the start do not count. The model's mode is not changed. Each batch goes through
+    the model once, as a whole, and is followed by its own backward pass, before the next one begins: at no time is there
+    a graph of more than one batch, or the graphs of two. Returns the number of steps.
     """
     ### BEGIN SOLUTION
     steps = 0
