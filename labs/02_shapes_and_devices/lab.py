@@ -764,8 +764,8 @@ for kind in (AsAttribute, AsParameter, AsBuffer, AsIndex, AsIntegerBuffer):
 # %% quiz: interview points=3
 # ## Interview questions
 #
-# Tick *all* true statements (or write the letters in the cell below). There is at least one in each question. You get
-# credit for a question only if all of its boxes are right, and you need at least two such questions to score.
+# Tick *all* true statements (or write the letters in the cell below). Each question has at least one, and counts if you
+# ticked exactly its true statements. One right question could be a guess, so points begin with the second.
 #
 # **`view` against `reshape`**
 # - [x] `view` never copies.
