@@ -1038,8 +1038,8 @@ hint(
 # %% quiz: interview points=3
 # ## Interview questions
 #
-# Tick *all* true statements (or write the letters in the cell below). There is at least one in each question. You get
-# credit for a question only if all of its boxes are right, and you need at least two such questions to score.
+# Tick *all* true statements (or write the letters in the cell below). Each question has at least one, and counts if you
+# ticked exactly its true statements. One right question could be a guess, so points begin with the second.
 #
 # **Which statements write in place?** `x` is a float32 tensor without requires_grad.
 # - [x] `x += 1`
