@@ -9,7 +9,7 @@ import re
 import shutil
 import stat
 from collections import Counter
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from datetime import UTC, datetime, timedelta, tzinfo
 from pathlib import Path
@@ -23,6 +23,7 @@ from nbgrader.utils import notebook_hash
 from autograder.arrivals import NEVER, Arrival, for_nobody
 from autograder.assignments import assignments
 from autograder.errors import GradlabError
+from autograder.grading.inbox_memory import InboxMemory, Incomplete, Owner
 from autograder.handed_in import SECRET, TIMESTAMP, small_text, time_in, time_of, utc_now, utc_of_file
 from autograder.intake.copying import copy_plain, opened_folder
 from autograder.reports.unmarked import HEAD, is_unmarked
@@ -31,6 +32,7 @@ from autograder.words import readable, some
 
 MAX_SECRET = 4096  # bytes
 MAX_EACH = 1000  # submissions of one student for a lab
+MAX_OPENED = 20  # of them that are opened again in one look; the others wait for the next
 TIME = r"\d{4}-\d\d-\d\d \d\d:\d\d:\d\d[^+]*"
 HANDING_IN = timedelta(minutes=1)  # in which files that cannot be read may become so: `nbgrader submit` sets that last
 
@@ -49,29 +51,29 @@ class Inbox:
     zone: tzinfo = UTC
 
     def arrivals(
-        self, labs: Sequence[str], known: dict[str, Arrival], now: datetime | None = None
+        self, labs: Sequence[str], memory: InboxMemory | None = None, now: datetime | None = None
     ) -> Iterator[Arrival]:
-        """Every submission of these labs, whole or not.
+        """List every submission of these labs, whole or not.
 
-        known: those of earlier looks by their folders' names. now: UTC without a zone.
+        Args:
+            labs: The same at each look with one memory.
+            memory: What earlier looks found. A look opens only folders that are new, and a few of each owner that
+                changed or are still being copied: what strangers leave there costs later looks little but its names.
+            now: UTC without a zone.
         """
-        form = _form(labs)
-        handed_in = Counter(self._whose(arrival) for arrival in known.values())
+        memory, now = memory or InboxMemory(), now or utc_now()
+        form, opened = _form(labs), Counter[Owner]()
         with os.scandir(self.inbound) as entries:
             for entry in entries:
-                if entry.name not in known:
-                    found = form.fullmatch(entry.name)
-                    if found is None:
-                        continue
-                    arrival = self._first_look(Path(entry.path), handed_in, *found.groups())
-                    if not isinstance(arrival, Arrival):
-                        folder = Path(entry.path)
-                        comes = _may_still_come(folder, now or utc_now())
-                        yield Arrival(found[1], found[2], NEVER, folder, wrong=arrival, comes=comes)
-                        continue
-                    known[entry.name] = arrival
-                    handed_in[self._whose(arrival)] += 1
-                yield known[entry.name]
+                if entry.name in memory.skipped:
+                    continue
+                arrival = memory.known.get(entry.name)
+                if arrival is None and (found := form.fullmatch(entry.name)):
+                    arrival = self._look_at(Path(entry.path), found, memory, opened, now)
+                if arrival is None:
+                    memory.skipped.add(entry.name)
+                else:
+                    yield arrival
 
     def unplaced(self, labs: Iterable[str]) -> list[str]:
         """What in inbound/ is a submission of none of these labs, in a line."""
@@ -80,24 +82,54 @@ class Inbox:
         what = "is no submission of a lab of this course: one is a folder STUDENT+LAB+TIME, which nbgrader submit makes"
         return [f"in {self.inbound}, and {what}: {some(names)}"] if names else []
 
-    def _whose(self, arrival: Arrival) -> tuple[str, int | str]:
-        return arrival.lab, arrival.owner if self.owned else arrival.student
+    def _look_at(
+        self, folder: Path, found: re.Match[str], memory: InboxMemory, opened: Counter[Owner], now: datetime
+    ) -> Arrival | None:
+        """Look at a folder that isn't known yet; None if its owner has too many of them.
 
-    def _first_look(
-        self, folder: Path, handed_in: Mapping[tuple[str, int | str], int], student: str, lab: str, said: str
-    ) -> Arrival | str:
-        """What is missing where it has not arrived yet. What is taken from it here is not read again: its writer may
-        change it.
-
-        handed_in: how many each has, by _whose().
+        Args:
+            folder: The submission's.
+            found: Its name in parts: student, lab, time.
+            memory: Where the result is kept.
+            opened: How many folders of each owner were opened again in this look.
+            now: UTC without a zone.
         """
+        student, lab, said = found.groups()
+        unseen, before = Arrival(student, lab, NEVER, folder), memory.incomplete.get(folder.name)
         try:
             status = folder.lstat()
-            unseen = Arrival(student, lab, NEVER, folder, owner=status.st_uid)
-            if stat.S_ISLNK(status.st_mode):
-                return replace(unseen, wrong="its folder is a link")
-            if handed_in.get(self._whose(unseen), 0) >= MAX_EACH:
-                return replace(unseen, wrong=f"there are {MAX_EACH} submissions of this student already")
+        except OSError as error:
+            return replace(unseen, wrong=f"it cannot be read: {error.strerror}", comes=True)
+        whose = lab, status.st_uid if self.owned else student
+        if before is None:
+            if memory.counts[whose] > MAX_EACH:
+                return None
+            memory.counts[whose] += 1
+            if memory.counts[whose] > MAX_EACH:  # the first beyond it stands for all of them
+                wrong = f"there are {MAX_EACH} submissions of this student already"
+                memory.known[folder.name] = replace(unseen, owner=status.st_uid, wrong=wrong)
+                return memory.known[folder.name]
+        elif (before.given_up and before.changed == status.st_ctime_ns) or opened[whose] >= MAX_OPENED:
+            return before.arrival
+        else:
+            opened[whose] += 1
+        coming = now - utc_of_file(status.st_ctime) <= HANDING_IN
+        arrival = self._open(folder, status, student, lab, said)
+        if isinstance(arrival, Arrival):
+            memory.incomplete.pop(folder.name, None)
+            memory.known[folder.name] = arrival
+            return arrival
+        partial = replace(unseen, owner=status.st_uid, wrong=arrival, comes=coming)
+        memory.incomplete[folder.name] = Incomplete(partial, status.st_ctime_ns, given_up=not coming)
+        return partial
+
+    def _open(self, folder: Path, status: os.stat_result, student: str, lab: str, said: str) -> Arrival | str:
+        """What is missing if it hasn't arrived yet. What is taken from it here is not read again: its writer may
+        change it.
+        """
+        if stat.S_ISLNK(status.st_mode):
+            return Arrival(student, lab, NEVER, folder, owner=status.st_uid, wrong="its folder is a link")
+        try:
             with opened_folder(folder) as descriptor:
                 secret = small_text(SECRET, MAX_SECRET, descriptor)
                 if not secret:
@@ -182,7 +214,7 @@ def exchange_now(api: Any, labs: Sequence[str]) -> tuple[list[Arrival], list[str
     if isinstance(inbox, str):
         return [], []
     try:
-        found = list(inbox.arrivals(labs, {}, now))
+        found = list(inbox.arrivals(labs, now=now))
         return found, for_nobody(found, now) + inbox.unplaced(assignments(Path(api.coursedir.root)))
     except OSError as error:
         raise GradlabError(f"{inbox.inbound} cannot be read: {error.strerror}") from None
@@ -213,14 +245,6 @@ def _zone(name: str) -> tzinfo:
         return UTC if name == "UTC" else ZoneInfo(name)
     except (OSError, ValueError, KeyError):
         raise GradlabError(f"c.Exchange.timezone in nbgrader_config.py names no time zone: {name!r}") from None
-
-
-def _may_still_come(folder: Path, now: datetime) -> bool:
-    """Whether a folder that is not whole has not been there longer than a copy takes."""
-    try:
-        return now - utc_of_file(folder.lstat().st_ctime) <= HANDING_IN
-    except OSError:
-        return True
 
 
 def bring_in(arrival: Arrival, course: Path) -> None:

@@ -16,6 +16,7 @@ from autograder.gradebook.past_marks import PastMark, read_history
 from autograder.grading.attempts import CAUSE, Decision, decide, settings_for, what_counts
 from autograder.grading.class_writer import course_of
 from autograder.grading.inbox import Inbox, submitted_folder, superseded
+from autograder.grading.inbox_memory import InboxMemory
 from autograder.handed_in import in_words, time_in, utc_now
 from autograder.plain.assignment import source_notebooks
 from autograder.reports.unmarked import unmarked_page
@@ -31,9 +32,9 @@ class Watching:
     """A watch of this course. term: as it could last be read. say: is told of what is not marked, and why. newest:
     everybody's newest submission is marked, whatever the term's limits are.
 
-    found: what lay in the inbox at the last look. known: its folders by name. done: those that need no further look;
-    refused: of them, those that the term's limits leave unmarked; later: those that need one, and when. tries: of what
-    failed, how often. told: what needs no telling again. turns: submissions of each student so far.
+    found: what lay in the inbox at the last look. memory: what looks remember of it. done: those that need no further
+    look; refused: of them, those that the term's limits leave unmarked; later: those that need one, and when. tries: of
+    what failed, how often. told: what needs no telling again. turns: submissions of each student so far.
     """
 
     api: Any
@@ -44,7 +45,7 @@ class Watching:
     term: Term
     newest: bool = False
     found: list[Arrival] = field(default_factory=list)
-    known: dict[str, Arrival] = field(default_factory=dict)
+    memory: InboxMemory = field(default_factory=InboxMemory)
     done: set[Path] = field(default_factory=set)
     refused: set[Path] = field(default_factory=set)
     later: dict[Path, datetime] = field(default_factory=dict)
@@ -86,7 +87,7 @@ def due_now(on: Watching) -> list[Arrival]:
     now = utc_now()
     try:
         _take_term(on, read_term(on.course))
-        on.found = list(on.inbox.arrivals(on.labs, on.known, now))
+        on.found = list(on.inbox.arrivals(on.labs, on.memory, now))
     except (GradlabError, OSError) as error:
         on.tell(f"{error}\n    until then nothing new is marked")
         return []

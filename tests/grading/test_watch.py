@@ -15,11 +15,12 @@ import pytest
 from nbgrader.api import Gradebook
 from nbgrader.utils import notebook_hash
 
-from autograder.arrivals import Arrival, newest
+from autograder.arrivals import newest
 from autograder.authoring.course_folder import read_course, read_labs
 from autograder.demo.students import filled, reference
 from autograder.gradebook.past_marks import remember_mark
 from autograder.grading.inbox import HANDING_IN, bring_in, exchange_now, inbox_of, submitted_folder
+from autograder.grading.inbox_memory import InboxMemory
 from autograder.grading.looks import Watching, due_now, left_over, tell_of_wrong
 from autograder.grading.nbgrader_api import open_course
 from autograder.handed_in import utc_now
@@ -185,22 +186,22 @@ def test_one_submission_neither_holds_others_up_nor_ends_the_watch(course: Path)
 def test_a_folder_of_another_person_is_not_who_it_says(course: Path) -> None:
     submit(course, "ada", ONE)
     inbox = inbox_of(open_course(course))
-    (arrival,) = inbox.arrivals([LAB], {})
+    (arrival,) = inbox.arrivals([LAB])
     assert (arrival.student, arrival.lab, arrival.wrong) == ("ada", LAB, "")
-    (arrival,) = replace(inbox, owned=True).arrivals([LAB], {})
+    (arrival,) = replace(inbox, owned=True).arrivals([LAB])
     assert arrival.wrong.startswith(f"its folder is {arrival.folder.owner()}'s")
 
 
 def test_what_is_still_being_copied_has_not_arrived(course: Path) -> None:
     submit(course, "ada", ONE)
-    inbox, known = inbox_of(open_course(course)), dict[str, Arrival]()
+    inbox, memory = inbox_of(open_course(course)), InboxMemory()
     (folder,) = inbox.inbound.iterdir()
     (folder / "submission_secret.txt").rename(folder / "later")
-    (coming,) = inbox.arrivals([LAB], known)
-    assert coming.comes and not known and not newest([coming], utc_now())
+    (coming,) = inbox.arrivals([LAB], memory)
+    assert coming.comes and not memory.known and not newest([coming], utc_now())
     (folder / "later").rename(folder / "submission_secret.txt")
-    assert [arrival.student for arrival in inbox.arrivals([LAB], known)] == ["ada"]
-    assert not list(inbox.arrivals(["01_square"], {})), "a name that begins like the lab's"
+    assert [arrival.student for arrival in inbox.arrivals([LAB], memory)] == ["ada"]
+    assert not list(inbox.arrivals(["01_square"])), "a name that begins like the lab's"
 
 
 def test_a_folder_that_never_becomes_whole_is_told_once_a_copy_would_be_done(course: Path) -> None:
@@ -209,13 +210,13 @@ def test_a_folder_that_never_becomes_whole_is_told_once_a_copy_would_be_done(cou
     (inbound / f"ada+{LAB}+{ONE}+x1" / "submission_secret.txt").unlink()
     (inbound / f"ben+{LAB}+{ONE}+x1").write_text("no folder")
     told: list[str] = []
-    api, known = open_course(course), dict[str, Arrival]()
-    on = Watching(api, [LAB], inbox_of(api), told.append, Event(), Term(), known=known)
+    api, memory = open_course(course), InboxMemory()
+    on = Watching(api, [LAB], inbox_of(api), told.append, Event(), Term(), memory=memory)
     assert due_now(on) == [] and told == []
     (line,) = left_over(on)
     assert line.startswith("2 may still be on the way, in a minute the same command knows: ")
     late = utc_now() + 2 * HANDING_IN
-    on.found = list(on.inbox.arrivals([LAB], known, late))
+    on.found = list(on.inbox.arrivals([LAB], memory, late))
     assert {each.student: each.wrong for each in on.found if not each.comes} == {
         "ada": "it has no submission_secret.txt that can be read, which nbgrader submit writes last",
         "ben": "it cannot be read: Not a directory",
@@ -227,7 +228,7 @@ def test_a_folder_that_never_becomes_whole_is_told_once_a_copy_would_be_done(cou
     tell_of_wrong(on, late)
     assert len(told) == 3 and told[-1].startswith("a, b: "), "those of one reason in one line"
     submit(course, "cy", ONE)
-    assert [each.student for each in due_now(on)] == ["cy"] and set(known) == {f"cy+{LAB}+{ONE}+x1"}
+    assert [each.student for each in due_now(on)] == ["cy"] and set(memory.known) == {f"cy+{LAB}+{ONE}+x1"}
 
 
 def test_the_newest_comes_back_where_something_else_lies_in_its_place(course: Path) -> None:
@@ -264,7 +265,7 @@ def test_what_has_no_mark_when_a_watch_ends_is_told_in_sums(course: Path) -> Non
         submit(course, student, when)
     on = Watching(api, [LAB], inbox_of(api), lambda words: None, Event(), Term())
     assert {arrival.student for arrival in due_now(on)} == {"ada", "ben", "cy"} and left_over(on) == []
-    ada, ben, cy = (on.known[name] for name in sorted(on.known))
+    ada, ben, cy = (on.memory.known[name] for name in sorted(on.memory.known))
     on.later |= {ada.folder: ada.when + timedelta(days=1), ben.folder: ada.when}
     on.tries[ben.folder] = 1  # it failed, of which its student's line tells
     on.refused.add(ben.folder)
@@ -293,7 +294,7 @@ def test_what_counts_for_nobody_is_named_where_an_instructor_looks(course: Path)
 def test_a_page_that_says_why_there_is_no_mark_is_no_page_of_a_mark(course: Path) -> None:
     page = submit(course, "ada", ONE)
     inbox = inbox_of(open_course(course))
-    (arrival,) = inbox.arrivals([LAB], {})
+    (arrival,) = inbox.arrivals([LAB])
     inbox.put(arrival, LAB, unmarked_page(LAB, "ada", "today", "Not marked: it came late.").encode())
     assert page.exists() and not inbox.has_page(arrival, LAB)
     inbox.put(arrival, LAB, b"<!doctype html>")

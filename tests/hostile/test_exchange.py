@@ -1,9 +1,10 @@
 """A student who writes what they like into the exchange stops no watch, reads nobody's files and shadows nobody."""
 
+import contextlib
 import io
 import os
 import stat
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from datetime import datetime, timedelta
 from pathlib import Path
 from threading import Event, Thread
@@ -13,9 +14,11 @@ import pytest
 from autograder.arrivals import CLOCKS, NEVER, Arrival, newest
 from autograder.grading import inbox as grading_inbox
 from autograder.grading.attempts import decide
-from autograder.grading.inbox import Inbox, bring_in
-from autograder.handed_in import SECRET, time_in, time_of
+from autograder.grading.inbox import HANDING_IN, Inbox, bring_in
+from autograder.grading.inbox_memory import InboxMemory
+from autograder.handed_in import SECRET, time_in, time_of, utc_now
 from autograder.intake import copying
+from autograder.intake.copying import opened_folder
 from autograder.intake.files import CONFIGURATION, NOT_CONFIGURATION, NOT_FOLLOWED
 from autograder.term import LabTerm
 
@@ -42,7 +45,7 @@ def submit(inbox: Inbox, student: str, when: str = ONE, secret: str = "a secret"
 
 
 def arrivals(inbox: Inbox) -> list[Arrival]:
-    return list(inbox.arrivals([LAB], {}))
+    return list(inbox.arrivals([LAB]))
 
 
 def brought_in(inbox: Inbox, course: Path) -> dict[str, bytes]:
@@ -153,10 +156,51 @@ def test_who_hands_in_without_end_is_looked_at_so_often_only(inbox: Inbox, monke
     for number in range(9):
         submit(inbox, "mallory", ONE, name=str(number))
     submit(inbox, "ada")
-    known: dict[str, Arrival] = {}
+    memory = InboxMemory()
     for _ in range(2):
-        found = list(inbox.arrivals([LAB], known))
+        found = list(inbox.arrivals([LAB], memory))
         assert [a.student for a in found if not a.wrong].count("mallory") == 3 and len(newest(found, NOW)) == 2
+
+
+def test_folders_that_never_become_submissions_are_not_opened_at_each_look(
+    inbox: Inbox, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    opened: list[str] = []
+
+    @contextlib.contextmanager
+    def count(path: Path) -> Iterator[int]:
+        opened.append(path.name)
+        with opened_folder(path) as descriptor:
+            yield descriptor
+
+    monkeypatch.setattr(grading_inbox, "opened_folder", count)
+    monkeypatch.setattr(grading_inbox, "MAX_EACH", 50)
+    monkeypatch.setattr(grading_inbox, "MAX_OPENED", 5)
+    for number in range(200):
+        (inbox.inbound / f"mallory+{LAB}+{ONE}+{number}").mkdir()
+        (inbox.inbound / f"junk{number}").mkdir()
+    submit(inbox, "ada")
+    memory = InboxMemory()
+
+    def look(now: datetime) -> tuple[list[str], list[Arrival]]:
+        opened.clear()
+        found = list(inbox.arrivals([LAB], memory, now))
+        assert "ada" in {each.student for each in newest(found, now)}
+        return list(opened), found
+
+    now = utc_now()
+    names, found = look(now)
+    assert len(names) == 50 + 1 and len(found) == 51 + 1, "one stands for all that are too many"
+    assert len(look(now)[0]) == 5, "what may still be copied is opened again, a few at a time"
+    late = now + HANDING_IN * 2
+    for _ in range(10):
+        look(late)
+    assert look(late)[0] == [], "nothing changed, and nothing is opened"
+    incomplete = next(iter(memory.incomplete))
+    (inbox.inbound / incomplete / SECRET).write_text("s")
+    names, found = look(late)
+    assert names == [incomplete]
+    assert next(each for each in found if each.folder.name == incomplete).secret == "s"
 
 
 def test_a_time_ahead_neither_hides_what_came_nor_freezes_a_team(inbox: Inbox) -> None:

@@ -42,7 +42,7 @@ def answer_the_next(student: Path, page: Path, text: str = PAGE) -> Thread:
     """What a watch does: as soon as a submission is there, its page is released."""
 
     def watch() -> None:
-        while not (arrived := [each for each in inbox(student).arrivals([LAB], {}) if not each.wrong]):
+        while not (arrived := [each for each in inbox(student).arrivals([LAB]) if not each.wrong]):
             time.sleep(0.01)
         inbox(student).release(arrived[0], [page])
 
@@ -63,7 +63,7 @@ def test_what_is_handed_in_comes_back_with_its_mark(student: Path, tmp_path: Pat
     watching.join()
     assert told == {"words": "Handed in, and marked: 1.5 of 2 points", "marked": True}
     assert page_path(notebook).read_text() == PAGE
-    (arrived,) = inbox(student).arrivals([LAB], {})
+    (arrived,) = inbox(student).arrivals([LAB])
     assert json.loads((arrived.folder / f"{LAB}.ipynb").read_text())["metadata"]["gradlab"]["lab"] == LAB
     assert asyncio.run(hand_in(to, notebook, wait=0.1)) == {"words": LATER, "marked": False}
 

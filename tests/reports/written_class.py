@@ -53,7 +53,7 @@ class Written:
     def read(self, inbound: Path | None = None, whole: bool = True) -> LabClass:
         """inbound: of an exchange, if there is one."""
         inbox = Inbox(inbound, inbound, inbound, owned=False) if inbound else None
-        return read_class(self.url, self.course, LAB, list(inbox.arrivals([LAB], {})) if inbox else (), whole)
+        return read_class(self.url, self.course, LAB, list(inbox.arrivals([LAB])) if inbox else (), whole)
 
 
 def write_class(course: Path, class_: Sequence[Handed], due: str = "", missing: Sequence[str] = ()) -> Written:
