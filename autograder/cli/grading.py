@@ -78,9 +78,8 @@ def grade(
         stop = ending.enter_context(stopped_by_ctrl_c())
         where = Cluster(cluster, wait, device) if cluster else ThisMachine(jobs, device, ahead)
         writer, students = ending.enter_context(class_of(api, lab, where, student))
-        if writer.plain:
-            for line in unread(api.config):
-                err.print(line, markup=False)
+        for line in [*writer.lines, *(unread(api.config) if writer.plain else ())]:
+            err.print(line, markup=False)
         if writer.left_out:
             why = "by c.CourseDirectory.student_id_exclude or c.Autograde.create_student"
             err.print(f"left out {why}: {some(writer.left_out)}", markup=False)

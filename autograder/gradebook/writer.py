@@ -88,6 +88,8 @@ def decided(marks: Marks, result: Result, excused: Excused, before: Result | Non
 def same_answer(name: str, before: Result, now: Result) -> bool:
     """Whether the answer that this graded cell speaks of has its text of before; all answers, where that is unclear."""
     answer = answer_to(name)
+    if answer in now.answers and answer not in before.answers:  # a cell that was renamed
+        return now.answers[answer] in {text for cell, text in before.answers.items() if cell not in now.answers}
     if answer in now.answers:
         return before.answers.get(answer) == now.answers[answer]
     return bool(now.answers) and before.answers == now.answers

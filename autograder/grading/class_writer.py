@@ -99,6 +99,7 @@ class GradebookWriter:
         self.term, self.by, self.cause = term, dict(by), "grade"
         self.running: dict[str, float] = {}
         self.left_out: Sequence[str] = ()  # whom nbgrader_config.py has left out
+        self.lines: Sequence[str] = ()  # what the instructor should know of the lab
         self._penalty, self._extended = penalty, term.extended(lab)
         self._anew: dict[str, tuple[str, ...]] = {}
         self._unwritten: list[Marks] = []

@@ -45,13 +45,6 @@ def read_config(course: Path) -> Any:
     return config
 
 
-def must(result: dict[str, Any], doing: str) -> None:
-    """Raise GradlabError with nbgrader's own words where one of its operations did not succeed."""
-    if not result["success"]:
-        told = [str(result.get(name) or "").strip() for name in ("log", "error")]
-        raise GradlabError("\n".join([f"nbgrader failed while {doing}:", *filter(None, told)]))
-
-
 def _silent_log() -> logging.Logger:
     """Nothing on the terminal: what an operation of nbgrader's logs comes back with its result."""
     log = logging.getLogger("autograder.nbgrader")

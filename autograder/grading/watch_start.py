@@ -34,11 +34,14 @@ def prepare_all(api: Any, labs: Sequence[str]) -> list[str]:
     """
     term = read_term(course_of(api))
     with opened(api.coursedir.db_url, api.coursedir.course_id) as gradebook:
+        lines = []
         for lab in labs:
             refuse_nothing(course_of(api), lab)
             refuse_unknown_names(course_of(api), lab, term, gradebook)
-            prepare(api, course_of(api), lab, gradebook)
-        return list(dict.fromkeys(w for lab in labs for w in unknown_names(course_of(api), term, gradebook, lab)))
+            lines += prepare(api, course_of(api), lab, gradebook)
+        return lines + list(
+            dict.fromkeys(w for lab in labs for w in unknown_names(course_of(api), term, gradebook, lab))
+        )
 
 
 def started_pool(api: Any, device: str, jobs: int, ahead: Started | None) -> Pool:

@@ -13,12 +13,12 @@ from nbgrader.preprocessors import AssignLatePenalties
 
 from autograder.assignments import nearest
 from autograder.errors import GradlabError
+from autograder.gradebook.changed_cells import LOST, follow_notebooks
 from autograder.gradebook.extensions import take_back
 from autograder.gradebook.names import graded_names
 from autograder.gradebook.writer import Penalty, opened
-from autograder.grading.class_writer import Done, GradebookWriter, course_of
+from autograder.grading.class_writer import Done, GradebookWriter, course_of, last_error
 from autograder.grading.cluster import layers_on_cluster
-from autograder.grading.nbgrader_api import must
 from autograder.grading.one_submission import preprocessors_in
 from autograder.grading.plain_class import refuse_nothing, source_digest
 from autograder.grading.task import Settings, settings_of, with_stock_limits
@@ -27,10 +27,12 @@ from autograder.grading.term_names import refuse_unknown_names
 from autograder.grading.where import Cluster, ThisMachine, Where
 from autograder.handed_in import COLLECT
 from autograder.intake.files import settle_names
-from autograder.plain.assignment import is_plain
+from autograder.plain.assignment import is_plain, source_notebooks
+from autograder.plain.source_check import refuse_unfit
 from autograder.plain.stock_settings import is_left_out, refuse_other_marks
 from autograder.sandbox import names, require
 from autograder.term import read_term
+from autograder.words import some
 
 
 def refuse_stale(course: Path, lab: str) -> None:
@@ -47,8 +49,11 @@ def refuse_stale(course: Path, lab: str) -> None:
         )
 
 
-def prepare(api: Any, course: Path, lab: str, gradebook: Any) -> None:
-    """Put the lab's cells and points into the gradebook, as `nbgrader generate_assignment` does, where they changed."""
+def prepare(api: Any, course: Path, lab: str, gradebook: Any) -> list[str]:
+    """Put the lab's cells and points into the gradebook, as `nbgrader generate_assignment` does, where they changed.
+
+    What changed of them after students had handed it in, in lines.
+    """
     note = course / "results" / lab / ".prepared"
     extra = read_term(course).lab(lab).extra_credit
     source = source_digest(course, lab, api.coursedir.db_url, *extra)
@@ -56,14 +61,57 @@ def prepare(api: Any, course: Path, lab: str, gradebook: Any) -> None:
     gradebook.db.commit()  # no transaction is open while nbgrader writes
     if known and note.exists() and note.read_text() == source:
         _count_on_top(gradebook, lab, extra)  # nbgrader's own command may have given them their points
-        return
+        return []
     brought = known and not note.exists() and is_plain(course, lab)
+    if is_plain(course, lab):
+        refuse_unfit(course, lab, api.config)
     note.parent.mkdir(parents=True, exist_ok=True)
+    lines = []
     if not brought:  # else the instructor's own nbgrader put it there, and may have released it so
         note.write_text("")  # what is begun here, and not brought to its end, is begun anew
-        must(api.generate_assignment(lab, force=True, create=True), f"putting {lab} into the gradebook")
+        before = _cells_in(gradebook, lab)
+        if before:
+            follow_notebooks(gradebook, gradebook.find_assignment(lab), [p.stem for p in source_notebooks(course, lab)])
+        _generate(api, course, lab)
+        gradebook.db.expire_all()
+        lines = _changes(course, lab, before, _cells_in(gradebook, lab))
         _count_on_top(gradebook, lab, extra)
     note.write_text(source)
+    return lines
+
+
+def _generate(api: Any, course: Path, lab: str) -> None:
+    result = api.generate_assignment(lab, force=True, create=True)
+    if result["success"]:
+        return
+    told = "\n".join(str(result.get(name) or "") for name in ("log", "error"))
+    log = course / "results" / lab / "generate.log"
+    log.write_text(told, encoding="utf-8", errors="replace")
+    raise GradlabError(
+        f"nbgrader can't put {lab} into its gradebook: {last_error(told)}\n    nbgrader's whole log is {log}"
+    )
+
+
+def _cells_in(gradebook: Any, lab: str) -> set[str]:
+    """The graded cells of a lab that was handed in, behind their notebooks."""
+    assignment = next((each for each in gradebook.assignments if each.name == lab), None)
+    if assignment is None or not assignment.submissions:
+        return set()
+    return {
+        f"{notebook.name}/{cell.name}"
+        for notebook in assignment.notebooks
+        for cell in (*notebook.grade_cells, *notebook.task_cells)
+    }
+
+
+def _changes(course: Path, lab: str, before: set[str], after: set[str]) -> list[str]:
+    if not before or before == after:
+        return []
+    parts = [("new", after - before), ("gone", before - after)]
+    said = "; ".join(f"{what}: {some(sorted(names))}" for what, names in parts if names)
+    lost = course / "results" / lab / LOST
+    kept = f". Marks by hand of cells that are gone are kept in {lost}" if lost.exists() else ""
+    return [f"{lab} changed after it was handed in, and is graded anew ({said}){kept}"]
 
 
 def _count_on_top(gradebook: Any, lab: str, exercises: Sequence[str]) -> None:
@@ -124,13 +172,13 @@ def class_of(api: Any, lab: str, where: Where, student: str = "") -> Iterator[tu
     refuse_stale(course, lab)
     with alone(course, lab), opened(api.coursedir.db_url, api.coursedir.course_id) as gradebook:
         refuse_unknown_names(course, lab, term, gradebook)
-        prepare(api, course, lab, gradebook)
+        lines = prepare(api, course, lab, gradebook)
         take_back(course, lab, gradebook, term.extended(lab))
         known = {each.id for each in gradebook.students} if plain else set()
         left_out = [each for each in students if plain and is_left_out(api.config, each, known)]
         students = [each for each in students if each not in left_out]
         writer = GradebookWriter(api, lab, settings, layers, gradebook, late_penalty(api.config), term, by)
-        writer.left_out = left_out
+        writer.left_out, writer.lines = left_out, lines
         try:
             yield writer, students
         finally:

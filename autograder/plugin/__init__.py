@@ -9,7 +9,7 @@ from typing import Any
 
 from nbconvert.utils.base import NbConvertBase
 from nbgrader.converters import GenerateAssignment
-from nbgrader.preprocessors import ClearSolutions
+from nbgrader.preprocessors import ClearSolutions, SaveCells
 
 
 def configure(c: Any) -> None:
@@ -22,6 +22,7 @@ def configure(c: Any) -> None:
     stock = GenerateAssignment.class_traits()["preprocessors"].default_args[0]
     names = [f"{kind.__module__}.{kind.__name__}" for kind in stock if kind is not ClearSolutions]
     names.insert(stock.index(ClearSolutions), "autograder.plugin.converters.ClearAnswers")
+    names[stock.index(SaveCells)] = "autograder.plugin.save_cells.SaveChangedCells"
     c.GenerateAssignment.preprocessors = [
         "autograder.plugin.converters.UpgradeMetadata",
         *names,

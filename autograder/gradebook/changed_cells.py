@@ -1,0 +1,145 @@
+"""The cells of an assignment that changed after students handed it in: their rows follow, and marks by hand stay.
+
+nbgrader refuses to add or take away a cell once there are submissions. Here each submission gets a row for a new cell,
+a renamed one keeps its rows, and of one that is gone the marks by hand are written down before its rows go.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+from nbgrader.api import Comment, Grade, GradeCell, Notebook, SolutionCell, SourceCell, SubmittedNotebook, TaskCell
+
+Cells = Mapping[str, Mapping[str, Any]]  # name -> the columns of its row
+LOST = "marks_of_cells_that_are_gone.jsonl"  # in results/LAB
+KINDS: Mapping[str, Any] = {"grade": GradeCell, "solution": SolutionCell, "task": TaskCell, "source": SourceCell}
+
+
+@dataclass
+class Changes:
+    """Names of cells. lost: what a person had given for cells that are gone, a row for each student and cell."""
+
+    new: list[str] = field(default_factory=list)
+    gone: list[str] = field(default_factory=list)
+    renamed: list[tuple[str, str]] = field(default_factory=list)
+    lost: list[dict[str, Any]] = field(default_factory=list)
+
+    def __bool__(self) -> bool:
+        return bool(self.new or self.gone or self.renamed)
+
+    def words(self) -> str:
+        parts = [
+            ("new", self.new),
+            ("gone", self.gone),
+            ("renamed", [f"{old} to {new}" for old, new in self.renamed]),
+        ]
+        return "; ".join(f"{what}: {', '.join(names)}" for what, names in parts if names)
+
+
+def follow_cells(gradebook: Any, notebook: Notebook, now: Mapping[str, Cells]) -> Changes:
+    """Give the notebook the rows of these cells, by KINDS, and each of its submissions what belongs to them."""
+    changes = Changes()
+    rows = {kind: {row.name: row for row in _rows(notebook, kind)} for kind in KINDS}
+    if all(set(rows[kind]) == set(now[kind]) for kind in KINDS):
+        return changes
+    for old, new in _renamed(rows, now):
+        for kind in KINDS:
+            if row := rows[kind].pop(old, None):
+                row.name = new
+                rows[kind][new] = row
+        changes.renamed.append((old, new))
+    for kind in KINDS:
+        for name in [name for name in rows[kind] if name not in now[kind]]:
+            _remove(gradebook, rows[kind].pop(name), changes)
+        for name in [name for name in now[kind] if name not in rows[kind]]:
+            _add(gradebook, notebook, kind, name, now[kind][name])
+            changes.new += [name] if kind in ("grade", "task") else []
+    gradebook.db.flush()
+    return changes
+
+
+def follow_notebooks(gradebook: Any, assignment: Any, names: Sequence[str]) -> Changes:
+    """Give the assignment rows for notebooks of these names alone, and each submission what belongs to them."""
+    changes = Changes()
+    there = {notebook.name: notebook for notebook in assignment.notebooks}
+    if not assignment.submissions or not there:
+        return changes
+    for name in [name for name in there if name not in names]:
+        for kind in KINDS:
+            for row in list(_rows(there[name], kind)):
+                _remove(gradebook, row, changes)
+        for submitted in list(there[name].submissions):
+            gradebook.db.delete(submitted)
+        gradebook.db.flush()
+        gradebook.db.delete(there[name])
+        changes.gone.append(f"{name}.ipynb")
+    for name in [name for name in names if name not in there]:
+        notebook = Notebook(name=name, assignment=assignment)
+        gradebook.db.add(notebook)
+        for submission in assignment.submissions:
+            gradebook.db.add(SubmittedNotebook(notebook=notebook, assignment=submission))
+        changes.new.append(f"{name}.ipynb")
+    gradebook.db.commit()
+    return changes
+
+
+def _rows(notebook: Notebook, kind: str) -> Sequence[Any]:
+    found: Sequence[Any] = getattr(notebook, f"{kind}_cells")
+    return found
+
+
+def _renamed(rows: Mapping[str, Mapping[str, Any]], now: Mapping[str, Cells]) -> list[tuple[str, str]]:
+    """Cells that are gone beside new ones of the same text and the same kinds, in their order."""
+
+    def look(name: str, of: Mapping[str, Any], cell: Any) -> tuple[Any, ...]:
+        known = cell if isinstance(cell, Mapping) else {"source": cell.source, "cell_type": cell.cell_type}
+        return (known["source"] or "").strip(), known["cell_type"], *(name in of[kind] for kind in KINDS)
+
+    free: dict[tuple[Any, ...], list[str]] = {}
+    for name, cell in now["source"].items():
+        if name not in rows["source"]:
+            free.setdefault(look(name, now, cell), []).append(name)
+    found = []
+    for name, row in rows["source"].items():
+        same = free.get(look(name, rows, row), []) if name not in now["source"] else []
+        if same:
+            found.append((name, same.pop(0)))
+    return found
+
+
+def _add(gradebook: Any, notebook: Notebook, kind: str, name: str, columns: Mapping[str, Any]) -> None:
+    columns = {key: value for key, value in columns.items() if key not in ("id", "name", "notebook", "assignment")}
+    if kind != "solution":
+        columns = {"cell_type": "code", **columns}
+    cell = KINDS[kind](name=name, notebook=notebook, **columns)
+    gradebook.db.add(cell)
+    for submitted in notebook.submissions:
+        if kind in ("grade", "task"):
+            gradebook.db.add(Grade(cell=cell, notebook=submitted))
+        if kind in ("solution", "task"):
+            gradebook.db.add(Comment(cell=cell, notebook=submitted))
+
+
+def _remove(gradebook: Any, cell: Any, changes: Changes) -> None:
+    if isinstance(cell, SourceCell):
+        gradebook.db.delete(cell)
+        return
+    for grade in list(cell.grades):
+        if grade.manual_score is not None or grade.extra_credit:
+            given = {"points": grade.manual_score, "extra credit": grade.extra_credit}
+            changes.lost.append(_lost(grade.notebook, cell.name) | given)
+        gradebook.db.delete(grade)
+    for comment in list(cell.comments):
+        if comment.manual_comment:
+            changes.lost.append(_lost(comment.notebook, cell.name) | {"comment": comment.manual_comment})
+        gradebook.db.delete(comment)
+    if isinstance(cell, GradeCell | TaskCell):
+        changes.gone.append(cell.name)
+    gradebook.db.flush()
+    gradebook.db.delete(cell)
+
+
+def _lost(submitted: Any, cell: str) -> dict[str, Any]:
+    return {"student": submitted.student.id, "notebook": submitted.notebook.name, "cell": cell}

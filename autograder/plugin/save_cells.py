@@ -1,0 +1,44 @@
+"""nbgrader's preprocessor that puts cells into the gradebook, also of assignments that changed after hand-ins."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+from nbformat import NotebookNode
+from nbgrader.api import MissingEntry
+from nbgrader.preprocessors import SaveCells
+
+from autograder.gradebook.changed_cells import LOST, Changes, follow_cells
+
+
+class SaveChangedCells(SaveCells):  # type: ignore[misc]
+    """Has the rows of submissions follow, where nbgrader's own refuses to add or take away a cell."""
+
+    def _create_notebook(self, nb: NotebookNode) -> None:
+        try:
+            notebook = self.gradebook.find_notebook(self.notebook_id, self.assignment_id)
+        except MissingEntry:
+            notebook = None
+        if notebook is not None and notebook.submissions:
+            now = {
+                "grade": self.new_grade_cells,
+                "solution": self.new_solution_cells,
+                "task": self.new_task_cells,
+                "source": self.new_source_cells,
+            }
+            with self.gradebook.db.no_autoflush:
+                changes = follow_cells(self.gradebook, notebook, now)
+            if changes:
+                self.log.warning("%s changed after submissions: %s", self.notebook_id, changes.words())
+            self._write_lost(changes)
+            self.gradebook.db.commit()
+        super()._create_notebook(nb)
+
+    def _write_lost(self, changes: Changes) -> None:
+        """Before they are gone from the gradebook."""
+        if changes.lost:
+            path = Path(self.parent.parent.coursedir.root) / "results" / self.assignment_id / LOST
+            path.parent.mkdir(parents=True, exist_ok=True)
+            with path.open("a", encoding="utf-8") as file:
+                file.writelines(json.dumps(row) + "\n" for row in changes.lost)
