@@ -2,8 +2,8 @@
 # # Layers you can trust, and data that arrives in time
 #
 # Most of a model is layers that somebody else wrote, and most of a training script is the path on which data comes.
-# Both work at the first try, nearly always. Then a batch is of another length, or two workers draw the same random
-# numbers, and nothing says so. In this lab you learn what each part promises, and where its promise ends.
+# Both usually work at the first try. Then a batch is of another length, or two workers draw the same random numbers,
+# and nothing says so. In this lab you learn what each part promises, and where its promise ends.
 #
 # After this lab you can
 #
@@ -15,7 +15,7 @@
 # - prepare a batch while a step runs, and say what must be waited for.
 #
 # You need lab 6, and two sittings of about an hour. All numbers were measured with PyTorch 2.13 on a CPU, with one
-# thread. No GPU was used: what is said of one is what PyTorch documents.
+# thread. We had no GPU: statements about GPUs follow PyTorch's documentation.
 #
 # Where it says *Predict*, choose before you run. Below each exercise a card shows checks. Those marked *later* run when
 # the lab is marked: press *Mark my work*, or hand it in.
@@ -53,7 +53,7 @@ from labkit import (
 #
 # - *Which shape comes in, and which goes out?* Which dimension is the batch, and which one are the features?
 # - *What does it keep?* Parameters, buffers, or nothing.
-# - *What does `eval()` change?* For some layers all, for most of them nothing.
+# - *What does `eval()` change?* For some layers everything, for most of them nothing.
 #
 # The next cell asks ten layers. It builds each, calls it once in training mode and once in evaluation mode, and prints
 # what came out. A letter is the same number wherever it stands: N samples, T steps, C channels, F features.
@@ -104,13 +104,14 @@ for name, (layer, x) in contracts.items():
 # F), unless they are built with `batch_first=True`. Without it, a tensor (N, T, F) fits as well. Nothing complains: the
 # layer takes samples for steps, and mixes them.
 #
-# *What it keeps.* Only batch norm has buffers: a running mean, a running variance, and the number of batches that it
-# has seen. They change in each forward pass in training mode, also under `torch.no_grad()`. `LayerNorm` keeps none: it
-# takes its mean over the features of one sample.
+# *What it keeps.* Of the ten, only batch norm has buffers: a running mean, a running variance, and the number of
+# batches that it has seen. They change in each forward pass in training mode, also under `torch.no_grad()`. `LayerNorm`
+# keeps none: it takes its mean over the features of one sample.
 #
 # *What `eval()` changes.* Two layers of ten. Batch norm takes the running values in place of the batch's. Dropout does
 # nothing any more. `nn.LSTM` and `nn.MultiheadAttention` have a `dropout` of their own, which is 0 unless you ask for
-# it.
+# it. And there are more such layers: `nn.RReLU`, `nn.AlphaDropout`, or `nn.InstanceNorm2d` with
+# `track_running_stats=True`. If a layer is new to you, try both modes.
 #
 # ### How many values does a convolution give?
 #
@@ -256,9 +257,9 @@ print("as output weights", torch.autograd.grad(logits.sum(), table.weight)[0][0]
 
 # %% [markdown]
 # Row 0 is zero at the start, and the lookup gives it no gradient. That is all. An init writes over it, and so does
-# loading. With weight decay it becomes smaller, gradient or not. And where the table is also used as the weights of the
-# last layer, as in many language models, row 0 gets a gradient from there. Whoever needs zeros writes them after the
-# init, under `no_grad`: `table.weight[0].zero_()`.
+# loading. With weight decay it becomes smaller, although its gradient is zero. And where the table is also used as the
+# weights of the last layer, as in many language models, row 0 gets a gradient from there. Whoever needs zeros writes
+# them after the init, under `no_grad`: `table.weight[0].zero_()`.
 #
 # ## Looking inside
 #
@@ -266,7 +267,8 @@ print("as output weights", torch.autograd.grad(logits.sum(), table.weight)[0][0]
 #
 # - `print(x.shape, x.isfinite().all())` between two lines of `forward`.
 # - `breakpoint()` there: Python stops in `pdb`, its debugger, and you type. `p x.shape` prints, `n` goes on by a line,
-#   `c` to the end. `import pdb; pdb.post_mortem()` after an error goes to where it was raised.
+#   `c` to the end. After an error, `%debug` in the next cell goes to where it was raised. At Python's own prompt,
+#   `import pdb; pdb.pm()` does. (`pdb.post_mortem()` without a traceback works inside `except` only.)
 # - A *forward hook*, for modules that you did not write: a function that PyTorch calls after each forward pass of a
 #   module, with the module, its inputs and its output. It stays until you call `remove()` of what the registration
 #   returned.
@@ -422,7 +424,8 @@ print("asked in this process:", data.asked)
 # - `persistent_workers=True`: the workers live on from epoch to epoch. Without it each epoch starts new ones, with a
 #   copy of the dataset as it is then. With it they keep their copies: what you change in the dataset after the first
 #   epoch does not arrive.
-# - An exception in a worker arrives in the program, as the same type, at the place of its batch.
+# - An exception in a worker arrives in the program at the place of its batch, with the worker's traceback as its
+#   message. It has the same type if that type can be made of a message alone, and is a RuntimeError otherwise.
 #
 # A process is made in one of two ways. On Linux a *fork* copies your process, with all that the notebook has defined.
 # macOS and Windows *spawn* a new Python, which imports what it needs. It cannot import a notebook: there, put the
@@ -636,8 +639,8 @@ hint(
 # %% quiz: interview points=3
 # ## Interview questions
 #
-# Tick all true statements (or write the letters in the cell below). There is at least one in each question. A question
-# counts only if all of it is right, and one right question alone pays nothing.
+# Tick all true statements (or write the letters in the cell below). Each question has at least one, and counts if you
+# ticked exactly its true statements. One right question could be a guess, so points begin with the second.
 #
 # **Layers**
 # - [x] Under `torch.no_grad()`, a batch norm in training mode still changes its buffers.
@@ -739,7 +742,8 @@ hint(
 # %% [markdown]
 # ## On one sheet
 #
-# - Ask a layer: which shape, what does it keep, what does `eval()` change? Only batch norm and dropout change.
+# - Ask a layer: which shape, what does it keep, what does `eval()` change? Of the ten in the table, batch norm and
+#   dropout change.
 # - A state goes on as a value. Detach h and c. Its axes are (layers times directions, N, hidden), always.
 # - `padding_idx` means: no gradient from the lookup. Nothing else protects the row.
 # - Look for the *first* output that is not finite, in the order in which modules end.

@@ -50,7 +50,8 @@ def materialize(build: Callable[[], nn.Module], state: dict[str, Tensor], rest: 
 
     build: a function of no arguments that makes the model. It is called once, on the meta device, so that nothing is
     allocated for values that state has anyway. state: from the state_dict() of such a model, of any floating dtype and
-    on any device. rest: a tensor for each buffer that state_dict() leaves out, by its name in named_buffers().
+    on any device. rest: a tensor for each buffer that state_dict() leaves out, by its name in named_buffers(). It has
+    exactly these names, which need not be checked, and no tensor of the model has two names.
     Each parameter and buffer has the values, the dtype and the device of its tensor in state or rest. It is a copy: who
     writes into one of these tensors later does not change the model. Parameters require grad as build made them, and
     state_dict() still leaves out what it left out. state and rest are not changed. Raises RuntimeError where state

@@ -58,8 +58,8 @@ def prefetch(batches: Iterable, move: Callable) -> Iterator:
     With the first next(), the first batch is read and moved, then the second one, and the first is handed out. From
     then on each next() reads and moves one more batch, and hands out the one before. At the end no batch is left to
     read, and the last one is handed out. Nothing is read before the first next(), and never more than one batch ahead.
-    An exception of batches or of move arrives at the place of its batch: those before are handed out first, the next
-    next() raises it, and no more is read.
+    An exception of batches or of move (an Exception, and not StopIteration, which means the end) arrives at the place of
+    its batch: those before are handed out first, the next next() raises it, and no more is read.
     batches: an iterable, read once. Its iterator is closed, which means that its close() is called where it has one,
     once: when all batches are read, when an exception arrived, or when the caller stops early and
     calls close() of what prefetch returned.
