@@ -113,7 +113,7 @@ hint(
 # %% exercise: with_batch points=2
 
 # %% [markdown]
-# The number of dimensions decides, never a size. This is why most layers of PyTorch document both forms: `nn.Conv2d`
+# The number of dimensions decides, never a size. Many layers of PyTorch go by it and document both forms: `nn.Conv2d`
 # takes `(N, C, H, W)` or `(C, H, W)`. In which of your own functions would an error be better than a second form?
 
 # %% [markdown]
@@ -562,8 +562,8 @@ with probes.TwoDevices() as elsewhere:
 # not work: `far.sum()` is 0-dim too, but it lies on the second device, and `near` has dimensions. And a tensor on the
 # accelerator may be indexed by a tensor on the CPU.
 #
-# `torch.arange(3)` is the mistake that is made most often: a tensor that is made in the middle of a function, on the
-# CPU, whatever the device of the input is. The last line shows the repair: `device=far.device`.
+# `torch.arange(3)` is a frequent mistake: a tensor that is made in the middle of a function, on the CPU, whatever the
+# device of the input is. The last line shows the repair: `device=far.device`.
 #
 # ### Your turn: sum_device, 2 points
 # Say where the result lies, without computing it. One more thing to know: for PyTorch, `torch.device("cuda")` and
@@ -850,7 +850,7 @@ for kind in (AsAttribute, AsParameter, AsBuffer, AsIndex, AsIntegerBuffer):
 # - [ ] A tensor that is assigned to `self.table` in a module moves with it.
 #   > `AsAttribute` stayed behind and raised an error on the second device. Only parameters and buffers move.
 # - [x] `torch.zeros(3, device=x.device)` goes where `x` is.
-#   > `device=x.device` asks the input. Without it, the tensor is made on the CPU, which is the most frequent mistake.
+#   > `device=x.device` asks the input. Without it, the tensor is made on the CPU, which is a frequent mistake.
 # - [x] A buffer is in the `state_dict`, unless it was registered with `persistent=False`.
 #   > Buffers are saved by default, as the table of `AsBuffer` was. `persistent=False` is for what can be computed
 #   > again.

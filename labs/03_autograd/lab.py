@@ -445,8 +445,8 @@ upstream = torch.linspace(0, 5, 2000)
 print("the node gives upstream * kept:", torch.equal(node(upstream), upstream * kept))
 
 # %% [markdown]
-# It keeps 2,000 numbers and multiplies elementwise. The Jacobian of `exp` is never built, and so it is with every
-# operation.
+# It keeps 2,000 numbers and multiplies elementwise. The Jacobian of `exp` is never built, and PyTorch's other
+# operations do without theirs too.
 #
 # `torch.autograd.grad(outputs, inputs, grad_outputs=v)` computes the same product. It returns a tuple with one
 # gradient for each input, and does not touch `.grad`. That makes it the better tool inside a function: the caller's

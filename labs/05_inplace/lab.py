@@ -1164,7 +1164,8 @@ hint(
 #
 # - `+=`, `x[0] = ...`, `out=` and writes to views work in place. An underscore is only a convention.
 # - A leaf that requires grad refuses a recorded write, at once. Update parameters under `no_grad`.
-# - A node keeps its input, its output or nothing. The version counter finds a write to what is kept, at `backward`.
+# - A node keeps what its derivative needs: inputs, outputs, tensors of its own, or nothing. The version counter finds a
+#   write to what is kept, at `backward`.
 # - `detach` shares the counter. `.data` and NumPy do not, and their gradients may be silently wrong.
 # - A recorded write is part of the history, also through a view. What is overwritten gets the gradient 0.
 # - A write through a view whose elements overlap is recorded and counted, and its gradient is silently wrong.

@@ -1,7 +1,7 @@
 # %% [markdown]
 # # Training: the loop, and what goes wrong in it
 #
-# A training loop has five lines. Most broken ones run without an error, and many of them even learn a little. In this
+# A training loop has five lines. Many broken ones run without an error, and some of them even learn a little. In this
 # lab you write the parts of a loop, and you find out which mistakes show, and which do not.
 #
 # After this lab you can
