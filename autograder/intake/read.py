@@ -8,8 +8,8 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
-import nbformat
 from nbformat import NotebookNode
+from nbformat.v4.convert import upgrade_cell
 
 from autograder.intake.decode import AGAIN, Refused, decode
 from autograder.intake.files import notes_on
@@ -96,21 +96,47 @@ def _content(path: Path) -> bytes:
 
 
 def _cells(data: Any) -> list[Any]:
+    """The notebook's cells, as they are written in format 4. A damaged one doesn't cost the others."""
     version = data.get("nbformat") if isinstance(data, dict) else None
     if type(version) is not int or version not in (2, 3, 4):
         raise Refused(f"The file is JSON, but no notebook of format 2, 3 or 4. {AGAIN}")
-    try:
-        # Cells of format 4 are taken one by one, so that a damaged one does not cost the others.
-        cells = data["cells"] if version == 4 else nbformat.convert(nbformat.from_dict(data), 4).cells
-    except Exception:
-        raise Refused(f"The file is a damaged notebook: it has no cells that can be read. {AGAIN}") from None
+    if version == 4:
+        cells = data.get("cells")
+    else:
+        sheets = data.get("worksheets")
+        lists = [_dict(sheet).get("cells") for sheet in sheets] if isinstance(sheets, list) else []
+        whole = [own for own in lists if isinstance(own, list)]
+        cells = [cell for own in whole for cell in own] if whole and len(whole) == len(lists) else None
     if not isinstance(cells, list):
         raise Refused(f"The file is a damaged notebook: it has no list of cells. {AGAIN}")
     if len(cells) > MAX_CELLS:
         raise Refused(
             f"The notebook has more than {MAX_CELLS:,} cells. Remove those that are not yours, and save again."
         )
-    return cells
+    return cells if version == 4 else [_upgrade(cell) for cell in cells]
+
+
+def _upgrade(cell: Any) -> Any:
+    """A cell of format 2 or 3 in format 4, without its outputs; as it is if it can't be read.
+
+    Nothing else of the file is converted: nbformat makes objects of every value in it, at 460 bytes each.
+    """
+    own = _dict(cell)
+    text = own.get("input" if own.get("cell_type") == "code" else "source")
+    source = "".join(text) if isinstance(text, list) and all(isinstance(line, str) for line in text) else text
+    level = own.get("level")
+    if not isinstance(source, str) or len(source) > MAX_SOURCE or (level is not None and level not in range(1, 7)):
+        return cell
+    kept: dict[str, Any] = {
+        "cell_type": own.get("cell_type"),
+        "source": source,
+        "input": source,
+        "level": level or 1,
+        "outputs": [],
+    }
+    upgraded = upgrade_cell(NotebookNode(kept))
+    upgraded.metadata = {"nbgrader": _dict(_dict(own.get("metadata")).get("nbgrader"))}
+    return upgraded
 
 
 def _clean(cell: Any) -> NotebookNode:

@@ -4,8 +4,10 @@ import copy
 import functools
 import json
 import tempfile
+import tracemalloc
 from collections.abc import Callable
 from pathlib import Path
+from typing import Any
 
 import nbformat
 import pytest
@@ -18,7 +20,7 @@ from autograder.authoring.new import new_lab
 from autograder.authoring.notebooks import release_notebook, source_notebook
 from autograder.course import Kind, Lab
 from autograder.demo.students import filled, reference
-from autograder.intake.read import MAX_BYTES, Refused, read_submission
+from autograder.intake.read import MAX_BYTES, Refused, read_notebook, read_submission
 from autograder.intake.repair import Repaired, blank, notes_of, repair
 
 EXERCISE, CHECK = "exercise-sum_of_squares", "check-sum_of_squares"
@@ -268,6 +270,31 @@ def test_what_is_no_notebook_is_refused_with_a_reason(tmp_path: Path, content: b
     (tmp_path / "n.ipynb").write_bytes(content)
     with pytest.raises(Refused, match=reason):
         read_submission(tmp_path / "n.ipynb")
+
+
+@pytest.mark.parametrize("number", [2, 3])
+def test_an_old_notebook_takes_no_more_memory_than_its_json(number: int) -> None:
+    cell = {"cell_type": "code", "input": ["x = 1"], "language": "python", "outputs": [[0]] * 100_000}
+    heading = {"cell_type": "heading", "level": 2, "source": ["a", " b"], "metadata": {"nbgrader": {"grade_id": "g"}}}
+    damaged = {"cell_type": "code", "input": [1], "outputs": []}
+    sheets = [{"cells": [cell, heading]}, {"cells": [damaged]}]
+    text = json.dumps({"nbformat": number, "nbformat_minor": 0, "metadata": {}, "worksheets": sheets})
+    peaks = []
+    for read in (json.loads, read_notebook):
+        tracemalloc.start()
+        notebook: Any = read(text.encode())
+        peaks.append(tracemalloc.get_traced_memory()[1])
+        tracemalloc.stop()
+    assert peaks[1] < 1.2 * peaks[0]
+    assert [each.source for each in notebook.cells] == ["x = 1", "## a b"]
+    assert notebook.cells[1].metadata["claims"]["grade_id"] == "g"
+    assert any("left out, by their number: 3" in note for note in notebook.metadata.notes)
+
+
+@pytest.mark.parametrize("sheets", [None, [], [3], [{"cells": 3}], [{"cells": []}, {}], {"cells": []}])
+def test_an_old_notebook_without_cells_is_refused(sheets: Any) -> None:
+    with pytest.raises(Refused, match="no list of cells"):
+        read_notebook(json.dumps({"nbformat": 3, "metadata": {}, "worksheets": sheets}).encode())
 
 
 def test_a_link_and_a_huge_file_are_refused_unread(tmp_path: Path) -> None:
