@@ -287,10 +287,10 @@ hint(
 # %% [markdown]
 # ## Storage, strides and offset
 #
-# Where do a tensor's elements live? A *storage* is one flat block of memory that holds them. The tensor itself is
-# small. It says how to read the block, with three things. The shape is one. The *storage offset* is the slot of the
-# storage where the tensor's first element stands. A *stride* is the number of slots to go on when one index grows by
-# one; each dimension has its own. So the element `t[i, j]` is found at slot
+# Where do a tensor's elements live? A *storage* is one flat block of memory with the elements of a tensor, or of
+# several. The tensor itself is small. It says how to read the block, with three things. The shape is one. The *storage
+# offset* is the slot of the storage where the tensor's first element stands. A *stride* is the number of slots to go on
+# when one index grows by one; each dimension has its own. So the element `t[i, j]` is found at slot
 #
 # $$\text{offset} + i \cdot \text{stride}_0 + j \cdot \text{stride}_1$$
 #

@@ -347,8 +347,8 @@ hint(
 # %% [markdown]
 # ## Broadcasting
 #
-# An operation on two tensors of different shapes may still work. *Broadcasting* is the rule by which PyTorch stretches
-# them to one common shape:
+# An operation on two tensors of different shapes may still work. *Broadcasting* is the stretching of tensors of
+# different shapes to one common shape. It has two rules:
 #
 # 1. The shapes are aligned at their *last* dimension. The shorter one gets dimensions of size 1 in front.
 # 2. In each dimension, the sizes must be equal, or one of them must be 1. A size of 1 is stretched to the other.

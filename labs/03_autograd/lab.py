@@ -430,8 +430,8 @@ show_vjp(
 # The middle output counts for nothing here, since its number in `v` is 0.
 #
 # You can also read `v` as "how much does one unit of each output count for what comes after?". The *upstream gradient*
-# is exactly that: what arrives at a node in a backward pass, one number for each of its outputs. Each node gets such a
-# `v`, computes its own vector-Jacobian product, and sends it on.
+# is what arrives at a node in a backward pass: how much one unit of each of its outputs counts for the result. Each
+# node gets such a `v`, computes its own vector-Jacobian product, and sends it on.
 #
 # Does a node compute its Jacobian for that? Take `exp` of a vector of 2,000 numbers. The Jacobian would have
 # 4,000,000. What does the node really keep?

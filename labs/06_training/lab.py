@@ -99,8 +99,9 @@ print("batches", len(loader), " sizes", sizes)
 # The last one has 40. Keep it in mind. It is behind three mistakes of this lab.
 #
 # The labels are int64, as `cross_entropy` wants them. It takes uint8 too, and refuses int32 and the other integers. It
-# refuses floats that look like classes, one for each sample. But floats of the shape (N, C), that of the logits, it
-# takes for probabilities of the classes. `nn.Embedding` takes int32 too.
+# refuses floats that look like classes, one for each sample. *Logits* are scores, one for each class, that a classifier
+# gives before they are made probabilities. Labels that are floats of the logits' shape, (N, C), are taken for
+# probabilities of the classes. `nn.Embedding` takes int32 too.
 #
 # ## A module and its parts
 #
@@ -149,10 +150,10 @@ print("cast      :", {"plain": parts.plain.dtype, "layers[0].weight": parts.laye
 # modes are set by `model.train()` and `model.eval()`. A module is in training mode when it is made.
 #
 # ### Your turn: MLP, 3 points
-# A warm-up, done in ten minutes. Build a classifier: linear layers, with ReLU and dropout after each but the last.
-# *Logits* are scores, one for each class, before they are made probabilities. The outputs of the last layer are logits,
-# and the loss makes probabilities of them by itself. A softmax before it hides a sure answer: where the right class has
-# the logit 10 and the other one 0, the loss is 0.3133 in place of 0.00005. What would a ReLU take away from a logit?
+# A warm-up, done in ten minutes. Build a classifier: linear layers, with ReLU and dropout after each but the last. The
+# outputs of the last one are logits, and the loss makes probabilities of them by itself. A softmax before it hides a
+# sure answer: where the right class has the logit 10 and the other one 0, the loss is 0.3133 in place of 0.00005. What
+# would a ReLU take away from a logit?
 
 # %% given
 hint(
@@ -351,8 +352,9 @@ hint(
 # Your state holds two tensors of the parameter's size. A float32 parameter takes 4 bytes, its gradient 4, and the two
 # averages 8. For a model of 7 billion parameters these are 28, 28 and 56 gigabytes.
 #
-# *Momentum* is a memory of earlier gradients, for which SGD keeps one such tensor, its buffer. Each step multiplies the
-# buffer by the momentum (say 0.9), adds the gradient, and moves against the buffer instead of the gradient.
+# *Momentum* is a memory of earlier gradients: a buffer, as large as the parameter, that each step follows. SGD with
+# momentum keeps this one tensor. Each step multiplies the buffer by the momentum (say 0.9), adds the gradient, and
+# moves against the buffer instead of the gradient.
 #
 # Below, three of them go down a valley that bends a hundred times as much across as it does along. The learning rates
 # differ, since the same one would not suit them all. Play it. Which one changes sides at every step? Which ones run
@@ -525,9 +527,9 @@ hint(
 # ## Accumulation that is exact
 #
 # A batch does not fit into memory. So you go through several small ones, let the gradients add up, and step once for
-# all of them. A *window* is such a group of batches that share one step; in lab 4 it was a stretch of a long sequence.
-# Lab 3 showed that dividing each loss by the number of batches is exact only for equal sizes. A loop has a second trap.
-# With 10 batches and windows of 4, how many steps does this code make, and what happens to the last two batches?
+# all of them. A *window* is a group of batches that share one step; in lab 4 it was a stretch of a long sequence. Lab 3
+# showed that dividing each loss by the number of batches is exact only for equal sizes. A loop has a second trap. With
+# 10 batches and windows of 4, how many steps does this code make, and what happens to the last two batches?
 #
 # ```python
 # for i, (x, y) in enumerate(batches):
