@@ -1,4 +1,4 @@
-"""Names of strangers' files and students in words, for a terminal, a page or a note."""
+"""Numbers, and names of strangers' files and students, in words: for a terminal, a page or a note."""
 
 from __future__ import annotations
 
@@ -11,6 +11,13 @@ def some(names: Sequence[str]) -> str:
     """The first few, and how many more there are."""
     more = len(names) - MOST
     return ", ".join(names[:MOST]) + (f" and {more} more" if more > 0 else "")
+
+
+def count(number: int, noun: str, one: str = "", more: str = "") -> str:
+    """2 labs, 1 lab. one, more: the verb, as in "1 lab waits" and "2 labs wait"."""
+    counted = f"{number} {noun}" if number == 1 else f"{number} {noun}s"
+    verb = one if number == 1 else more
+    return f"{counted} {verb}" if verb else counted
 
 
 def readable(name: str) -> str:

@@ -16,6 +16,7 @@ from rich.console import Console
 
 from autograder.errors import GradlabError
 from autograder.whole_files import is_full
+from autograder.words import count as count
 
 DOC = "A course whose labs grade themselves. A term with every command: docs/teaching.md."
 app = typer.Typer(add_completion=False, no_args_is_help=True, pretty_exceptions_enable=False, help=DOC)
@@ -30,11 +31,6 @@ ClusterAddress = Annotated[
 LabName = Annotated[str, typer.Argument(help="The lab's name, as in labs/course.toml.")]
 out = Console(highlight=False, soft_wrap=True)
 err = Console(stderr=True, highlight=False, soft_wrap=True)
-
-
-def count(number: int, noun: str) -> str:
-    """2 labs, 1 lab."""
-    return f"{number} {noun}" if number == 1 else f"{number} {noun}s"
 
 
 def tell_doubtful(lines: Sequence[str], most: int = 3) -> None:

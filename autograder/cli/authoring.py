@@ -95,7 +95,7 @@ def prove(
     for proof in itertools.chain(before, prove_labs(left, jobs, mutate, exercise)):
         line = f"{proof.lab}: {proof.right} right, {proof.wrong} wrong and {proof.generated} generated answers tried"
         if mutate:
-            line += f", {proof.mutants} mutants ({len(proof.survivors)} equivalent)"
+            line += f", {count(proof.mutants, 'mutant')} ({len(proof.survivors)} equivalent)"
         line += (
             f"; {proof.lies} lies earn {sum(proof.lied.values()):g} points outside observed checks, "
             f"false claims of a technique {sum(proof.claimed.values()):g} of {proof.points:g}"

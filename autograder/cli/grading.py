@@ -107,7 +107,9 @@ def grade(
         err.print(line, markup=False)
     if why := anew_words(results):
         out.print(why, markup=False)
-    out.print(f"{lab}: {summary.words()}. Next: gradlab feedback {lab}, gradlab report {lab}")
+    read = "gradlab desk, " if summary.waiting else ""
+    then = f". Next: {read}gradlab feedback {lab}, gradlab report {lab}" if summary.graded or summary.kept else ""
+    out.print(f"{lab}: {summary.words()}{then}")
     if failed:
         raise GradlabError(f"{count(failed, 'submission')} could not be graded; the reasons stand above")
 

@@ -104,5 +104,5 @@ def export(
     if strangers:
         err.print(f"in the file, and not on the roster: {some(strangers)}", markup=False)
     if waiting:
-        err.print(f"{count(waiting, 'submission')} wait to be read by a person: their points are not whole")
+        err.print(f"{count(waiting, 'submission', 'waits', 'wait')} to be read by a person: points are still to come")
     out.print(f"wrote {count(len(people), 'student')} and {count(len(graded), 'lab')} to {path}")

@@ -50,13 +50,14 @@ def feedback(
     if not pages:
         raise GradlabError(f"no graded submission of {lab}: run gradlab grade {lab} first")
     if waiting := sum(result.needs_manual_grade for result in results):
-        err.print(f"{count(waiting, 'submission')} wait to be read by a person: their pages say so")
+        err.print(f"{count(waiting, 'submission', 'waits', 'wait')} to be read by a person, and the page says so")
     term, due = read_term(course), due_date(api.coursedir.db_url, lab)
     until = term.lab(lab).until
     if who := still_working(due, term.extended(lab), utc_now(), plain_utc(until) if until else None):
         err.print(f"still at work: {who}. The pages tell right answers and a quiz's key: release them later")
     outside = make_releasable(course, lab, pages)
-    written = f"{len(pages)} feedback pages in {course / 'feedback'}"
+    written = f"{count(len(pages), 'feedback page')} in {course / 'feedback'}"
+    students = {page.parent.parent.name for page in pages}
     if zipped is None:
         if outside:
             err.print(
@@ -64,7 +65,7 @@ def feedback(
                 "    hand these out yourself, for instance with --zip csv",
                 markup=False,
             )
-        then = f"nbgrader release_feedback {lab}" if len(outside) < len(pages) else "hand them out"
+        then = f"nbgrader release_feedback {lab}" if len(outside) < len(students) else "hand them out"
         out.print(f"{written}. Next: {then}{', once nobody is at work' if who else ''}")
         return
     out.print(written)
@@ -73,7 +74,7 @@ def feedback(
     if unnamed:
         err.print(f"not in a download of {zipped.title()}, so not in the zip: {some(unnamed)}", markup=False)
     then = "hand them out" if zipped is System.CSV else "upload it"
-    out.print(f"{packed} of them in {path}. Next: {then}")
+    out.print(f"{packed} in {path}. Next: {then}")
 
 
 @app.command()
@@ -129,12 +130,12 @@ def similar(lab: LabName, course: CoursePath = Path(".")) -> None:
         return team is None or second not in team.members
 
     found = search(written_by(group), known_of(group), apart)
-    if not found.compared:
+    if not group.graded:
         raise GradlabError(f"no graded submission of {lab}: run gradlab grade {lab} first")
     path = course / "results" / f"{lab}.similar.html"
     write_similar(group, found, path)
     pairs = count(len(found.pairs) + found.more, "pair")
-    out.print(f"{pairs} to look at among {found.compared} notebooks. This is no verdict. Next: read {path}")
+    out.print(f"{pairs} to look at among {count(found.compared, 'notebook')}. This is no verdict. Next: read {path}")
 
 
 @app.command()

@@ -24,6 +24,7 @@ from autograder.proving.proof import prove_lab
 from autograder.reports.feedback import write_feedback
 from autograder.reports.report import write_report
 from autograder.sandbox import available, strongest_level
+from autograder.words import count
 
 PROVED = 2  # labs that the demo proves
 MARKER = ".gradlab-demo"
@@ -33,7 +34,7 @@ def run_demo(course: Path, folder: Path, out: Console) -> None:
     """Build a course in `folder`, prove its first labs, and grade a class on the first. Raises where a mark is off."""
     folder = folder.resolve()
     labs = _fresh_course(course, folder)
-    out.print(f"built {len(labs)} labs in {folder}")
+    out.print(f"built {count(len(labs), 'lab')} in {folder}")
     for lab in labs[:PROVED]:
         _prove(lab, out)
     lab = labs[0]

@@ -96,6 +96,8 @@ def _not_one(course: Path, lab: str, what: str, found: list[tuple[str, str]]) ->
         for id_, label in checks.items():
             lines.append(f"    {exercise}/{id_}: {label}")
             meant |= dict.fromkeys((f"{exercise}/{id_}", id_, label), lines[-1])
+    if not lines:
+        return f"{lab} has no graded cell, so there's nothing to excuse"
     nearest = list(dict.fromkeys(meant[name] for name in get_close_matches(what, meant, 3)))
     there = f"near are (all: gradlab excuse {lab} '')" if nearest else "there are"
     return "\n".join([f"{lab} has no exercise and no check {what!r}; {there}", *(nearest or lines)])

@@ -12,7 +12,7 @@ from sqlalchemy import func, select
 
 from autograder.gradebook.on_roster import not_on_roster
 from autograder.grading.class_writer import Done
-from autograder.words import some
+from autograder.words import count, some
 
 
 @dataclass(frozen=True)
@@ -64,7 +64,7 @@ def remark_lines(done: Iterable[Done], lab: str, most: int = 5) -> list[str]:
     """What the instructor should know of submissions of this run, the commonest first, with how many have it."""
     counts = Counter(remark for each in done for remark in each.remarks).most_common()
     lines = [
-        f"{remark.removesuffix('.')} ({number} submission{'s' * (number != 1)})" for remark, number in counts[:most]
+        f"{remark.removesuffix('.')} ({count(number, 'submission')})" for remark, number in counts[:most]
     ]
     more = len(counts) - most
     return [*lines, f"and {more} more of this kind: gradlab report {lab}"] if more > 0 else lines

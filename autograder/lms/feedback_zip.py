@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import zipfile
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from pathlib import Path, PurePosixPath
 
 from autograder.errors import GradlabError
@@ -23,25 +23,33 @@ def write_feedback_zip(system: System, course: Path, lab: str, path: Path) -> tu
 
     Raises GradlabError where there are none.
     """
-    pages = {page.parent.parent.name: page for page in sorted((course / "feedback").glob(f"*/{lab}/{lab}.html"))}
+    pages: dict[str, list[Path]] = {}
+    for page in sorted((course / "feedback").glob(f"*/{lab}/*.html")):
+        pages.setdefault(page.parent.parent.name, []).append(page)
     if not pages:
         raise GradlabError(f"no feedback page of {lab} is there: gradlab feedback {lab} first")
-    names = _names(system, course, lab, pages)
+    named = _names(system, course, lab, pages)
     path.parent.mkdir(parents=True, exist_ok=True)
     with zipfile.ZipFile(path, "w", zipfile.ZIP_DEFLATED) as archive:
-        for student, name in sorted(names.items()):
-            archive.writestr(zipfile.ZipInfo(name, EPOCH), pages[student].read_bytes(), zipfile.ZIP_DEFLATED)
-    return len(names), sorted(pages.keys() - names.keys())
+        for student, names in sorted(named.items()):
+            for name, page in zip(names, pages[student], strict=True):
+                archive.writestr(zipfile.ZipInfo(name, EPOCH), page.read_bytes(), zipfile.ZIP_DEFLATED)
+    return sum(map(len, named.values())), sorted(pages.keys() - named.keys())
 
 
-def _names(system: System, course: Path, lab: str, pages: Mapping[str, Path]) -> dict[str, str]:
-    """student -> the page's name in the zip."""
+def _names(system: System, course: Path, lab: str, pages: Mapping[str, Sequence[Path]]) -> dict[str, list[str]]:
+    """student -> the names of the pages in the zip: one for each notebook."""
     if system is System.GRADESCOPE:
         raise GradlabError("Gradescope takes no feedback files: hand the pages out another way (--zip csv)")
     if system is System.CSV:
-        return {student: f"{student}/{lab}.html" for student in pages}
+        return {student: [f"{student}/{page.name}" for page in own] for student, own in pages.items()}
     origins = origins_of(course, lab, system)
     known = {student: origins[student] for student in pages if student in origins}
     if system is System.MOODLE:
-        return {student: f"{origin}/{lab}.html" for student, origin in known.items()}
-    return {student: PurePosixPath(origin).with_suffix(".html").name for student, origin in known.items()}
+        return {student: [f"{origin}/{page.name}" for page in pages[student]] for student, origin in known.items()}
+    return {student: _like(PurePosixPath(origin), pages[student]) for student, origin in known.items()}
+
+
+def _like(origin: PurePosixPath, pages: Sequence[Path]) -> list[str]:
+    """Canvas knows whose a page is by the name that the file handed in had; of several, each has its own at the end."""
+    return [f"{origin.stem}{f'-{page.stem}' if len(pages) > 1 else ''}.html" for page in pages]

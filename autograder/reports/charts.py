@@ -16,6 +16,7 @@ import altair as alt
 import vl_convert
 
 from autograder.reports.class_statistics import Spread, bins
+from autograder.words import count
 
 INK, LINE, MARK = "var(--ink)", "var(--line)", "var(--mark)"
 MAKING = Lock()
@@ -97,7 +98,7 @@ def timeline_chart(times: Sequence[datetime], due: datetime | None, first: bool)
         )
     )
     chart: Any = line
-    words = f"From {times[0]:%Y-%m-%d %H:%M} to {times[-1]:%Y-%m-%d %H:%M} UTC, {len(times)} students."
+    words = f"From {times[0]:%Y-%m-%d %H:%M} to {times[-1]:%Y-%m-%d %H:%M} UTC, {count(len(times), 'student')}."
     if due:
         rule = alt.Chart(alt.Data(values=[{"when": due.isoformat() + "Z"}])).mark_rule(
             color=INK, strokeDash=[4, 3], size=1.5

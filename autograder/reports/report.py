@@ -87,7 +87,7 @@ def report_page(group: LabClass, term: str = "", similar: str = "", stray: Seque
 def _charts(group: LabClass, exercises: list[findings.ExerciseFinding]) -> dict[str, charts.Chart]:
     if not group.counted:
         return {}
-    found = [charts.points_chart([member.points for member in group.counted], group.worth)]
+    found = [charts.points_chart([member.points for member in group.counted], group.worth)] if group.worth else []
     shares = [(e.column.name, e.share, e.wrote) for e in exercises if e.share is not None]
     if shares:
         found.append(charts.exercises_chart(shares))

@@ -12,6 +12,7 @@ from autograder.reports.calendar import Dates
 from autograder.reports.class_statistics import FEW
 from autograder.reports.standing import Standing, by_standing
 from autograder.term import LabTerm, minute, plain_utc
+from autograder.words import count
 
 SELDOM = (Standing.UNCOLLECTED, Standing.OLDER, Standing.DAMAGED, Standing.LIMIT, Standing.STRANGER)
 
@@ -40,15 +41,18 @@ class LabStatus:
             newest = " --newest" if all_of_them else ""
             held = self.limited and not all_of_them
             left = " (with --newest also what attempts and waits hold back)" if held else ""
-            steps.append(f"gradlab watch {self.lab} --once{newest}: {uncollected} wait in the exchange{left}")
-        if self.counts[Standing.TO_GRADE]:
-            steps.append(f"gradlab grade {self.lab}: {self.counts[Standing.TO_GRADE]} wait for it")
+            number = count(uncollected, "submission", "waits", "wait")
+            steps.append(f"gradlab watch {self.lab} --once{newest}: {number} in the exchange{left}")
+        if to_grade := self.counts[Standing.TO_GRADE]:
+            steps.append(f"gradlab grade {self.lab}: {count(to_grade, 'submission', 'waits', 'wait')} for it")
         if older := self.counts[Standing.OLDER]:
             steps.append(f"gradlab regrade {self.lab}: {older} marked by an earlier build; it shows what would change")
         if self.counts[Standing.WAITS]:
             steps.append(f"gradlab desk: {self.counts[Standing.WAITS]} of {self.lab} to be read")
         if self.without_page:
-            steps.append(f"gradlab feedback {self.lab}: {self.without_page} have no page yet")
+            steps.append(
+                f"gradlab feedback {self.lab}: {count(self.without_page, 'submission', 'has', 'have')} no page yet"
+            )
         if self.counts[Standing.DAMAGED] or self.counts[Standing.LIMIT]:
             steps.append(f"gradlab report {self.lab}: who is damaged or at a limit, and why")
         return steps

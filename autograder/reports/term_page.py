@@ -16,6 +16,7 @@ from autograder.reports.class_statistics import FEW, spread
 from autograder.reports.render import points, render_live
 from autograder.reports.tables import write_table
 from autograder.term import Term
+from autograder.words import count
 
 MISSED = 2  # labs
 FELL = 0.3  # of the points, from the earlier labs to the last two
@@ -64,7 +65,7 @@ def _behind(counted: Sequence[tuple[Member, LabClass]]) -> tuple[str, ...]:
     why = []
     missed = [lab for lab in absent if sum(m.handed_in for m in lab.members) * 2 >= len(lab.members)]
     if len(missed) >= MISSED:
-        why.append(f"{len(missed)} labs are missing: {', '.join(lab.lab for lab in missed)}")
+        why.append(f"{count(len(missed), 'lab', 'is', 'are')} missing: {', '.join(lab.lab for lab in missed)}")
     marked = [(m.points, lab.worth) for m, lab in counted if m.graded and lab.worth and not m.waits]
     shares = [got / worth for got, worth in marked]
     if len(shares) > 3 and fmean(shares[:-2]) - fmean(shares[-2:]) >= FELL:
