@@ -12,8 +12,8 @@ from markupsafe import Markup
 from nbgrader.utils import is_grade, is_solution, is_task
 
 from autograder.desk.place import GradedPlace
+from autograder.intake.handed_in_cells import is_own
 from autograder.metadata import answer_to, name_of
-from autograder.plain.handed_in_cells import is_own
 from autograder.reports.plain_cells import beside
 from autograder.reports.prose import prose
 

@@ -16,10 +16,10 @@ from autograder.gradebook.writer import Marks
 from autograder.grading.notebook_text import notebook_text
 from autograder.grading.one_submission import Graded, limit_outputs, versions_on
 from autograder.grading.task import HandedInNotebook, Task, key_of, made_of
+from autograder.intake.handed_in_cells import waits
 from autograder.intake.read import Refused, read_notebook
 from autograder.metadata import is_written, name_of, plain_name
 from autograder.plain.assignment import PlainAssignment, PlainNotebook
-from autograder.plain.handed_in_cells import waits
 from autograder.plain.preprocess import blank, repair
 from autograder.plain.run_notebook import Ran, is_automatic, run_notebook, with_files
 from autograder.plain.worked import decided_inside

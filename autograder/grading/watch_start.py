@@ -13,8 +13,9 @@ from autograder.grading.class_writer import course_of
 from autograder.grading.inbox import inbox_of
 from autograder.grading.plain_class import refuse_nothing
 from autograder.grading.pool import Pool
+from autograder.grading.preparation import prepare
 from autograder.grading.term_names import refuse_unknown_names, unknown_names
-from autograder.grading.whole_lab import on_this_machine, prepare, settings_from
+from autograder.grading.whole_lab import on_this_machine, settings_from
 from autograder.term import read_term
 
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import fcntl
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 from pathlib import Path
 from threading import Event
 from typing import Any
@@ -13,26 +13,23 @@ from nbgrader.preprocessors import AssignLatePenalties
 
 from autograder.assignments import nearest
 from autograder.errors import GradlabError
-from autograder.gradebook.changed_cells import LOST, follow_notebooks
 from autograder.gradebook.extensions import take_back
-from autograder.gradebook.names import graded_names
 from autograder.gradebook.writer import Penalty, opened
-from autograder.grading.class_writer import Done, GradebookWriter, course_of, last_error
+from autograder.grading.class_writer import Done, GradebookWriter, course_of
 from autograder.grading.cluster import layers_on_cluster
 from autograder.grading.one_submission import preprocessors_in
-from autograder.grading.plain_class import refuse_nothing, source_digest
+from autograder.grading.plain_class import refuse_nothing
+from autograder.grading.preparation import prepare
 from autograder.grading.task import Settings, settings_of, with_stock_limits
 from autograder.grading.teams import handed_in_by
 from autograder.grading.term_names import refuse_unknown_names
 from autograder.grading.where import Cluster, ThisMachine, Where
 from autograder.handed_in import COLLECT
 from autograder.intake.files import settle_names
-from autograder.plain.assignment import is_plain, source_notebooks
-from autograder.plain.source_check import refuse_unfit
+from autograder.plain.assignment import is_plain
 from autograder.plain.stock_settings import is_left_out, refuse_other_marks
 from autograder.sandbox import names, require
 from autograder.term import read_term
-from autograder.words import some
 
 
 def refuse_stale(course: Path, lab: str) -> None:
@@ -47,83 +44,6 @@ def refuse_stale(course: Path, lab: str) -> None:
         raise GradlabError(
             f"{edited[0]} was edited after source/{lab} was built\n    fix: gradlab build, and the same command"
         )
-
-
-def prepare(api: Any, course: Path, lab: str, gradebook: Any) -> list[str]:
-    """Put the lab's cells and points into the gradebook, as `nbgrader generate_assignment` does, where they changed.
-
-    What changed of them after students had handed it in, in lines.
-    """
-    note = course / "results" / lab / ".prepared"
-    extra = read_term(course).lab(lab).extra_credit
-    source = source_digest(course, lab, api.coursedir.db_url, *extra)
-    known = any(assignment.name == lab and assignment.notebooks for assignment in gradebook.assignments)
-    gradebook.db.commit()  # no transaction is open while nbgrader writes
-    if known and note.exists() and note.read_text() == source:
-        _count_on_top(gradebook, lab, extra)  # nbgrader's own command may have given them their points
-        return []
-    brought = known and not note.exists() and is_plain(course, lab)
-    if is_plain(course, lab):
-        refuse_unfit(course, lab, api.config)
-    note.parent.mkdir(parents=True, exist_ok=True)
-    lines = []
-    if not brought:  # else the instructor's own nbgrader put it there, and may have released it so
-        note.write_text("")  # what is begun here, and not brought to its end, is begun anew
-        before = _cells_in(gradebook, lab)
-        if before:
-            follow_notebooks(gradebook, gradebook.find_assignment(lab), [p.stem for p in source_notebooks(course, lab)])
-        _generate(api, course, lab)
-        gradebook.db.expire_all()
-        lines = _changes(course, lab, before, _cells_in(gradebook, lab))
-        _count_on_top(gradebook, lab, extra)
-    note.write_text(source)
-    return lines
-
-
-def _generate(api: Any, course: Path, lab: str) -> None:
-    result = api.generate_assignment(lab, force=True, create=True)
-    if result["success"]:
-        return
-    told = "\n".join(str(result.get(name) or "") for name in ("log", "error"))
-    log = course / "results" / lab / "generate.log"
-    log.write_text(told, encoding="utf-8", errors="replace")
-    raise GradlabError(
-        f"nbgrader can't put {lab} into its gradebook: {last_error(told)}\n    nbgrader's whole log is {log}"
-    )
-
-
-def _cells_in(gradebook: Any, lab: str) -> set[str]:
-    """The graded cells of a lab that was handed in, behind their notebooks."""
-    assignment = next((each for each in gradebook.assignments if each.name == lab), None)
-    if assignment is None or not assignment.submissions:
-        return set()
-    return {
-        f"{notebook.name}/{cell.name}"
-        for notebook in assignment.notebooks
-        for cell in (*notebook.grade_cells, *notebook.task_cells)
-    }
-
-
-def _changes(course: Path, lab: str, before: set[str], after: set[str]) -> list[str]:
-    if not before or before == after:
-        return []
-    parts = [("new", after - before), ("gone", before - after)]
-    said = "; ".join(f"{what}: {some(sorted(names))}" for what, names in parts if names)
-    lost = course / "results" / lab / LOST
-    kept = f". Marks by hand of cells that are gone are kept in {lost}" if lost.exists() else ""
-    return [f"{lab} changed after it was handed in, and is graded anew ({said}){kept}"]
-
-
-def _count_on_top(gradebook: Any, lab: str, exercises: Sequence[str]) -> None:
-    """Extra credit: these exercises are worth nothing of the lab's points, so what they earn comes on top."""
-    if not exercises:
-        return
-    cells = {cell.name: cell for notebook in gradebook.find_assignment(lab).notebooks for cell in notebook.grade_cells}
-    for exercise in exercises:
-        cell = next((cells[name] for name in graded_names(exercise) if name in cells), None)
-        if cell:  # else refuse_unknown_names says so
-            cell.max_score = 0.0
-    gradebook.db.commit()
 
 
 def grade_lab(

@@ -12,10 +12,10 @@ from dataclasses import dataclass
 
 from nbformat import NotebookNode
 
+from autograder.intake.handed_in_cells import begin_of
 from autograder.intake.notes import RepairLog
 from autograder.intake.submitted_cells import defined
 from autograder.plain.assignment import PlainCell, PlainNotebook
-from autograder.plain.handed_in_cells import begin_of
 
 UNWRITTEN = "NotImplementedError"  # what the stub of a program raises
 

@@ -12,10 +12,10 @@ from collections.abc import Mapping
 
 from nbformat import NotebookNode
 
+from autograder.intake.handed_in_cells import begin_of, let_wait, remember, shown_name
 from autograder.intake.notes import COUNTS_AS_EMPTY, RepairLog, with_notes
 from autograder.intake.submitted_cells import new_cell, new_notebook
 from autograder.plain.assignment import PlainCell, PlainNotebook
-from autograder.plain.handed_in_cells import begin_of, let_wait, remember, shown_name
 from autograder.plain.match import match
 
 COUNTING = ("grade", "points", "solution", "task")  # nbgrader locks test cells whatever they say of locks

@@ -20,12 +20,12 @@ from autograder.examiner.clock import Clock, Timeouts
 from autograder.examiner.connection import Stopped
 from autograder.examiner.process import StudentProcess
 from autograder.examiner.submission_code import Start, Student
+from autograder.intake.handed_in_cells import short_name, shown_name
 from autograder.intake.notes import RAN_WITHOUT
 from autograder.metadata import name_of
 from autograder.plain.assignment import PlainNotebook
 from autograder.plain.beside import Beside, decide
 from autograder.plain.eligible import PlainSource, can_be_beside, look_at
-from autograder.plain.handed_in_cells import short_name, shown_name
 from autograder.plain.score import Score, score_of
 from autograder.plain.stock_settings import key_of
 from autograder.result import GradedCell

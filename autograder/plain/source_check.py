@@ -19,8 +19,8 @@ from nbgrader.utils import is_grade, is_solution, is_task
 from traitlets.config import Config
 
 from autograder.errors import GradlabError
+from autograder.intake.handed_in_cells import begin_of
 from autograder.plain.assignment import refuse_other_languages, source_notebooks, upgraded
-from autograder.plain.handed_in_cells import begin_of
 
 PATTERNS = "*?[]"  # nbgrader looks for names as for patterns of files
 UNFIT = {"+": "nbgrader takes no name with +", "{": "nbgrader fills in what is in braces"}

@@ -13,8 +13,8 @@ from nbformat import NotebookNode
 from nbgrader.utils import is_grade, is_locked, is_solution, is_task
 
 from autograder.gradebook.schema import ExerciseResult, SubmissionResult
+from autograder.intake.handed_in_cells import is_own
 from autograder.metadata import name_of
-from autograder.plain.handed_in_cells import is_own
 
 LEFT_OUT = "(what this cell showed is left out, since hidden tests ran before it)\n"
 

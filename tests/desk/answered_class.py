@@ -14,7 +14,7 @@ from autograder.gradebook.autograded import autograded_path
 from autograder.gradebook.store import write_result
 from autograder.gradebook.writer import Marks, record
 from autograder.grading.nbgrader_api import open_course
-from autograder.grading.whole_lab import prepare
+from autograder.grading.preparation import prepare
 from autograder.metadata import kind_of
 from autograder.result import GradedCell, Result
 from autograder.versions import Versions

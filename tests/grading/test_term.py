@@ -17,9 +17,10 @@ from autograder.gradebook.reader import read_result
 from autograder.gradebook.writer import opened
 from autograder.grading.decisions import excuse, extend_until
 from autograder.grading.nbgrader_api import open_course
+from autograder.grading.preparation import prepare
 from autograder.grading.regrade import Regraded, regrade
 from autograder.grading.where import ThisMachine
-from autograder.grading.whole_lab import grade_lab, prepare
+from autograder.grading.whole_lab import grade_lab
 from autograder.reports.student_view import EXCUSED, student_view
 from autograder.term import FILE, Excuse, Extension, add_excuse, add_extension, read_term
 from tests.grading.graded_class import LAB, WRONG, hand_in

@@ -10,8 +10,9 @@ from pathlib import Path
 
 import pytest
 
-from tests.plain.plain_course import by_hand, cell, notebook, run, solution
+from tests.plain.plain_course import answered, by_hand, cell, notebook, run, solution, write
 from tests.plain.strange_course import made
+from tests.plain.test_marks import AUTOTESTS, MADE
 
 pytestmark = pytest.mark.slow
 ASKED = notebook(by_hand("w", "YOUR ANSWER HERE"))
@@ -36,6 +37,14 @@ def test_several_notebooks_of_one_student_are_handed_out_by_the_instructor(cours
     assert "exit status 0" in said, said
     with zipfile.ZipFile(course / "results/a1.csv.zip") as archive:
         assert sorted(archive.namelist()) == ["ada/p.html", "ada/q.html"]
+
+
+def test_a_kernel_that_nbgrader_starts_writes_nothing_to_the_terminal(course: Path) -> None:
+    write(course / "source/a3/made.ipynb", MADE)
+    write(course / "source/a3/autotests.yml", AUTOTESTS)
+    write(course / "submitted/ada/a3/made.ipynb", answered(MADE, {"made": "n = 5"}))
+    said = run(course, "gradlab", "grade", "a3")
+    assert "1 graded" in said and "IPKernelApp" not in said
 
 
 def test_without_a_graded_cell_every_command_that_is_named_works(course: Path) -> None:

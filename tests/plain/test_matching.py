@@ -9,9 +9,9 @@ from typing import Any
 import pytest
 from nbformat import NotebookNode
 
+from autograder.intake.handed_in_cells import is_own, waits
 from autograder.metadata import name_of
 from autograder.plain.assignment import PlainNotebook
-from autograder.plain.handed_in_cells import is_own, waits
 from tests.plain.plain_course import Cell, by_hand, cell, given, graded, notebook, solution, task
 from tests.plain.strange_course import course_notebook, repaired
 

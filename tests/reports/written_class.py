@@ -17,7 +17,7 @@ from autograder.gradebook.store import write_result
 from autograder.gradebook.writer import Marks, record
 from autograder.grading.inbox import Inbox
 from autograder.grading.nbgrader_api import open_course
-from autograder.grading.whole_lab import prepare
+from autograder.grading.preparation import prepare
 from autograder.handed_in import SECRET
 from autograder.metadata import exercise_of
 from autograder.result import GradedCell, Result
