@@ -8,8 +8,7 @@ from typing import Any, Protocol
 from autograder.examiner.connection import ENDED, MAX_BYTES, Connection, Serves, Stopped
 from autograder.examiner.effort import Effort
 
-TIMEOUTS = 2  # of one exercise; its other checks are then short
-SHORT_SECONDS = 2.0
+SHORT_SECONDS = 1.0  # of each check of an exercise after one of them ran out of time
 
 
 class Source(Protocol):
@@ -28,7 +27,7 @@ class CheckConnection:
         self.student, self.name, self.seconds = student, name, seconds
         self.connection: Connection | None = None
         self.begun = False
-        self.timed_out = 0
+        self.has_timed_out = False
         self.why_not = "a call where there is no check"
 
     def __enter__(self) -> CheckConnection:
@@ -46,7 +45,7 @@ class CheckConnection:
             if self.connection is None or self.connection.broken:
                 self.connection = self.student.connect(self.name)
             seconds = self.seconds()
-            if self.timed_out >= TIMEOUTS:
+            if self.has_timed_out:
                 seconds = min(seconds, SHORT_SECONDS)
             self.connection.effort, self.connection.most = self.student.effort(seconds), MAX_BYTES
         except Stopped as stopped:
@@ -58,7 +57,7 @@ class CheckConnection:
         try:
             return self.connection.ask(request, callbacks)
         except Stopped:
-            self.timed_out += self.connection.effort is not None and self.connection.effort.is_over()
+            self.has_timed_out |= self.connection.effort is not None and self.connection.effort.is_over()
             if self.connection.broken == ENDED:
                 self.connection.broken = f"{self.student.why() or 'the Python process ended'} during this check"
             raise Stopped(self.connection.broken) from None

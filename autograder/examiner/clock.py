@@ -16,7 +16,7 @@ class Timeouts:
     """Seconds that a cell and a check may take on an idle machine (effort.py), and all of a submission by the clock."""
 
     cell: float = 60.0
-    check: float = 20.0
+    check: float = 8.0
     submission: float = 900.0
 
 

@@ -90,12 +90,20 @@ class Connection:
             self.broken = NO_ANSWER
         raise Stopped(self.broken)
 
-    def begin(self) -> bool:
-        """Begin anew, as on a new connection. Whether somebody is at the other end who answers at once."""
+    def begin(self, effort: Effort) -> bool:
+        """Begin anew, as on a new connection.
+
+        Args:
+            effort: What the process at the other end may take to answer.
+
+        Returns:
+            Whether it answers.
+        """
         self.global_state = GlobalState()
         try:
-            send(self.channel, "begin", PING_SECONDS)
-            receive(self.channel, PING_SECONDS)
+            send(self.channel, "begin", effort.wall())
+            effort.wait(self.channel)
+            receive(self.channel, effort.wall())
         except ProtocolError:
             return False
         return True

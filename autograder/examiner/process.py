@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import math
 import re
 import socket
 import time
@@ -12,11 +13,12 @@ from typing import Any, Protocol
 
 from autograder.examiner.checked_outputs import MAX_OUTPUTS, read_outputs
 from autograder.examiner.clock import Limit
-from autograder.examiner.connection import Connection, Stopped
+from autograder.examiner.connection import PING_SECONDS, Connection, Stopped
 from autograder.examiner.effort import Effort, Used
-from autograder.rpc.frames import ProtocolError, ProtocolTimeout, receive, send
+from autograder.rpc.frames import ConnectionClosed, ProtocolError, ProtocolTimeout, receive, send
 
-ENDING_SECONDS = 1.0
+ENDING_SECONDS = 1.0  # until what is known of a process that sent what is no message
+ENDED_SECONDS = 20.0  # the same for one that hung up, which ends
 MAX_NAMES = 20
 PIECE = 4 * 2**20  # bytes of a file in one message
 NAME = re.compile(r"[\w.]{1,80}", re.ASCII)
@@ -58,8 +60,8 @@ class StudentProcess:
             outputs = receive(self.control, effort.wall(), MAX_OUTPUTS)
         except ProtocolTimeout:
             raise self._stop(limit.words) from None
-        except ProtocolError:
-            raise self._stop(self._how_it_ended()) from None
+        except ProtocolError as error:
+            raise self._stop(self._how_it_ended(error)) from None
         return read_outputs(outputs)
 
     def put(self, files: Iterable[tuple[str, bytes]], seconds: float) -> None:
@@ -69,16 +71,16 @@ class StudentProcess:
                 for begin in range(0, max(len(content), 1), PIECE):
                     self._ask(["put", path, content[begin : begin + PIECE]], seconds)
                     receive(self.control, seconds)
-        except (ProtocolError, OSError):
-            raise self._stop(self._how_it_ended()) from None
+        except (ProtocolError, OSError) as error:
+            raise self._stop(self._how_it_ended(error)) from None
 
     def changed(self, seconds: float) -> list[str]:
         """Names of the course's that the cells bound anew or patched, as the process says. Raises Stopped."""
         try:
             self._ask(["changed"], seconds)
             found = receive(self.control, seconds)
-        except (ProtocolError, OSError):  # an answer that comes later would be taken for that to the next question
-            raise self._stop(self._how_it_ended()) from None
+        except (ProtocolError, OSError) as error:  # a late answer would be taken for that to the next question
+            raise self._stop(self._how_it_ended(error)) from None
         names = found if isinstance(found, list) else []
         return [name for name in names[:MAX_NAMES] if isinstance(name, str) and NAME.fullmatch(name)]
 
@@ -95,9 +97,9 @@ class StudentProcess:
             self._ask(["fork"], seconds)
             socket.send_fds(self.control, [b"f"], [theirs.fileno()])
             receive(self.control, seconds)
-        except (ProtocolError, OSError):
+        except (ProtocolError, OSError) as error:
             ours.close()
-            raise self._stop(self._how_it_ended()) from None
+            raise self._stop(self._how_it_ended(error)) from None
         finally:
             theirs.close()
         self.keeper.adopt(self.pid, group)
@@ -127,10 +129,12 @@ class StudentProcess:
         if self.ended or self.serves:
             return not self.why()
         try:
-            self._ask(["ping"], ENDING_SECONDS)
-            receive(self.control, ENDING_SECONDS)
-        except ProtocolError:
-            self._stop(self._how_it_ended())
+            effort = self.effort(PING_SECONDS, math.inf)
+            self._ask(["ping"], effort.wall())
+            effort.wait(self.control)
+            receive(self.control, effort.wall())
+        except ProtocolError as error:
+            self._stop(self._how_it_ended(error))
         return not self.ended
 
     def why(self) -> str:
@@ -146,9 +150,10 @@ class StudentProcess:
         if self.ended or self.serves:
             raise Stopped(self.ended or "the Python process serves a check already")
 
-    def _how_it_ended(self) -> str:
-        """Its socket closes a moment before a process has ended."""
-        until = time.monotonic() + ENDING_SECONDS
+    def _how_it_ended(self, error: Exception) -> str:
+        """Its socket closes a moment before a process has ended, and on a busy machine that moment is long."""
+        closed = isinstance(error, ConnectionClosed | OSError)
+        until = time.monotonic() + (ENDED_SECONDS if closed else ENDING_SECONDS)
         while not (why := self.why()) and time.monotonic() < until:
             time.sleep(0.005)
         return why or "the Python process sent what is no answer"

@@ -9,13 +9,14 @@ cells took no time, the process itself serves these, and the cells run again aft
 from __future__ import annotations
 
 import contextlib
+import math
 import time
 from collections import Counter
 from collections.abc import Callable
 from typing import Any, NamedTuple
 
 from autograder.examiner.clock import Clock
-from autograder.examiner.connection import Connection, Stopped
+from autograder.examiner.connection import PING_SECONDS, Connection, Stopped
 from autograder.examiner.effort import Effort
 from autograder.examiner.process import StudentProcess
 
@@ -128,7 +129,7 @@ class Student:
             with contextlib.suppress(Stopped):
                 return self._shared_line(name)
         connection = self._links.get(name)
-        if connection is not None and not connection.broken and connection.begin():
+        if connection is not None and not connection.broken and connection.begin(self._ping()):
             self._last = self._process
             return connection
         if connection is not None:
@@ -155,6 +156,10 @@ class Student:
         """A bound from now on for what the process of the last connection is asked to do."""
         return self._last.effort(seconds, self._clock.left())
 
+    def _ping(self) -> Effort:
+        """What the process may take to say that it is there."""
+        return self._process.effort(PING_SECONDS, math.inf)
+
     def why(self) -> str:
         """The limit that the process of the last connection hit, or how it ended; empty where all is well."""
         return self._last.why()
@@ -175,7 +180,7 @@ class Student:
         self._shared = None
 
     def _shared_line(self, name: str) -> Connection:
-        if self._shared is None or self._shared.broken or not self._shared.begin():
+        if self._shared is None or self._shared.broken or not self._shared.begin(self._ping()):
             self._end_shared()
             if not self._process.forks and self._process.ended:
                 self._count_restart(name)

@@ -34,4 +34,5 @@ def is_safe(svg: str, most_pixels: int) -> bool:
 
 def _is_plain(element: ElementTree.Element) -> bool:
     named = all("href" not in name and not name.lower().startswith("on") for name in element.attrib)
-    return named and not any(REFERS.search(value) for value in (*element.attrib.values(), element.text or ""))
+    texts = (*element.attrib.values(), element.text or "", element.tail or "")  # a style can go on after an element
+    return named and not any(map(REFERS.search, texts))

@@ -10,7 +10,7 @@ import re
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
-from autograder.examiner.check_connection import SHORT_SECONDS, TIMEOUTS
+from autograder.examiner.check_connection import SHORT_SECONDS
 from autograder.examiner.connection import STARVED, TIMED_OUT
 from autograder.gradebook.excused import as_passed
 from autograder.gradebook.schema import ExerciseResult, SubmissionResult
@@ -25,7 +25,7 @@ WHY = ". Run this check in your notebook to read why"
 BESIDE = ". Run this check in your notebook to see it beside what was expected"
 SHORT = TIMED_OUT.format(SHORT_SECONDS)
 LATE = re.compile(re.escape(TIMED_OUT).replace(re.escape("{:g}"), r"[\d.e+]+") + "|" + re.escape(STARVED))
-WHY_SHORT = f": once {TIMEOUTS} checks of an exercise have reached their limit, its others get {SHORT_SECONDS:g} s each"
+WHY_SHORT = f": after one check of an exercise ran out of time, each of its others gets {SHORT_SECONDS:g} s"
 DIGIT = re.compile(r"\d")
 
 
@@ -80,9 +80,9 @@ def student_view(exercises: Sequence[ExerciseResult], tell: Tell = "all") -> dic
 def _cut_short(outcomes: Sequence[Outcome]) -> set[int]:
     """The ids of those that reached the limit that checks have after others reached the lab's; see CheckConnection."""
     late = [outcome for outcome in outcomes if outcome.blame == "process" and LATE.fullmatch(outcome.seen)]
-    if all(outcome.seen == SHORT for outcome in late[:TIMEOUTS]):  # the lab's own limit is as short
+    if not late or late[0].seen == SHORT:  # the lab's own limit is as short
         return set()
-    return {id(outcome) for outcome in late[TIMEOUTS:] if outcome.seen == SHORT}
+    return {id(outcome) for outcome in late[1:] if outcome.seen == SHORT}
 
 
 def is_told(outcome: Outcome, tell: Tell) -> bool:

@@ -1,7 +1,6 @@
 """A student process is charged for the time that it had, not for the time that a busy machine took from it."""
 
 import socket
-import time
 from collections.abc import Iterator
 
 import pytest
@@ -13,7 +12,7 @@ from autograder.rpc.frames import ProtocolTimeout
 
 @pytest.fixture(autouse=True)
 def quick_looks(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(effort, "LOOK_SECONDS", 0.02)
+    monkeypatch.setattr(effort, "LOOK_SECONDS", 0.001)
 
 
 @pytest.fixture
@@ -23,53 +22,73 @@ def silent() -> Iterator[socket.socket]:
         yield ours
 
 
-def after(begun: float, ran: float, waited: float) -> list[Used]:
-    """One process that runs and waits with these parts of the time."""
-    elapsed = time.monotonic() - begun
-    return [Used(1, ran * elapsed, waited * elapsed)]
+class Machine:
+    """A clock that goes on by a tenth of a second whenever it is read, and one process that has parts of that time.
+
+    ran, waited: the parts in which it runs, and in which it waits for a processor.
+    """
+
+    def __init__(self, ran: float, waited: float) -> None:
+        self.now, self.ran, self.waited = 0.0, ran, waited
+
+    def clock(self) -> float:
+        self.now += 0.1
+        return self.now
+
+    def meter(self) -> list[Used]:
+        return [Used(1, self.ran * self.now, self.waited * self.now)]
 
 
-def timed_out(silent: socket.socket, ran: float, waited: float) -> tuple[float, Effort]:
-    begun = time.monotonic()
-    bound = Effort(0.2, lambda: after(begun, ran, waited))
+def wait_until_over(silent: socket.socket, ran: float, waited: float) -> tuple[float, Effort]:
+    """(seconds of the machine's clock until ten are over, the bound)."""
+    machine = Machine(ran, waited)
+    bound = Effort(10.0, machine.meter, clock=machine.clock)
     with pytest.raises(ProtocolTimeout):
         bound.wait(silent)
-    return time.monotonic() - begun, bound
+    return machine.now, bound
 
 
 def test_a_process_that_runs_has_its_seconds(silent: socket.socket) -> None:
-    took, bound = timed_out(silent, ran=1.0, waited=0.0)
-    assert 0.2 <= took < 0.6 and not bound.was_starved()
+    took, bound = wait_until_over(silent, ran=1.0, waited=0.0)
+    assert took == pytest.approx(10, abs=0.5) and not bound.was_starved()
 
 
 def test_a_process_that_sleeps_has_no_more(silent: socket.socket) -> None:
-    took, bound = timed_out(silent, ran=0.0, waited=0.0)
-    assert 0.2 <= took < 0.6 and not bound.was_starved()
+    took, bound = wait_until_over(silent, ran=0.0, waited=0.0)
+    assert took == pytest.approx(10, abs=0.5) and not bound.was_starved()
 
 
 def test_what_it_waited_for_a_processor_is_not_charged(silent: socket.socket) -> None:
-    took, _ = timed_out(silent, ran=0.5, waited=0.5)
-    assert 0.35 <= took <= effort.WALL * 0.2 + 0.3
+    for share in (1 / 2, 1 / 5, 1 / 9):
+        took, bound = wait_until_over(silent, ran=share, waited=1 - share)
+        assert took == pytest.approx(10 / share, rel=0.1) and not bound.was_starved()
 
 
 def test_time_that_is_over_stays_over_though_the_kernel_adds_later_what_was_waited(silent: socket.socket) -> None:
-    told = [Used(1, 0.2, 0.0)]
-    bound = Effort(0.2, lambda: told)
+    machine = Machine(ran=1.0, waited=0.0)
+    bound = Effort(10.0, machine.meter, clock=machine.clock)
     with pytest.raises(ProtocolTimeout):
         bound.wait(silent)
-    told[0] = Used(1, 0.2, 10.0)
+    machine.waited = 1.0
     assert bound.is_over()
 
 
 def test_the_wall_clock_ends_it_and_says_that_the_machine_was_busy(silent: socket.socket) -> None:
-    took, bound = timed_out(silent, ran=0.02, waited=0.98)
-    assert took >= effort.WALL * 0.2 and bound.was_starved()
+    took, bound = wait_until_over(silent, ran=0.02, waited=0.98)
+    assert took == pytest.approx(effort.WALL * 10, rel=0.1) and bound.was_starved()
 
 
 def test_many_processes_together_have_twice_the_seconds(silent: socket.socket) -> None:
     """However long they say they waited."""
-    took, _ = timed_out(silent, ran=8.0, waited=0.9)
-    assert took < 0.4
+    took, _ = wait_until_over(silent, ran=8.0, waited=0.9)
+    assert took == pytest.approx(20 / 8, abs=1)
+
+
+def test_what_is_left_for_everything_ends_it_before_its_own_time(silent: socket.socket) -> None:
+    machine = Machine(ran=1.0, waited=0.0)
+    with pytest.raises(ProtocolTimeout):
+        Effort(10.0, machine.meter, most=3.0, clock=machine.clock).wait(silent)
+    assert machine.now == pytest.approx(3, abs=0.5)
 
 
 def test_an_answer_ends_the_wait() -> None:

@@ -108,11 +108,11 @@ def timed_out(*seconds: float, hidden: bool = False) -> list[str]:
 
 @pytest.mark.parametrize("hidden", [False, True])
 def test_the_first_limit_that_is_shorter_than_the_labs_says_why(hidden: bool) -> None:
-    lab, short = "the time limit of 20 s for a check was reached", "the time limit of 2 s for a check was reached"
-    assert WHY_SHORT == ": once 2 checks of an exercise have reached their limit, its others get 2 s each"
-    assert timed_out(20, 20, 2, 2, hidden=hidden) == [lab, lab, short + WHY_SHORT, short]
-    assert timed_out(0, 20, 2, hidden=hidden)[2] == short + WHY_SHORT
-    assert timed_out(2, 2, 2, hidden=hidden) == [short] * 3, "the lab's own"
+    lab, short = "the time limit of 8 s for a check was reached", "the time limit of 1 s for a check was reached"
+    assert WHY_SHORT == ": after one check of an exercise ran out of time, each of its others gets 1 s"
+    assert timed_out(8, 1, 1, hidden=hidden) == [lab, short + WHY_SHORT, short]
+    assert timed_out(0, 8, 1, hidden=hidden)[2] == short + WHY_SHORT
+    assert timed_out(1, 1, 1, hidden=hidden) == [short] * 3, "the lab's own"
 
 
 def test_a_students_exception_with_the_words_of_a_limit_is_no_limit() -> None:
