@@ -87,7 +87,8 @@ for text, made in {
 # Two factory functions draw random numbers. `rand` draws from 0 up to, but not including, 1, all equally likely.
 # `randn` draws from the normal distribution with mean 0 and standard deviation 1. Both give the default dtype, and
 # `randint` draws integers. The numbers come from a *generator*. `torch.manual_seed(s)` sets PyTorch's own, and
-# `torch.Generator().manual_seed(s)` makes one for you to pass along. Which of the first four rows below will be equal?
+# `torch.Generator(device).manual_seed(s)` makes one for you to pass along. Which of the first four rows below will be
+# equal?
 
 # %% example
 torch.manual_seed(3)

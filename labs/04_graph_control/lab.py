@@ -102,9 +102,9 @@ print("after set_grad_enabled(True): ", (2 * flagged).requires_grad)
 # A function that does so and raises an error, or forgets to switch back, leaves recording off for its caller. So write
 # `with torch.set_grad_enabled(flag):` where the mode depends on a flag.
 #
-# What does it save? An operation that is not recorded keeps nothing for `backward`. The next cell counts the bytes
-# that are held for `backward` after a forward pass, without the parameters and the input. Which number will the second
-# line have?
+# What does `no_grad` save? An operation that is not recorded keeps nothing for `backward`. The next cell counts the
+# bytes that are held for `backward` after a forward pass, without the parameters and the input. Which number will the
+# second line have?
 
 
 # %% example

@@ -722,7 +722,6 @@ with torch.device("cpu"):
 # order. The simplest way is to save between epochs only. Otherwise save the state from before the epoch and the number
 # of batches that were read, and skip these. `StatefulDataLoader` of the package torchdata does that for you.
 #
-#
 # ### Your turn: checkpoint, 3 points
 # Collect what PyTorch knows of it; the epoch and the schedule are the caller's own. The next cell shows how it will be
 # used. Training goes on after your function returns, so nothing in your dict may change with it.
