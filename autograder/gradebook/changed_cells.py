@@ -18,7 +18,7 @@ KINDS: Mapping[str, Any] = {"grade": GradeCell, "solution": SolutionCell, "task"
 
 
 @dataclass
-class Changes:
+class ChangedCells:
     """Names of cells. lost: what a person had given for cells that are gone, a row for each student and cell."""
 
     new: list[str] = field(default_factory=list)
@@ -38,9 +38,9 @@ class Changes:
         return "; ".join(f"{what}: {', '.join(names)}" for what, names in parts if names)
 
 
-def follow_cells(gradebook: Any, notebook: Notebook, now: Mapping[str, Cells]) -> Changes:
+def follow_cells(gradebook: Any, notebook: Notebook, now: Mapping[str, Cells]) -> ChangedCells:
     """Give the notebook the rows of these cells, by KINDS, and each of its submissions what belongs to them."""
-    changes = Changes()
+    changes = ChangedCells()
     rows = {kind: {row.name: row for row in _rows(notebook, kind)} for kind in KINDS}
     if all(set(rows[kind]) == set(now[kind]) for kind in KINDS):
         return changes
@@ -60,9 +60,9 @@ def follow_cells(gradebook: Any, notebook: Notebook, now: Mapping[str, Cells]) -
     return changes
 
 
-def follow_notebooks(gradebook: Any, assignment: Any, names: Sequence[str]) -> Changes:
+def follow_notebooks(gradebook: Any, assignment: Any, names: Sequence[str]) -> ChangedCells:
     """Give the assignment rows for notebooks of these names alone, and each submission what belongs to them."""
-    changes = Changes()
+    changes = ChangedCells()
     there = {notebook.name: notebook for notebook in assignment.notebooks}
     if not assignment.submissions or not there:
         return changes
@@ -122,7 +122,7 @@ def _add(gradebook: Any, notebook: Notebook, kind: str, name: str, columns: Mapp
             gradebook.db.add(Comment(cell=cell, notebook=submitted))
 
 
-def _remove(gradebook: Any, cell: Any, changes: Changes) -> None:
+def _remove(gradebook: Any, cell: Any, changes: ChangedCells) -> None:
     if isinstance(cell, SourceCell):
         gradebook.db.delete(cell)
         return

@@ -2,7 +2,7 @@
 
 As DeduplicateIds and OverwriteCells do, with add_missing_cells: of a cell that is there twice the last one counts,
 locked cells and tests come back as the course has them, deleted ones too. What a submission says of points and locks is
-not read: its cells say only which of the course's they are, and match.py finds those that don't.
+not read: its cells say only which of the course's they are, and found_cells.py finds those that don't.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ from autograder.intake.handed_in_cells import begin_of, let_wait, remember, show
 from autograder.intake.notes import COUNTS_AS_EMPTY, RepairLog, with_notes
 from autograder.intake.submitted_cells import new_cell, new_notebook
 from autograder.plain.assignment import PlainCell, PlainNotebook
-from autograder.plain.match import match
+from autograder.plain.found_cells import match
 
 COUNTING = ("grade", "points", "solution", "task")  # nbgrader locks test cells whatever they say of locks
 ID = re.compile(r"[a-zA-Z0-9_-]{1,64}")

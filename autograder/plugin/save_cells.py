@@ -9,7 +9,7 @@ from nbformat import NotebookNode
 from nbgrader.api import MissingEntry
 from nbgrader.preprocessors import SaveCells
 
-from autograder.gradebook.changed_cells import LOST, Changes, follow_cells
+from autograder.gradebook.changed_cells import LOST, ChangedCells, follow_cells
 
 
 class SaveChangedCells(SaveCells):  # type: ignore[misc]
@@ -35,7 +35,7 @@ class SaveChangedCells(SaveCells):  # type: ignore[misc]
             self.gradebook.db.commit()
         super()._create_notebook(nb)
 
-    def _write_lost(self, changes: Changes) -> None:
+    def _write_lost(self, changes: ChangedCells) -> None:
         """Before they are gone from the gradebook."""
         if changes.lost:
             path = Path(self.parent.parent.coursedir.root) / "results" / self.assignment_id / LOST
