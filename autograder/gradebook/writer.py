@@ -24,6 +24,7 @@ from sqlalchemy.orm import selectinload
 from autograder.errors import GradlabError
 from autograder.gradebook.excused import Excused, excused_of, points_with
 from autograder.gradebook.extensions import extend
+from autograder.gradebook.new_gradebook import ask_no_program
 from autograder.metadata import answer_to, name_among, plain_name
 
 if TYPE_CHECKING:
@@ -101,6 +102,7 @@ def opened(db_url: str, course_id: str = "default_course") -> Iterator[Gradebook
 
     Raises GradlabError where no database answers there.
     """
+    ask_no_program()
     try:
         gradebook = Gradebook(db_url, course_id)
     except (ImportError, NoSuchModuleError, OperationalError) as error:
