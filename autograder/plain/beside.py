@@ -39,10 +39,14 @@ class NoValueError(Exception):
 
 @dataclass(frozen=True)
 class Beside:
-    """points: what the tests give here; None where they cannot be decided here, and why."""
+    """points: what the tests give here; None where they cannot be decided here, and why.
+
+    stopped: the process ran into a limit, or was lost.
+    """
 
     points: float | None
     why: str = ""
+    stopped: bool = False
 
 
 def decide(cell: NotebookNode, name: str, course: PlainSource, student: Student, clock: Clock) -> Beside:
@@ -74,7 +78,7 @@ def decide(cell: NotebookNode, name: str, course: PlainSource, student: Student,
         except NoValueError as error:
             return Beside(None, str(error))
         except Stopped as stopped:
-            return Beside(None, STARVED) if str(stopped) == STARVED else Beside(0.0, str(stopped))
+            return Beside(None if str(stopped) == STARVED else 0.0, str(stopped), stopped=True)
         except Exception:
             return Beside(0.0, "the tests did not pass outside of the submission's own process")
     return Beside(_points(cell, value))

@@ -9,7 +9,6 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence, Set
 from dataclasses import dataclass, field
-from typing import Any
 
 import nbformat
 from nbformat import NotebookNode
@@ -33,6 +32,7 @@ from autograder.rpc.global_state import GlobalState
 from labkit.outcome import Outcome
 
 LABEL = "the tests of this cell"
+ELSEWHERE = "it passed only in the submission's own process"
 OWN_PROCESS = "decided in the submission's own process"
 INSIDE = "the course's own solution does not pass it elsewhere"
 PUT_SECONDS = 60.0
@@ -54,6 +54,15 @@ class Ran:
     lost: set[str] = field(default_factory=set)
     names: dict[str, str] = field(default_factory=dict)
     short_names: dict[str, str] = field(default_factory=dict)
+
+    def note(self, name: str, words: str, quiet: bool) -> None:
+        """Say something of a cell: to the student as well, or to the instructor alone."""
+        (self.remarks if quiet else self.notes).append(f"{self.names[name]}: {words}")
+
+    @property
+    def is_doubtful(self) -> bool:
+        """Whether a process ran into a limit or was lost: another run might end otherwise."""
+        return bool(self.stopped) or any(each.stopped for each in self.beside.values())
 
 
 def with_files(start: Start, files: Sequence[tuple[str, bytes]]) -> Start:
@@ -86,6 +95,8 @@ def run_notebook(
     clock = Clock(timeouts)
     student = Student(start, clock)
     look = look_at(course)
+    hidden = {cell.id: cell.hides for cell in course.cells}
+    quiet = _after_hidden(code, hidden)
     scores: dict[str, Score] = {}
     try:
         _run_cells(code, student, look, ran, clock, inside, course)
@@ -97,10 +108,25 @@ def run_notebook(
         GlobalState().apply(before)
         student.kill()
     _bound_outputs(code)
-    hidden = {cell.id: cell.hides for cell in course.cells}
-    ran.cells = [_graded(cell, course.name, scores, ran, hidden) for cell in code if is_automatic(cell)]
-    _quiet_after_hidden(ran.cells)
+    for name, why in ran.stopped.items():
+        ran.note(name, f"{why}. {RAN_WITHOUT}", name in quiet)
+    ran.cells = [
+        _graded(cell, course.name, scores, ran, hidden.get(name_of(cell), False), name_of(cell) in quiet)
+        for cell in code
+        if is_automatic(cell)
+    ]
     return ran
+
+
+def _after_hidden(code: Sequence[NotebookNode], hidden: Mapping[str, bool]) -> frozenset[str]:
+    """The names of the first cell with hidden tests and of those after it.
+
+    A submission may have kept what those tests passed in. So of these cells a student's page shows nothing that the
+    submission could vary at will: no text, no number, no status, and not which of them stopped.
+    """
+    names = [name_of(cell) for cell in code]
+    first = next((place for place, name in enumerate(names) if hidden.get(name)), len(names))
+    return frozenset(names[first:])
 
 
 def is_automatic(cell: NotebookNode) -> bool:
@@ -140,7 +166,6 @@ def _run_cells(
                 output.execution_count = number
     ran.names = {name_of(cell): shown_name(cell, name_of(cell)) for cell in code}
     ran.short_names = {name_of(cell): short_name(cell, name_of(cell)) for cell in code}
-    ran.notes = [f"{ran.names[name]}: {why}. {RAN_WITHOUT}" for name, why in ran.stopped.items()]
 
 
 def _asked(cell: NotebookNode, look: PlainSource, student: Student, clock: Clock) -> Beside:
@@ -151,7 +176,7 @@ def _asked(cell: NotebookNode, look: PlainSource, student: Student, clock: Clock
         student.keep()
         return decide(cell, name, look, student, clock)
     except Stopped as stopped:
-        return Beside(None, str(stopped))
+        return Beside(None, str(stopped), stopped=True)
 
 
 def _bound_outputs(code: Sequence[NotebookNode]) -> None:
@@ -162,37 +187,23 @@ def _bound_outputs(code: Sequence[NotebookNode]) -> None:
 
 
 def _graded(
-    cell: NotebookNode,
-    notebook: str,
-    scores: Mapping[str, Score],
-    ran: Ran,
-    hidden: Mapping[str, bool],
+    cell: NotebookNode, notebook: str, scores: Mapping[str, Score], ran: Ran, hidden: bool, quiet: bool
 ) -> GradedCell:
+    """A test cell's points and outcome. quiet: it has hidden tests, or comes after some."""
     name, worth = name_of(cell), float(cell.metadata.nbgrader.points)
     score, beside = scores[name], ran.beside.get(name)
     points, why = score.points, score.why
     own = beside is None or beside.points is None
     if beside is not None and beside.points is not None and beside.points < points:
-        points, why = beside.points, beside.why or "it passed only in the submission's own process"
+        points, why = beside.points, beside.why or ELSEWHERE
         ran.lost.add(name)
-        ran.notes.append(f"{ran.names[name]}: {why}.")
+        ran.note(name, f"{why}.", quiet)
     if beside is not None and beside.points is None and beside.why != INSIDE:  # the page says where it was decided
-        ran.notes.append(f"{ran.names[name]}: {OWN_PROCESS}, since {beside.why}.")
+        ran.note(name, f"{OWN_PROCESS}, since {beside.why}.", quiet)
     if score.note:
-        ran.notes.append(f"{ran.names[name]}: {score.note}.")
+        ran.note(name, f"{score.note}.", quiet)
     if score.remark and points >= worth:
         ran.remarks.append(f"{name}: {score.remark}.")
-    seen = why if hidden.get(name) or not score.message else score.message
-    outcome = Outcome("tests", LABEL, passed=not why, seen=seen, hidden=hidden.get(name, False))
+    seen = why if quiet or not score.message else score.message
+    outcome = Outcome("tests", LABEL, passed=not why, seen=seen, hidden=hidden)
     return GradedCell(id=f"{notebook}/{name}", points=points, worth=worth, checks=(outcome,), own_process=own)
-
-
-def _quiet_after_hidden(cells: list[GradedCell]) -> None:
-    """From the first hidden test on, no text of an exception: the submission may have kept what the test passed in."""
-    after = False
-    for place, cell in enumerate(cells):
-        (outcome,) = cell.checks
-        after = after or outcome.hidden
-        if after and not outcome.hidden and not outcome.passed:
-            told: dict[str, Any] = outcome.as_dict() | {"seen": "it failed. Run this cell in your notebook to read why"}
-            cells[place] = cell.model_copy(update={"checks": (Outcome(**told),)})

@@ -28,7 +28,7 @@ from autograder.reports.prose import bound_page, prose
 from autograder.reports.render import render
 from autograder.reports.safe_svg import is_safe
 from autograder.reports.standing import duration
-from autograder.reports.student_view import EXCUSED, as_told, student_view
+from autograder.reports.student_view import EXCUSED, as_told, known_inside, student_view
 from autograder.term import Tell, Term, plain_utc, read_term
 from labkit.difference import Difference
 from labkit.hint import folded
@@ -136,6 +136,7 @@ def feedback_page(
         "quizzes": {e.name: quiz_of(notebook, e.name) if all_told else () for e in result.exercises},
         "letters": {e.name: ticked(notebook, e.name) for e in result.exercises},
         "others": {e.name: another_way(notebook, e) if all_told else None for e in result.exercises},
+        "inside": known_inside(whole.exercises),
         "blank": {e.name for e in result.exercises if is_blank(notebook, e)},
         "tell": tell,
         "untold": untold,

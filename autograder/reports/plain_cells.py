@@ -16,7 +16,7 @@ from autograder.gradebook.schema import ExerciseResult, SubmissionResult
 from autograder.intake.handed_in_cells import is_own
 from autograder.metadata import name_of
 
-LEFT_OUT = "(what this cell showed is left out, since hidden tests ran before it)\n"
+LEFT_OUT = "(what this cell shows is left out, since hidden tests ran before it)\n"
 
 
 def part_of(result: SubmissionResult, notebook: str) -> SubmissionResult:
@@ -88,8 +88,9 @@ def _until_hidden(cells: Sequence[Any], by_cell: Mapping[str, ExerciseResult]) -
     return shown
 
 
-def _without_outputs(cell: NotebookNode) -> NotebookNode:
-    if not cell.get("outputs"):
+def _without_outputs(cell: Any) -> Any:
+    """The cell with the same words whether it showed something or not: that, too, could spell out what a test wants."""
+    if cell.cell_type != "code":
         return cell
     shown: NotebookNode = NotebookNode({**cell})
     shown.outputs = [NotebookNode(output_type="stream", name="stdout", text=LEFT_OUT)]

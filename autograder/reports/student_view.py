@@ -22,6 +22,8 @@ from labkit.outcome import Outcome, fitting_hints, paying, share
 EXCUSED = "Your instructor excused this check: it counts as passed."
 MAX_DIGITS = 40  # in one message: a shape, an index and a value
 WHY = ". Run this check in your notebook to read why"
+NOT_PASSED = "it did not pass"
+SEE_YOURSELF = ". Run this cell in your notebook to read why"
 BESIDE = ". Run this check in your notebook to see it beside what was expected"
 SHORT = TIMED_OUT.format(SHORT_SECONDS)
 LATE = re.compile(re.escape(TIMED_OUT).replace(re.escape("{:g}"), r"[\d.e+]+") + "|" + re.escape(STARVED))
@@ -70,7 +72,8 @@ def student_view(exercises: Sequence[ExerciseResult], tell: Tell = "all") -> dic
             points = exercise.worth * outcome.weight / weights
             excused, whole = counted.passed and not outcome.passed, exercise.excused == frozenset()
             why = EXCUSED if excused else "" if whole else unpaid(counted, paid)
-            check = replace(shown(outcome, after_hidden), points=points, unpaid=why)
+            seen = _shown_test(outcome) if exercise.notebook and after_hidden else shown(outcome, after_hidden)
+            check = replace(seen, points=points, unpaid=why)
             if id(outcome) in short:  # the first of them says why, for all
                 check, short = replace(check, seen=check.seen + WHY_SHORT), set()
             view[exercise.name].append(check)
@@ -110,6 +113,20 @@ def as_told(result: SubmissionResult, tell: Tell) -> SubmissionResult:
     )
 
 
+def known_inside(exercises: Sequence[ExerciseResult]) -> set[str]:
+    """Names of those of which a page may say that they were decided in the submission's own process.
+
+    A submission chooses that by what its functions return: after a hidden test it would say what that passed in.
+    """
+    found, hidden = set(), set[str]()
+    for exercise in exercises:
+        if any(outcome.hidden for outcome in exercise.checks):
+            hidden.add(exercise.notebook)
+        if exercise.own_process and exercise.notebook not in hidden:
+            found.add(exercise.name)
+    return found
+
+
 def _starts(notebook: str, cell: str) -> tuple[str, ...]:
     """How notes about this cell begin: by its name, of a plain assignment also with what a student finds it by."""
     return tuple(f"{before}{cell}{after} " for before in ("", f"{notebook}: ") for after in (":", ","))
@@ -134,6 +151,15 @@ def unpaid(outcome: Outcome, outcomes: Sequence[Outcome]) -> str:
         return ""
     stops = next((o for o in outcomes if o.required and not o.passed), None)
     return f"Pays once this passes: {stops.label}." if stops else "Pays once a check of your result's values passes."
+
+
+def _shown_test(outcome: Outcome) -> ShownCheck:
+    """A stock test from the first hidden one on: it ran in the submission's process, which may have read that one.
+
+    So of its outcome a page says nothing that the submission can choose but whether it passed.
+    """
+    seen = "" if outcome.passed else NOT_PASSED if outcome.hidden else NOT_PASSED + SEE_YOURSELF
+    return ShownCheck(outcome.label, outcome.passed, outcome.hidden, seen)
 
 
 def shown(outcome: Outcome, after_hidden: bool) -> ShownCheck:

@@ -167,7 +167,7 @@ def test_tests_that_are_taken_out_in_its_own_process_fail_beside_it(course: Path
     assert marks(course, "strips")["scale_values"] == 0
     assert marks(course, "strips")["value_is"] == 1
     assert "value_is" in own_process(course, "strips")
-    assert any("scale_values" in note for note in document(course, "strips").notes)
+    assert any("scale_values" in remark for remark in document(course, "strips").remarks)
 
 
 def test_what_its_own_process_learnt_of_a_test_comes_too_late(course: Path) -> None:
@@ -177,7 +177,7 @@ def test_what_its_own_process_learnt_of_a_test_comes_too_late(course: Path) -> N
 def test_an_object_that_equals_everything_is_no_proof_and_named(course: Path) -> None:
     assert marks(course, "says_yes")["scale_values"] == 2  # nbgrader's mark
     assert "scale_values" in own_process(course, "says_yes")
-    assert any("no plain value" in note for note in document(course, "says_yes").notes)
+    assert any("no plain value" in remark for remark in document(course, "says_yes").remarks)
 
 
 def test_what_the_courses_own_solution_passes_in_its_own_process_alone_is_decided_there(course: Path) -> None:
@@ -208,7 +208,8 @@ def test_a_cell_that_ends_its_process_costs_itself(course: Path, student: str) -
     found = marks(course, student)
     assert found["scale_values"] == 2 and found["words_found"] == 4 and found["lines"] == 1
     assert found["value_is"] == 0
-    assert any("value" in note for note in document(course, student).notes)
+    assert any("value" in remark for remark in document(course, student).remarks)
+    assert not document(course, student).notes
 
 
 def test_of_a_cell_that_stands_twice_the_last_one_counts(course: Path) -> None:
