@@ -12,9 +12,8 @@ from markupsafe import Markup
 from nbgrader.utils import is_grade, is_solution, is_task
 
 from autograder.desk.place import GradedPlace
-from autograder.intake.handed_in_cells import is_own
+from autograder.intake.handed_in_cells import after, beside, is_own
 from autograder.metadata import answer_to, name_of
-from autograder.reports.plain_cells import beside
 from autograder.reports.prose import prose
 
 
@@ -30,13 +29,9 @@ def written(cells: Sequence[Any], place: GradedPlace, plain: bool) -> list[Any]:
         found_at = next((number for number, cell in enumerate(cells) if name_of(cell) == place.cell), None)
         return [] if found_at is None else [cells[number] for number in beside(cells, found_at)]
     wanted = answer_to(place.cell)
-    found, inside = [], False
-    for cell in cells:
-        of_course = "nbgrader" in cell.metadata
-        inside = name_of(cell) == wanted if of_course else inside
-        if inside and (of_course or cell.cell_type == "code"):
-            found.append(cell)
-    return found
+    return [
+        cells[number] for start, cell in enumerate(cells) if name_of(cell) == wanted for number in after(cells, start)
+    ]
 
 
 def _before(cells: Sequence[Any], tests: str) -> list[Any]:

@@ -25,6 +25,7 @@ from autograder.forkserver.client import ForkServer
 from autograder.gradebook.writer import Marks, marks_of
 from autograder.grading.notebook_text import notebook_text
 from autograder.grading.task import Task, code_digest, key_of, made_of, versions
+from autograder.intake.handed_in_cells import after, digest_answer
 from autograder.intake.notes import RAN_WITHOUT, counts_as_empty
 from autograder.intake.read import Refused, read_notebook
 from autograder.intake.releases import read_releases
@@ -138,10 +139,19 @@ def grade_notebook(
         notes=(*submission.notes, *_limits(seen)),
         empty=counts_as_empty(submission.notes),
         stopped=tuple(name for name, came in seen.items() if came.stopped or _ended(came)),
-        answers={name_of(cell): digest(cell.source)[:16] for cell in notebook.cells if is_written(cell)},
+        answers=_answers(notebook.cells),
         changed=tuple(name for came in seen.values() for name in came.changed),
         cells=tuple(graded),
     )
+
+
+def _answers(cells: Sequence[NotebookNode]) -> dict[str, str]:
+    """A digest of each answer as a person reads it: a mark by hand holds as long as it stays the same."""
+    return {
+        name_of(cell): digest_answer([cells[each] for each in after(cells, place)])
+        for place, cell in enumerate(cells)
+        if is_written(cell)
+    }
 
 
 @functools.cache

@@ -16,7 +16,7 @@ from autograder.gradebook.writer import Marks
 from autograder.grading.notebook_text import notebook_text
 from autograder.grading.one_submission import Graded, limit_outputs, versions_on
 from autograder.grading.task import HandedInNotebook, Task, key_of, made_of
-from autograder.intake.handed_in_cells import waits
+from autograder.intake.handed_in_cells import beside, digest_answer, waits
 from autograder.intake.read import Refused, read_notebook
 from autograder.metadata import is_written, name_of, plain_name
 from autograder.plain.assignment import PlainAssignment, PlainNotebook
@@ -130,12 +130,12 @@ def zeros(notebook: NotebookNode, name: str) -> list[GradedCell]:
 
 
 def answers_of(notebooks: Mapping[str, NotebookNode]) -> dict[str, str]:
-    """A digest of each answer's text."""
+    """A digest of each answer as a person reads it: a mark by hand holds as long as it stays the same."""
     return {
-        plain_name(notebook, name_of(cell)): digest(cell.source)[:16]
-        for notebook, content in notebooks.items()
-        for cell in content.cells
-        if is_written(cell)
+        plain_name(name, name_of(cell)): digest_answer([notebook.cells[each] for each in beside(notebook.cells, place)])
+        for name, notebook in notebooks.items()
+        for place, cell in enumerate(notebook.cells)
+        if is_written(cell) or is_task(cell)
     }
 
 

@@ -2,10 +2,14 @@
 
 from __future__ import annotations
 
+import json
+from collections.abc import Sequence
 from typing import Any
 
 from nbformat import NotebookNode
+from nbgrader.utils import is_grade, is_solution, is_task
 
+from autograder.digest import digest
 from autograder.intake.notes import NOTES_ID
 
 KEY = "handed_in"
@@ -32,6 +36,37 @@ def is_own(cell: NotebookNode) -> bool:
     Nobody knows where another program graded the notebook: then it may be.
     """
     return "nbgrader" not in cell.metadata and not _known(cell).get("given") and cell.get("id") != NOTES_ID
+
+
+def beside(cells: Sequence[Any], place: int) -> list[int]:
+    """Where the answer is that a person reads, and what the student wrote beside it, up to the course's next cells.
+
+    What follows another answer belongs to that one. A task is answered after its cell.
+    """
+    first, last = place, place
+    while first and is_own(cells[first - 1]):
+        first -= 1
+    if first and (is_task(cells[first - 1]) or (is_solution(cells[first - 1]) and is_grade(cells[first - 1]))):
+        first = place
+    while last + 1 < len(cells) and is_own(cells[last + 1]):
+        last += 1
+    return list(range(place + 1, last + 1)) if is_task(cells[place]) else list(range(first, last + 1))
+
+
+def after(cells: Sequence[Any], place: int) -> list[int]:
+    """Where the answer of a lab is, and the code that the student added after it."""
+    last = next((n for n in range(place + 1, len(cells)) if "nbgrader" in cells[n].metadata), len(cells))
+    return [place, *(n for n in range(place + 1, last) if cells[n].cell_type == "code")]
+
+
+def digest_answer(cells: Sequence[Any]) -> str:
+    """A digest of all that a person reads of an answer: its text, its pictures and the cells beside it.
+
+    Of a text alone it is the text's, as results of earlier versions have it.
+    """
+    parts = [cell.source for cell in cells]
+    pictures = [json.dumps(cell.attachments, sort_keys=True) for cell in cells if cell.get("attachments")]
+    return digest(*parts, *pictures)[:16]
 
 
 def shown_name(cell: NotebookNode, name: str) -> str:

@@ -21,6 +21,7 @@ from autograder.course import AnotherWay, Kind, QuizStatement
 from autograder.gradebook.reader import read_notebook
 from autograder.gradebook.schema import ExerciseResult, SubmissionResult
 from autograder.handed_in import SECRET, TIMESTAMP, utc_now
+from autograder.intake.handed_in_cells import after
 from autograder.metadata import Facts, cell_name, facts_of, kind_of, name_of
 from autograder.reports.picture_size import MAX_PIXELS, may_be_shown, pixels
 from autograder.reports.plain_cells import part_of, plain_cells
@@ -218,15 +219,8 @@ def _written_cell(notebook: Any, exercise: str) -> tuple[Any, Facts | None]:
 def own_cells(notebook: Any, exercise: ExerciseResult) -> list[Shown]:
     """The exercise's cell, or the question's, and the cells that the student added after it."""
     wanted = cell_name(Kind.QUESTION if exercise.by_hand else Kind.EXERCISE, exercise.name)
-    shown = []
-    inside = False
-    for cell in notebook.cells:
-        course_cell = "nbgrader" in cell.metadata
-        if course_cell:
-            inside = name_of(cell) == wanted
-        if inside and (course_cell or cell.cell_type == "code"):
-            shown.append(shown_cell(cell))
-    return shown
+    places = [place for place, cell in enumerate(notebook.cells) if name_of(cell) == wanted]
+    return [shown_cell(notebook.cells[number]) for place in places for number in after(notebook.cells, place)]
 
 
 def shown_cell(cell: Any) -> Shown:

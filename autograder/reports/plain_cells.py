@@ -13,7 +13,7 @@ from nbformat import NotebookNode
 from nbgrader.utils import is_grade, is_locked, is_solution, is_task
 
 from autograder.gradebook.schema import ExerciseResult, SubmissionResult
-from autograder.intake.handed_in_cells import is_own
+from autograder.intake.handed_in_cells import beside, is_own
 from autograder.metadata import name_of
 
 LEFT_OUT = "(what this cell shows is left out, since hidden tests ran before it)\n"
@@ -54,21 +54,6 @@ def plain_cells(notebook: Any, exercises: Sequence[ExerciseResult]) -> tuple[dic
         place for place, cell in enumerate(notebook.cells) if place not in taken and _is_work(cell, not exercises)
     ]
     return found, [shown[place] for place in others]
-
-
-def beside(cells: Sequence[Any], place: int) -> list[int]:
-    """Where the answer is that a person reads, and what the student wrote beside it, up to the course's next cells.
-
-    What follows another answer belongs to that one. A task is answered after its cell.
-    """
-    first, last = place, place
-    while first and is_own(cells[first - 1]):
-        first -= 1
-    if first and (is_task(cells[first - 1]) or (is_solution(cells[first - 1]) and is_grade(cells[first - 1]))):
-        first = place
-    while last + 1 < len(cells) and is_own(cells[last + 1]):
-        last += 1
-    return list(range(place + 1, last + 1)) if is_task(cells[place]) else list(range(first, last + 1))
 
 
 def _is_work(cell: Any, alone: bool) -> bool:
