@@ -670,8 +670,9 @@ torch.use_deterministic_algorithms(False)
 
 # %% [markdown]
 # `torch.use_deterministic_algorithms(True)` takes an algorithm that gives the same bits each time, and raises an error
-# where there is none. With `warn_only=True` it only warns. It also fills what `torch.empty` returns with NaN, so that
-# nobody reads old memory by accident. Such algorithms may be slower: measure on your own machine.
+# where there is none. With `warn_only=True` it only warns. It also fills what `torch.empty` returns, floats with NaN
+# and integers with their largest value, so that no one reads old memory by accident. Such algorithms may be slower:
+# measure on your own machine.
 #
 # Three more settings belong to NVIDIA's libraries. cuDNN, which computes convolutions, may try several algorithms and
 # keep the fastest, and the choice can differ from run to run: `torch.backends.cudnn.benchmark` allows that.
