@@ -3,13 +3,12 @@
 from __future__ import annotations
 
 import functools
-import re
 import time
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, replace
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import replace
 from pathlib import Path
 from threading import Event
-from typing import Any, TypeVar
+from typing import Any
 
 import nbformat
 
@@ -21,6 +20,7 @@ from autograder.gradebook.store import load_result, result_path, write_result
 from autograder.gradebook.writer import Marks, Penalty, Recorded, decided, marks_of, record, recorded
 from autograder.grading.cluster import grade_on_cluster
 from autograder.grading.one_submission import Graded
+from autograder.grading.outcomes import Done, last_error, spared, write_log
 from autograder.grading.plain_class import marks_again, plain_task
 from autograder.grading.pool import grade_all
 from autograder.grading.task import SUBMISSION, Settings, Task, changed_since, key_of, made_of
@@ -33,34 +33,15 @@ from autograder.plain.assignment import is_plain, read_assignment
 from autograder.plain.stock_settings import own_files
 from autograder.result import Result
 from autograder.term import Term
-from autograder.whole_files import is_full
 
 BATCH = 50  # submissions in one transaction of the gradebook
 FEW = 100  # students whose rows alone are asked for
 BATCH_SECONDS = 2.0  # after which a smaller one is written
-Found = TypeVar("Found")
 
 
 def course_of(api: Any) -> Path:
     """The folder of the course that nbgrader's API object works on."""
     return Path(api.coursedir.root)
-
-
-@dataclass(frozen=True)
-class Done:
-    """A submission that was graded, or what kept the course from grading it. kept: it had been graded before.
-
-    empty: the file could not be read. stopped: some of it ran into a limit. anew: of one that had been graded, what
-    changed since, in words. remarks: what the instructor should know of it.
-    """
-
-    student: str
-    failure: str = ""
-    kept: bool = False
-    empty: bool = False
-    stopped: bool = False
-    anew: tuple[str, ...] = ()
-    remarks: tuple[str, ...] = ()
 
 
 def graded_there(
@@ -141,7 +122,7 @@ class GradebookWriter:
         made = made_of(task, self.layers)
         if before and not before.empty and before.made_of.get(SUBMISSION) == made[SUBMISSION]:
             return self._failed(task.student, outcome.trouble)  # a mark of this very submission is worth more than 0
-        log = self._write_log(task.student, outcome.trouble)
+        log = write_log(self.course, self.lab, task.student, outcome.trouble)
         remark = f"grading it raised {last_error(outcome.trouble)}: it counts as empty; the whole log is {log}"
         return replace(self.keep(outcome), remarks=(*outcome.result.remarks, remark))
 
@@ -265,32 +246,9 @@ class GradebookWriter:
         """The course's or the machine's trouble: an empty submission had it too, or this one had none before."""
         if "\n" not in reason:
             return Done(student, reason)
-        log = self._write_log(student, reason)
+        log = write_log(self.course, self.lab, student, reason)
         return Done(student, f"{last_error(reason)}\n    its mark was not touched; the whole log is {log}")
-
-    def _write_log(self, student: str, reason: str) -> Path:
-        log = self.course / "results" / self.lab / f"{student}.log"
-        log.parent.mkdir(parents=True, exist_ok=True)
-        log.write_text(reason, encoding="utf-8", errors="replace")
-        return log
 
     def _take_aside(self) -> Iterator[Done]:
         while self._aside:
             yield self._aside.pop(0)
-
-
-def spared(student: str, do: Callable[[], Found]) -> Found | Done:
-    """What comes of it. What is wrong with one student's files costs that student; a full disk stops all."""
-    try:
-        return do()
-    except OSError as error:
-        if is_full(error):
-            raise
-        return Done(student, f"its files cannot be read or written: {error}\n    its mark was not touched")
-
-
-def last_error(log: str) -> str:
-    """The exception at the end of a traceback."""
-    lines = [line.strip() for line in log.splitlines() if line.strip()]
-    errors = [line for line in lines if re.match(r"[\w.]*(Error|Exception|Exit)\b.*: ", line)]
-    return (errors or lines or ["no reason was given"])[-1]

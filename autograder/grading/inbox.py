@@ -6,7 +6,6 @@ import contextlib
 import os
 import pwd
 import re
-import shutil
 import stat
 from collections import Counter
 from collections.abc import Iterable, Iterator, Sequence
@@ -24,10 +23,9 @@ from autograder.arrivals import NEVER, Arrival, for_nobody
 from autograder.assignments import assignments
 from autograder.errors import GradlabError
 from autograder.grading.inbox_memory import InboxMemory, Incomplete, Owner
-from autograder.handed_in import SECRET, TIMESTAMP, small_text, time_in, time_of, utc_now, utc_of_file
-from autograder.intake.copying import copy_plain, opened_folder
+from autograder.handed_in import SECRET, small_text, time_of, utc_now, utc_of_file
+from autograder.intake.copying import opened_folder
 from autograder.reports.unmarked import HEAD, is_unmarked
-from autograder.whole_files import in_place_of
 from autograder.words import readable, some
 
 MAX_SECRET = 4096  # bytes
@@ -139,7 +137,7 @@ class Inbox:
         except OSError as error:
             return f"it cannot be read: {error.strerror}"
         when, written = time_of(said), utc_of_file(changed)
-        name = _name_of(owner)
+        name = name_of_uid(owner)
         if not student.isprintable() or student.startswith(".") or "+" in student:
             wrong = "its name names no student"
         elif when is None:
@@ -247,44 +245,7 @@ def _zone(name: str) -> tzinfo:
         raise GradlabError(f"c.Exchange.timezone in nbgrader_config.py names no time zone: {name!r}") from None
 
 
-def bring_in(arrival: Arrival, course: Path) -> None:
-    """Copy it to submitted/STUDENT/LAB, in place of an older one, as `nbgrader collect --update` does.
-
-    Its time is the one by which it was chosen, whatever its timestamp says. Raises OSError where it cannot be copied.
-    """
-    target = submitted_folder(arrival, course)
-    if time_in(target) == arrival.when:
-        return
-    wait = utc_now() - arrival.written < HANDING_IN
-    with in_place_of(target) as new:
-        with opened_folder(arrival.folder) as descriptor:
-            owner = os.fstat(descriptor).st_uid
-            if owner != arrival.owner:
-                raise OSError(f"its folder was {_name_of(arrival.owner)}'s, and is {_name_of(owner)}'s")
-            # Where students share a user, a folder's owner says nothing of its files.
-            copy_plain(descriptor, new, owner if _name_of(owner) == arrival.student else None, wait)
-        for name, text in ((TIMESTAMP, f"{arrival.when:%Y-%m-%d %H:%M:%S.%f} UTC"), (SECRET, arrival.secret)):
-            _put(new / name, text)
-
-
-def submitted_folder(arrival: Arrival, course: Path) -> Path:
-    return course / "submitted" / arrival.student / arrival.lab
-
-
-def superseded(arrival: Arrival, course: Path, members: Iterable[str]) -> bool:
-    """Whether a later submission of these students, whose mark it would be, lies in submitted/."""
-    times = (time_in(submitted_folder(replace(arrival, student=member), course)) for member in members)
-    return any(time is not None and time > arrival.when for time in times)
-
-
-def _put(path: Path, text: str) -> None:
-    """In place of whatever came under this name."""
-    if path.is_dir():
-        shutil.rmtree(path)
-    path.write_text(text, encoding="utf-8")
-
-
-def _name_of(uid: int) -> str:
+def name_of_uid(uid: int) -> str:
     with contextlib.suppress(KeyError):
         return pwd.getpwuid(uid).pw_name
     return f"user {uid}"

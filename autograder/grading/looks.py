@@ -15,7 +15,8 @@ from autograder.errors import GradlabError
 from autograder.gradebook.past_marks import PastMark, read_history
 from autograder.grading.attempts import CAUSE, Decision, decide, settings_for, what_counts
 from autograder.grading.class_writer import course_of
-from autograder.grading.inbox import Inbox, submitted_folder, superseded
+from autograder.grading.collection import submitted_folder, superseded
+from autograder.grading.inbox import Inbox
 from autograder.grading.inbox_memory import InboxMemory
 from autograder.handed_in import in_words, time_in, utc_now
 from autograder.plain.assignment import source_notebooks

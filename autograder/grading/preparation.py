@@ -11,11 +11,11 @@ from pathlib import Path
 from typing import IO, Any
 
 from autograder.errors import GradlabError
-from autograder.gradebook.changed_cells import LOST, follow_notebooks
+from autograder.gradebook.changed_cells import LOST, follow_notebooks, write_lost
 from autograder.gradebook.names import graded_names
-from autograder.grading.class_writer import last_error
+from autograder.grading.outcomes import last_error
 from autograder.grading.plain_class import source_digest
-from autograder.plain.assignment import is_plain, source_notebooks
+from autograder.plain.assignment import is_plain, kept_names, source_notebooks
 from autograder.plain.source_check import refuse_unfit
 from autograder.term import read_term
 from autograder.words import some
@@ -34,22 +34,39 @@ def prepare(api: Any, course: Path, lab: str, gradebook: Any) -> list[str]:
     if known and note.exists() and note.read_text() == source:
         _count_on_top(gradebook, lab, extra)  # nbgrader's own command may have given them their points
         return []
-    brought = known and not note.exists() and is_plain(course, lab)
+    brought = False
     if is_plain(course, lab):
         refuse_unfit(course, lab, api.config)
+        brought = known and not note.exists() and _is_as_in_source(gradebook, course, lab)
     note.parent.mkdir(parents=True, exist_ok=True)
     lines = []
     if not brought:  # else the instructor's own nbgrader put it there, and may have released it so
         note.write_text("")  # what is begun here, and not brought to its end, is begun anew
         before = _cells_in(gradebook, lab)
         if before:
-            follow_notebooks(gradebook, gradebook.find_assignment(lab), [p.stem for p in source_notebooks(course, lab)])
+            changes = follow_notebooks(gradebook, gradebook.find_assignment(lab), _names_in_source(course, lab))
+            write_lost(changes, course, lab)
+            gradebook.db.commit()
         _generate(api, course, lab)
         gradebook.db.expire_all()
         lines = _changes(course, lab, before, _cells_in(gradebook, lab))
         _count_on_top(gradebook, lab, extra)
     note.write_text(source)
     return lines
+
+
+def _is_as_in_source(gradebook: Any, course: Path, lab: str) -> bool:
+    """Whether the gradebook has the cells that are in the source now."""
+    there = {
+        notebook.name: {cell.name for cell in notebook.source_cells}
+        for notebook in gradebook.find_assignment(lab).notebooks
+    }
+    return there == _names_in_source(course, lab)
+
+
+def _names_in_source(course: Path, lab: str) -> dict[str, set[str]]:
+    """notebook -> nbgrader's names of the cells that it keeps."""
+    return {path.stem: kept_names(path) for path in source_notebooks(course, lab)}
 
 
 def _generate(api: Any, course: Path, lab: str) -> None:

@@ -13,9 +13,10 @@ from autograder.assignments import nearest
 from autograder.errors import GradlabError
 from autograder.gradebook.names import kind_and_name
 from autograder.gradebook.writer import recorded
-from autograder.grading.class_writer import GradebookWriter, course_of, spared
+from autograder.grading.class_writer import GradebookWriter, course_of
 from autograder.grading.decisions import checks_of
 from autograder.grading.one_submission import Graded
+from autograder.grading.outcomes import spared
 from autograder.grading.where import Where
 from autograder.grading.whole_lab import class_of
 from autograder.grading.worker import Failure

@@ -11,7 +11,7 @@ from nbgrader.api import Grade, Student, SubmittedAssignment, SubmittedNotebook
 from sqlalchemy import func, select
 
 from autograder.gradebook.on_roster import not_on_roster
-from autograder.grading.class_writer import Done
+from autograder.grading.outcomes import Done
 from autograder.words import count, some
 
 
@@ -63,9 +63,7 @@ def anew_words(done: Iterable[Done]) -> str:
 def remark_lines(done: Iterable[Done], lab: str, most: int = 5) -> list[str]:
     """What the instructor should know of submissions of this run, the commonest first, with how many have it."""
     counts = Counter(remark for each in done for remark in each.remarks).most_common()
-    lines = [
-        f"{remark.removesuffix('.')} ({count(number, 'submission')})" for remark, number in counts[:most]
-    ]
+    lines = [f"{remark.removesuffix('.')} ({count(number, 'submission')})" for remark, number in counts[:most]]
     more = len(counts) - most
     return [*lines, f"and {more} more of this kind: gradlab report {lab}"] if more > 0 else lines
 

@@ -25,10 +25,12 @@ from autograder.gradebook.past_marks import read_history
 from autograder.gradebook.reader import result_in
 from autograder.gradebook.writer import recorded
 from autograder.grading.attempts import CAUSE, standing
-from autograder.grading.class_writer import Done, GradebookWriter, course_of, graded_there
-from autograder.grading.inbox import bring_in, inbox_of
+from autograder.grading.class_writer import GradebookWriter, course_of, graded_there
+from autograder.grading.collection import bring_in
+from autograder.grading.inbox import inbox_of
 from autograder.grading.looks import Watching, due_now, left_over
 from autograder.grading.one_submission import Graded
+from autograder.grading.outcomes import Done
 from autograder.grading.task import Task
 from autograder.grading.teams import handed_in_by
 from autograder.grading.where import Where

@@ -15,9 +15,10 @@ from autograder.assignments import nearest
 from autograder.errors import GradlabError
 from autograder.gradebook.extensions import take_back
 from autograder.gradebook.writer import Penalty, opened
-from autograder.grading.class_writer import Done, GradebookWriter, course_of
+from autograder.grading.class_writer import GradebookWriter, course_of
 from autograder.grading.cluster import layers_on_cluster
 from autograder.grading.one_submission import preprocessors_in
+from autograder.grading.outcomes import Done
 from autograder.grading.plain_class import refuse_nothing
 from autograder.grading.preparation import prepare
 from autograder.grading.task import Settings, settings_of, with_stock_limits

@@ -21,9 +21,9 @@ import pytest
 from autograder.errors import GradlabError
 from autograder.gradebook.store import load_result
 from autograder.grading import cluster, cluster_process
-from autograder.grading.class_writer import Done
 from autograder.grading.cluster import layers_on_cluster
 from autograder.grading.nbgrader_api import open_course
+from autograder.grading.outcomes import Done
 from autograder.grading.task import Settings, Task
 from autograder.grading.where import Cluster, ThisMachine
 from autograder.grading.whole_lab import grade_lab

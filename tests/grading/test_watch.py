@@ -19,7 +19,8 @@ from autograder.arrivals import newest
 from autograder.authoring.course_folder import read_course, read_labs
 from autograder.demo.students import filled, reference
 from autograder.gradebook.past_marks import remember_mark
-from autograder.grading.inbox import HANDING_IN, bring_in, exchange_now, inbox_of, submitted_folder
+from autograder.grading.collection import bring_in, submitted_folder
+from autograder.grading.inbox import HANDING_IN, exchange_now, inbox_of
 from autograder.grading.inbox_memory import InboxMemory
 from autograder.grading.looks import Watching, due_now, left_over, tell_of_wrong
 from autograder.grading.nbgrader_api import open_course

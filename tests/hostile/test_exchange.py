@@ -14,7 +14,8 @@ import pytest
 from autograder.arrivals import CLOCKS, NEVER, Arrival, newest
 from autograder.grading import inbox as grading_inbox
 from autograder.grading.attempts import decide
-from autograder.grading.inbox import HANDING_IN, Inbox, bring_in
+from autograder.grading.collection import bring_in
+from autograder.grading.inbox import HANDING_IN, Inbox
 from autograder.grading.inbox_memory import InboxMemory
 from autograder.handed_in import SECRET, time_in, time_of, utc_now
 from autograder.intake import copying

@@ -14,8 +14,8 @@ from nbgrader.utils import compute_checksum, is_grade, is_locked, is_solution, i
 from autograder.gradebook.reader import read_result
 from autograder.gradebook.schema import SubmissionResult
 from autograder.gradebook.store import load_result
-from autograder.grading.class_writer import Done
 from autograder.grading.nbgrader_api import open_course
+from autograder.grading.outcomes import Done
 from autograder.grading.where import ThisMachine
 from autograder.grading.whole_lab import grade_lab
 from autograder.intake.read import read_notebook

@@ -114,6 +114,27 @@ def test_notebooks_come_and_go(course: Path, two_graders: ThisMachine) -> None:
         assert gradebook.db.query(Grade).count() == 1
 
 
+def test_a_notebook_that_was_renamed_keeps_its_marks_by_hand(course: Path, two_graders: ThisMachine) -> None:
+    (line,) = changed(course, two_graders, first=[F, T, WORDS])
+    assert "gone: p/t, p/words" in line
+    now = found(course)["words"]
+    assert (now.points, now.comment, now.waits) == (3.5, "good", False)
+    assert not (course / "results/a1" / LOST).exists()
+
+
+def test_marks_by_hand_in_a_notebook_that_is_gone_are_written_down(course: Path, two_graders: ThisMachine) -> None:
+    more = [solution("g", "### BEGIN SOLUTION\ng = 1\n### END SOLUTION"), graded("g_is", "assert g == 1")]
+    (line,) = changed(course, two_graders, q=more)
+    assert "are kept in" in line and len((course / "results/a1" / LOST).read_text().splitlines()) == 2
+
+
+def test_a_gradebook_from_before_follows_a_source_that_changed(course: Path, two_graders: ThisMachine) -> None:
+    """As one that stock nbgrader made, which says nothing of what its source was."""
+    (course / "results/a1/.prepared").unlink()
+    (line,) = changed(course, two_graders, p=[F, T, graded("u", "assert f(5) == 6", 5), WORDS])
+    assert "new: p/u" in line and found(course)["words"].points == 3.5
+
+
 def test_nothing_is_lost_where_nothing_changed(course: Path, two_graders: ThisMachine) -> None:
     assert changed(course, two_graders, p=[F, T, WORDS]) == []
     assert found(course)["words"].points == 3.5

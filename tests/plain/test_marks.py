@@ -16,8 +16,8 @@ from autograder.errors import GradlabError
 from autograder.gradebook.class_reader import read_class
 from autograder.gradebook.reader import read_result
 from autograder.gradebook.store import load_result
-from autograder.grading.class_writer import Done
 from autograder.grading.nbgrader_api import open_course
+from autograder.grading.outcomes import Done
 from autograder.grading.plain_class import read_beside
 from autograder.grading.task import code_digest
 from autograder.grading.where import ThisMachine
