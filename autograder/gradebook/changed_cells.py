@@ -6,8 +6,10 @@ a renamed one keeps its rows, and of one that is gone the marks by hand are writ
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+import json
+from collections.abc import Mapping, Sequence, Set
 from dataclasses import dataclass, field
+from pathlib import Path
 from typing import Any
 
 from nbgrader.api import Comment, Grade, GradeCell, Notebook, SolutionCell, SourceCell, SubmittedNotebook, TaskCell
@@ -60,12 +62,22 @@ def follow_cells(gradebook: Any, notebook: Notebook, now: Mapping[str, Cells]) -
     return changes
 
 
-def follow_notebooks(gradebook: Any, assignment: Any, names: Sequence[str]) -> ChangedCells:
-    """Give the assignment rows for notebooks of these names alone, and each submission what belongs to them."""
-    changes = ChangedCells()
+def follow_notebooks(gradebook: Any, assignment: Any, now: Mapping[str, Set[str]]) -> ChangedCells:
+    """Give the assignment rows for these notebooks alone, and each submission what belongs to them.
+
+    now: name -> nbgrader's names of its cells. A notebook that is new and has cells of one that is gone is that one.
+    """
+    changes, names = ChangedCells(), list(now)
     there = {notebook.name: notebook for notebook in assignment.notebooks}
     if not assignment.submissions or not there:
         return changes
+    for name in [name for name in names if name not in there]:
+        gone = [row for old, row in there.items() if old not in names]
+        best = max(gone, key=lambda row: len(now[name] & _names(row)), default=None)
+        if best is not None and now[name] & _names(best):
+            changes.renamed.append((f"{best.name}.ipynb", f"{name}.ipynb"))
+            there[name] = there.pop(best.name)
+            best.name = name
     for name in [name for name in there if name not in names]:
         for kind in KINDS:
             for row in list(_rows(there[name], kind)):
@@ -81,8 +93,20 @@ def follow_notebooks(gradebook: Any, assignment: Any, names: Sequence[str]) -> C
         for submission in assignment.submissions:
             gradebook.db.add(SubmittedNotebook(notebook=notebook, assignment=submission))
         changes.new.append(f"{name}.ipynb")
-    gradebook.db.commit()
     return changes
+
+
+def write_lost(changes: ChangedCells, course: Path, lab: str) -> None:
+    """Before they are gone from the gradebook."""
+    if changes.lost:
+        path = course / "results" / lab / LOST
+        path.parent.mkdir(parents=True, exist_ok=True)
+        with path.open("a", encoding="utf-8") as file:
+            file.writelines(json.dumps(row) + "\n" for row in changes.lost)
+
+
+def _names(notebook: Notebook) -> set[str]:
+    return {cell.name for cell in notebook.source_cells}
 
 
 def _rows(notebook: Notebook, kind: str) -> Sequence[Any]:

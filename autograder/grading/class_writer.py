@@ -179,12 +179,16 @@ class GradebookWriter:
 
     def result(self, student: str) -> Result | None:
         """The result of an earlier run, where it is whole."""
-        try:
-            result = load_result(self.course, self.lab, student)
-        except GradlabError:
-            return None
+        result = self._document(student)
         paths = [autograded_path(self.course, self.lab, student, name) for name in self.names]
         return result if all(path.exists() for path in paths) else None
+
+    def _document(self, student: str) -> Result | None:
+        """What an earlier run found, also of notebooks that have another name now."""
+        try:
+            return load_result(self.course, self.lab, student)
+        except GradlabError:
+            return None
 
     def _marks(self, result: Result, submitted: Any) -> Marks:
         """Of a submission that was graded before."""
@@ -198,7 +202,7 @@ class GradebookWriter:
         """Its marks with what was decided for this student."""
         student = graded.result.student
         excused = self.term.excused(self.lab, student)
-        marks = decided(graded.marks, graded.result, excused, self.result(student))
+        marks = decided(graded.marks, graded.result, excused, self._document(student))
         return replace(marks, submitted=self._submitted(student))
 
     def keep(self, graded: Graded) -> Done:

@@ -11,7 +11,7 @@ import nbformat
 from nbformat import NotebookNode
 from nbgrader.nbgraderformat import MetadataValidator
 from nbgrader.preprocessors import ClearHiddenTests
-from nbgrader.utils import is_grade, is_solution
+from nbgrader.utils import is_grade, is_locked, is_solution, is_task
 from pydantic import Field
 from traitlets.config import Config
 
@@ -94,6 +94,14 @@ class PlainAssignment(Model):
 def source_notebooks(course: Path, name: str) -> list[Path]:
     """The notebooks of the folder source/NAME, by name."""
     return sorted(path for path in (course / "source" / name).glob("*.ipynb") if path.is_file())
+
+
+def kept_names(path: Path) -> set[str]:
+    """nbgrader's names of the cells of this source notebook that it keeps."""
+    cells = upgraded(nbformat.read(path, as_version=4)).cells
+    return {
+        _grade_id(cell) for cell in cells if is_grade(cell) or is_solution(cell) or is_locked(cell) or is_task(cell)
+    }
 
 
 def is_plain(course: Path, name: str) -> bool:

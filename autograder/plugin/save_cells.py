@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-import json
 from pathlib import Path
 
 from nbformat import NotebookNode
 from nbgrader.api import MissingEntry
 from nbgrader.preprocessors import SaveCells
 
-from autograder.gradebook.changed_cells import LOST, ChangedCells, follow_cells
+from autograder.gradebook.changed_cells import follow_cells, write_lost
 
 
 class SaveChangedCells(SaveCells):  # type: ignore[misc]
@@ -31,14 +30,6 @@ class SaveChangedCells(SaveCells):  # type: ignore[misc]
                 changes = follow_cells(self.gradebook, notebook, now)
             if changes:
                 self.log.warning("%s changed after submissions: %s", self.notebook_id, changes.words())
-            self._write_lost(changes)
+            write_lost(changes, Path(self.parent.parent.coursedir.root), self.assignment_id)
             self.gradebook.db.commit()
         super()._create_notebook(nb)
-
-    def _write_lost(self, changes: ChangedCells) -> None:
-        """Before they are gone from the gradebook."""
-        if changes.lost:
-            path = Path(self.parent.parent.coursedir.root) / "results" / self.assignment_id / LOST
-            path.parent.mkdir(parents=True, exist_ok=True)
-            with path.open("a", encoding="utf-8") as file:
-                file.writelines(json.dumps(row) + "\n" for row in changes.lost)

@@ -8,6 +8,7 @@ from __future__ import annotations
 import builtins
 import contextlib
 import getpass
+import os
 from collections.abc import Iterator
 from typing import Any
 
@@ -84,6 +85,7 @@ class Kernel:
     def _settle(self) -> None:
         """In a sandbox, which cleared the environment that the shell had set."""
         self.shell.init_environment()
+        self.shell.user_ns["_dh"][:] = [os.getcwd()]  # where %cd goes back to: the shell was made elsewhere
         set_environment()
         self._at_home = True
 

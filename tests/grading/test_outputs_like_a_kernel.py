@@ -222,6 +222,13 @@ def test_what_a_stock_kernel_cannot_do_well_is_done_otherwise(fork_server: ForkS
     assert after == [{"output_type": "stream", "name": "stdout", "text": "1\n2\n"}]
 
 
+def test_cd_goes_back_to_where_the_notebook_is(fork_server: ForkServer) -> None:
+    *_, shown = here(
+        fork_server, ["import os\nhome = os.getcwd()", "%cd -q /\n%cd -q -\nprint(os.getcwd() == home, _dh[0] == home)"]
+    )
+    assert shown[0]["text"] == "True True\n"
+
+
 def test_a_command_does_not_wait_for_the_programs_that_it_leaves_running(fork_server: ForkServer) -> None:
     """A kernel hangs up the terminal of such programs; here they end with the submission."""
     (shown,) = here(fork_server, ["!sleep 600 & echo started\nprint('goes on')"])
