@@ -51,6 +51,8 @@ class Effort:
         self._begun = clock()
         self._over = False  # for good: the kernel adds what a process waited once it runs again
         self._at_first: dict[int, Used] | None = None
+        if meter is not None and seconds <= LOOK_SECONDS:
+            self._spent(meter())  # the first look in passing would find it over, whatever it waited
 
     def wait(self, channel: socket.socket) -> None:
         """Wait until there is something to read. Raises ProtocolTimeout where that takes too long."""

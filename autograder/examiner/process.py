@@ -15,7 +15,15 @@ from autograder.examiner.checked_outputs import MAX_OUTPUTS, read_outputs
 from autograder.examiner.clock import Limit
 from autograder.examiner.connection import PING_SECONDS, Connection, Stopped
 from autograder.examiner.effort import Effort, Used
-from autograder.rpc.frames import ConnectionClosed, ProtocolError, ProtocolTimeout, receive, send
+from autograder.rpc.frames import (
+    MAX_FRAME,
+    ConnectionClosed,
+    Plain,
+    ProtocolError,
+    ProtocolTimeout,
+    receive,
+    send,
+)
 
 ENDING_SECONDS = 1.0  # until what is known of a process that sent what is no message
 ENDED_SECONDS = 20.0  # the same for one that hung up, which ends
@@ -55,9 +63,7 @@ class StudentProcess:
         """
         try:
             effort = self.effort(limit.seconds, limit.most)
-            self._ask(["run", source, number, list(keep)], effort.wall())
-            effort.wait(self.control)
-            outputs = receive(self.control, effort.wall(), MAX_OUTPUTS)
+            outputs = self._answer_to(["run", source, number, list(keep)], effort, MAX_OUTPUTS)
         except ProtocolTimeout:
             raise self._stop(limit.words) from None
         except ProtocolError as error:
@@ -69,16 +75,14 @@ class StudentProcess:
         try:
             for path, content in files:
                 for begin in range(0, max(len(content), 1), PIECE):
-                    self._ask(["put", path, content[begin : begin + PIECE]], seconds)
-                    receive(self.control, seconds)
+                    self._answer_to(["put", path, content[begin : begin + PIECE]], self.effort(seconds, math.inf))
         except (ProtocolError, OSError) as error:
             raise self._stop(self._how_it_ended(error)) from None
 
     def changed(self, seconds: float) -> list[str]:
         """Names of the course's that the cells bound anew or patched, as the process says. Raises Stopped."""
         try:
-            self._ask(["changed"], seconds)
-            found = receive(self.control, seconds)
+            found = self._answer_to(["changed"], self.effort(seconds, math.inf))
         except (ProtocolError, OSError) as error:  # a late answer would be taken for that to the next question
             raise self._stop(self._how_it_ended(error)) from None
         names = found if isinstance(found, list) else []
@@ -94,9 +98,10 @@ class StudentProcess:
         ours, theirs = socket.socketpair()
         try:
             self.keeper.adopt(self.pid, "")  # what cells have started belongs to no check
-            self._ask(["fork"], seconds)
+            effort = self.effort(seconds, math.inf)
+            self._ask(["fork"], effort.wall())
             socket.send_fds(self.control, [b"f"], [theirs.fileno()])
-            receive(self.control, seconds)
+            self._answer(effort)
         except (ProtocolError, OSError) as error:
             ours.close()
             raise self._stop(self._how_it_ended(error)) from None
@@ -129,10 +134,7 @@ class StudentProcess:
         if self.ended or self.serves:
             return not self.why()
         try:
-            effort = self.effort(PING_SECONDS, math.inf)
-            self._ask(["ping"], effort.wall())
-            effort.wait(self.control)
-            receive(self.control, effort.wall())
+            self._answer_to(["ping"], self.effort(PING_SECONDS, math.inf))
         except ProtocolError as error:
             self._stop(self._how_it_ended(error))
         return not self.ended
@@ -157,6 +159,14 @@ class StudentProcess:
         while not (why := self.why()) and time.monotonic() < until:
             time.sleep(0.005)
         return why or "the Python process sent what is no answer"
+
+    def _answer_to(self, request: list[Any], effort: Effort, most: int = MAX_FRAME) -> Plain:
+        self._ask(request, effort.wall())
+        return self._answer(effort, most)
+
+    def _answer(self, effort: Effort, most: int = MAX_FRAME) -> Plain:
+        effort.wait(self.control)
+        return receive(self.control, effort.wall(), most)
 
     def _ask(self, request: list[Any], seconds: float) -> None:
         if self.ended:

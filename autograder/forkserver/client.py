@@ -20,7 +20,8 @@ from autograder.forkserver.starting import Started, start
 from autograder.rpc.frames import ProtocolError, receive, send
 from autograder.sandbox import Limits, runtime_paths
 
-START_SECONDS = 120.0  # a cold import of torch on a busy machine
+START_SECONDS = 600.0  # a cold import of torch on a busy machine takes two minutes
+ENDED_SECONDS = 60.0  # until what is known of a process whose socket is closed, which ends
 
 
 @dataclass(frozen=True)
@@ -77,8 +78,10 @@ class ForkServer:
         try:
             receive(ours, START_SECONDS)
         except ProtocolError:
-            time.sleep(0.1)  # its socket closes a moment before it has ended
-            why = self.why(pid) or "it ended without a word"
+            until = time.monotonic() + ENDED_SECONDS  # its socket closes a moment before it has ended
+            while not (why := self.why(pid)) and time.monotonic() < until:
+                time.sleep(0.01)
+            why = why or "it ended without a word"
             self.stop(pid)
             raise GradlabError(f"a student process could not enter its sandbox ({why}): run gradlab doctor") from None
         self.adopt(pid, "")

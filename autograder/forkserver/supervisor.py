@@ -4,11 +4,9 @@ from __future__ import annotations
 
 import contextlib
 import os
-import select
 import time
 from collections.abc import Callable
 from dataclasses import dataclass, field
-from math import inf
 from pathlib import Path
 
 from autograder.errors import GradlabError
@@ -27,13 +25,11 @@ from autograder.sandbox import (
     watch,
 )
 from autograder.sandbox.gpu import memory_on_gpus
-from autograder.sandbox.kill import kill
+from autograder.sandbox.kill import end_of, has_ended, kill
 from autograder.sandbox.memory_watch import private_memory
 from autograder.sandbox.plan import Network
 from autograder.sandbox.processes import of_run, seconds_of
 
-STRIKE_SECONDS = 2.0  # after which the end of a process has another reason than that limit
-END_MILLISECONDS = 100  # for which the kernel is waited for; beyond that a process is looked for
 GPU_SECONDS = 1.0  # between two looks at the memory of GPUs, each of which starts a program
 
 
@@ -41,7 +37,8 @@ GPU_SECONDS = 1.0  # between two looks at the memory of GPUs, each of which star
 class Running:
     """A run. groups: its processes; those of "" are the run's own, those of another name are forks for one check cell.
 
-    known: the processes of all groups. strike: when it hit a limit, by time.monotonic, and which one.
+    known: the processes of all groups. struck: the limit for which the run, or a check's fork of it, was ended. A
+    fork's is forgotten once it was asked for, and as soon as a group begins or ends.
     """
 
     run: Run
@@ -49,7 +46,6 @@ class Running:
     cleanup: contextlib.ExitStack
     known: set[int] = field(default_factory=set)
     groups: dict[str, set[int]] = field(default_factory=dict)
-    strike: float = -inf
     struck: str = ""
     status: int | None = None  # as os.waitpid gives it, where the run has ended
 
@@ -113,23 +109,25 @@ class Runs:
     def adopt(self, pid: int, group: str) -> None:
         """Let the processes that belong to no group yet be this one."""
         running = self.running[pid]
+        _forget_strike(running)
         running.groups[group] = running.groups.get(group, set()) | _unknown(running)
         running.known |= running.groups[group]
 
     def kill_group(self, pid: int, group: str) -> None:
         """Kill the group, and all that belong to none: what its processes started."""
         running = self.running[pid]
+        _forget_strike(running)
         running.known -= running.groups.pop(group, set())
         if running.status is None:
             self._kill_unknown(running)
 
     def status(self, pid: int) -> list[str | int | None]:
-        """[limit that was hit since the last call or "", wait status or None while the run lives]."""
+        """[limit for which it ended, or a fork of it since the last call, or ""; wait status, None while it runs]."""
         running = self.running[pid]
         self._look_at(running)
-        struck = time.monotonic() - running.strike < STRIKE_SECONDS
-        running.strike = -inf
-        return [running.struck if struck else "", running.status]
+        told: list[str | int | None] = [running.struck, running.status]
+        _forget_strike(running)
+        return told
 
     def used(self, pid: int) -> list[list[float]]:
         """[pid, seconds that it ran, seconds that it waited for a processor] of each process of the run."""
@@ -163,7 +161,6 @@ class Runs:
             _kill_the_rest(running.run)
         elif held(running.watch) > self.limits.memory:
             self._make_it_hold_less(running)
-            _strike(running, "memory")
 
     def _look_on_gpu(self) -> None:
         """End every run whose processes hold too much there. None of them is a fork for a check, to go alone."""
@@ -172,21 +169,27 @@ class Runs:
             if running.status is None and held:
                 total = sum(held.get(pid, 0) for pid in of_run(running.run))
                 if total > self.limits.gpu_memory:
-                    kill_run(running.run)
-                    self._wait_for(running)
-                    _strike(running, "GPU memory")
+                    self._end(running, "GPU memory")
         self.looked_on_gpu = time.monotonic()
 
     def _make_it_hold_less(self, running: Running) -> None:
-        """Kill what is not known of a run that holds too much, then the check's fork that holds most, or the run."""
+        """Kill what is not known of a run that holds too much, then the check's fork that holds most, or the run.
+
+        What is not known, a program that a cell started, ends nothing else: what comes later has another reason.
+        """
         self._kill_unknown(running)
         while held(running.watch) > self.limits.memory:
             largest = max(_own(running), key=lambda pid: private_memory(pid, running.watch.started))
             if not any(largest in pids for group, pids in running.groups.items() if group):
-                kill_run(running.run)
-                self._wait_for(running)
-                return
+                return self._end(running, "memory")
             self._kill({largest}, lambda: set(of_run(running.run)))
+            running.struck = "memory"
+
+    def _end(self, running: Running, limit: str) -> None:
+        """End a run for this limit."""
+        kill_run(running.run)
+        self._wait_for(running)
+        running.struck = limit
 
     def _kill_unknown(self, running: Running) -> None:
         while unknown := _unknown(running):
@@ -194,10 +197,10 @@ class Runs:
 
     def _kill(self, victims: set[int], living: Callable[[], set[int]]) -> None:
         """Kill these processes, and wait until they are gone."""
-        ends = {pid: _end_of(pid) for pid in victims}
+        ends = {pid: end_of(pid) for pid in victims}
         for pid in victims:
             kill(pid)
-        untold = {pid for pid, end in ends.items() if end is None or not _told(end)}
+        untold = {pid for pid, end in ends.items() if end is None or not has_ended(end)}
         self._reap()
         while untold and untold & living():
             time.sleep(0.001)
@@ -218,26 +221,10 @@ class Runs:
             self.running[pid].status = status
 
 
-def _end_of(pid: int) -> int | None:
-    """A descriptor by which the kernel tells the end of this process; None where it came, or before Linux 5.3."""
-    try:
-        return os.pidfd_open(pid)
-    except OSError:
-        return None
-
-
-def _told(end: int) -> bool:
-    """Wait for the end of a process that was killed, and close its descriptor. Whether it came."""
-    poller = select.poll()  # select() knows no descriptor above 1023
-    poller.register(end, select.POLLIN)
-    ended = bool(poller.poll(END_MILLISECONDS))
-    os.close(end)
-    return ended
-
-
-def _strike(running: Running, limit: str) -> None:
-    """Note the limit once what held too much is gone: freeing gigabytes may take longer than STRIKE_SECONDS."""
-    running.strike, running.struck = time.monotonic(), limit
+def _forget_strike(running: Running) -> None:
+    """What ends from now on has another reason, unless the run itself has ended."""
+    if running.status is None:
+        running.struck = ""
 
 
 def nodes_of(device: str) -> tuple[Path, ...]:

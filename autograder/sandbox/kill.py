@@ -4,6 +4,7 @@ faster than they are found, from outliving the run."""
 from __future__ import annotations
 
 import os
+import select
 import signal
 import time
 
@@ -11,7 +12,10 @@ from autograder.errors import GradlabError
 from autograder.sandbox.processes import Run, descendants, of_uid, pids, real_uid, stat_fields
 from autograder.sandbox.system import PR_SET_CHILD_SUBREAPER, become, prctl
 
-PATIENCE = 5.0  # seconds until a kill is given up as impossible
+# Seconds of this process's own: on a busy machine it gets its turns as rarely as what it waits for.
+PATIENCE = 5.0  # until a kill is given up as impossible
+GOODWILL = 0.05  # for a child to end by itself: a thousand looks at it
+END_MILLISECONDS = 100  # for which the kernel is waited for; beyond that a process is looked for
 
 
 def adopt_orphans() -> None:
@@ -29,7 +33,7 @@ def kill_run(run: Run) -> None:
 
 def kill_uid(uid: int, child: int | None = None) -> None:
     """Kill every process of that user, none excepted; `child`, our own, may be left as a zombie to wait for."""
-    deadline = time.monotonic() + PATIENCE
+    until = time.process_time() + PATIENCE
     while anyone(uid):
         _kill_all_as(uid)
         # Asked before the dead are waited for: one that died in between would stay a zombie.
@@ -37,7 +41,7 @@ def kill_uid(uid: int, child: int | None = None) -> None:
         _reap_orphans(uid, child)
         if not alive:
             return
-        if time.monotonic() > deadline:
+        if time.process_time() > until:
             raise GradlabError(f"Processes of uid {uid} cannot be killed; see `ps -u {uid}`.")
 
 
@@ -60,12 +64,8 @@ def _kill_all_as(uid: int) -> None:
         finally:
             os._exit(0)
     # For an instant the helper is the run's own kind, which may stop it; it is then killed and sent again.
-    deadline = time.monotonic() + 0.2
-    while time.monotonic() < deadline:
-        if os.waitpid(helper, os.WNOHANG)[0]:
-            return
-        time.sleep(0.0005)
-    os.kill(helper, signal.SIGKILL)
+    if not _ends_by_itself(helper):
+        kill(helper)
     os.waitpid(helper, 0)
 
 
@@ -79,24 +79,30 @@ def _reap_orphans(uid: int, child: int | None) -> None:
 
 def kill_tree(keeper: int) -> None:
     """Kill all that descends from a run's keeper; the keeper then ends by itself, or else is killed too."""
-    deadline = time.monotonic() + PATIENCE
-    while (found := descendants(keeper)) and time.monotonic() < deadline:
+    until = time.process_time() + PATIENCE
+    while (found := descendants(keeper)) and time.process_time() < until:
         for pid in found:
             kill(pid)
-    timeouts = time.monotonic() + 0.1
-    while time.monotonic() < timeouts:
-        if _child_ended(keeper):
-            return
+    if not _ends_by_itself(keeper):
+        kill(keeper)
+
+
+def _ends_by_itself(child: int) -> bool:
+    """Wait for the end of a child, which stays to be waited for. Not from /proc, where another's may be hidden.
+
+    Returns:
+        Whether it has ended: False for one that was stopped, or has had its chance.
+    """
+    until = time.process_time() + GOODWILL
+    while time.process_time() < until:
+        try:
+            seen = os.waitid(os.P_PID, child, os.WEXITED | os.WSTOPPED | os.WNOHANG | os.WNOWAIT)
+        except ChildProcessError:
+            return False
+        if seen is not None:
+            return seen.si_code not in (os.CLD_STOPPED, os.CLD_TRAPPED)
         time.sleep(0.0005)
-    kill(keeper)
-
-
-def _child_ended(pid: int) -> bool:
-    """Not from /proc, where another's processes may be hidden. The child stays to be waited for."""
-    try:
-        return os.waitid(os.P_PID, pid, os.WEXITED | os.WNOHANG | os.WNOWAIT) is not None
-    except ChildProcessError:
-        return False
+    return False
 
 
 def kill(pid: int) -> None:
@@ -104,3 +110,20 @@ def kill(pid: int) -> None:
         os.kill(pid, signal.SIGKILL)
     except ProcessLookupError:
         return
+
+
+def end_of(pid: int) -> int | None:
+    """A descriptor by which the kernel tells the end of this process; None where it came, or before Linux 5.3."""
+    try:
+        return os.pidfd_open(pid)
+    except OSError:
+        return None
+
+
+def has_ended(end: int) -> bool:
+    """Wait for the end of a process that was killed, and close its descriptor. Whether it came in time to be seen."""
+    poller = select.poll()  # select() knows no descriptor above 1023
+    poller.register(end, select.POLLIN)
+    ended = bool(poller.poll(END_MILLISECONDS))
+    os.close(end)
+    return ended

@@ -6,14 +6,16 @@ its lines end as a terminal ends them.
 
 from __future__ import annotations
 
+import array
 import codecs
 import contextlib
+import fcntl
 import os
 import select
 import shutil
 import subprocess
 import sys
-import time
+import termios
 from collections.abc import Iterator
 
 from ipykernel import zmqshell
@@ -21,7 +23,6 @@ from IPython.utils import process
 
 CHUNK = 1 << 16
 POLL_SECONDS = 0.05  # a shell may have ended, and left programs that hold the pipe
-DRAIN_SECONDS = 1.0  # for what such programs go on writing
 
 
 def run_command(command: str) -> int:
@@ -66,19 +67,25 @@ def _started(arguments: list[str]) -> Iterator[subprocess.Popen[bytes]]:
 
 
 def _output_of(child: subprocess.Popen[bytes]) -> Iterator[bytes]:
-    """What it writes, as it comes, until it has ended. Programs that it leaves running are not waited for."""
+    """What it writes, as it comes, until it has ended. What programs that it leaves running write later is lost."""
     assert child.stdout is not None
     pipe = child.stdout.fileno()
-    until = None
-    while True:
-        ended = child.poll() is not None
-        until = until or (time.monotonic() + DRAIN_SECONDS if ended else None)
-        ready, _, _ = select.select([pipe], [], [], 0 if ended else POLL_SECONDS)
-        written = os.read(pipe, CHUNK) if ready else b""
-        if written:
+    while child.poll() is None:
+        if select.select([pipe], [], [], POLL_SECONDS)[0]:
+            if not (written := os.read(pipe, CHUNK)):
+                return
             yield written
-        if (ready and not written) or (ended and not ready) or (until and time.monotonic() > until):
-            return
+    left = _waiting(pipe)
+    while left > 0 and (written := os.read(pipe, min(left, CHUNK))):
+        left -= len(written)
+        yield written
+
+
+def _waiting(pipe: int) -> int:
+    """Bytes that have been written into it, and are not read yet."""
+    count = array.array("i", [0])
+    fcntl.ioctl(pipe, termios.FIONREAD, count)
+    return count[0]
 
 
 def _show(text: str) -> None:

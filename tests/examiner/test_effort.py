@@ -64,6 +64,18 @@ def test_what_it_waited_for_a_processor_is_not_charged(silent: socket.socket) ->
         assert took == pytest.approx(10 / share, rel=0.1) and not bound.was_starved()
 
 
+def test_a_limit_shorter_than_a_look_counts_like_any_other(
+    silent: socket.socket, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(effort, "LOOK_SECONDS", 20.0)
+    machine = Machine(ran=1 / 5, waited=4 / 5)
+    bound = Effort(10.0, machine.meter, clock=machine.clock)
+    machine.now += 10
+    assert not bound.is_over()
+    machine.now += 50
+    assert bound.is_over()
+
+
 def test_time_that_is_over_stays_over_though_the_kernel_adds_later_what_was_waited(silent: socket.socket) -> None:
     machine = Machine(ran=1.0, waited=0.0)
     bound = Effort(10.0, machine.meter, clock=machine.clock)

@@ -149,15 +149,13 @@ def test_a_submission_finds_the_random_state_that_every_other_finds(fork_server:
 def test_the_warm_process_has_one_thread_and_its_end_leaves_nothing() -> None:
     fork_server = ForkServer(Purpose(LEVEL), started=start(1, ()))
     student = Student(fork_server.student, Clock(Timeouts()))
-    student.run("import os\nif os.fork() == 0:\n    import time\n    time.sleep(60)\n", 1)
+    student.run("import os\nif os.fork() == 0:\n    import time\n    time.sleep(3600)\n", 1)
     assert len(os.listdir(f"/proc/{fork_server.started.process.pid}/task")) == 1
     pids = [child.pid for child in psutil.Process(fork_server.started.process.pid).children(recursive=True)]
     assert len(pids) >= 2
     fork_server.close()
-    until = time.monotonic() + 5
-    while any(Path(f"/proc/{pid}").exists() for pid in pids) and time.monotonic() < until:
+    while any(Path(f"/proc/{pid}").exists() for pid in pids):
         time.sleep(0.01)
-    assert not [pid for pid in pids if Path(f"/proc/{pid}").exists()]
     assert not fork_server.started.home.exists()
 
 

@@ -9,10 +9,11 @@ from collections.abc import Iterator
 import pytest
 
 from autograder.forkserver.supervisor import Runs
-from autograder.sandbox import Limits, available, network_for, require, runtime_paths, strongest_level
+from autograder.sandbox import Limits, available, memory_watch, network_for, require, runtime_paths, strongest_level
 from autograder.sandbox.processes import alive, stat_fields
 
 CHILDREN = 5
+MEMORY = 400 << 20
 
 
 @pytest.fixture
@@ -30,7 +31,7 @@ def _fork_and_wait(control: int) -> None:
         if os.fork() == 0:
             break
     os.write(control, b"!")
-    time.sleep(60)
+    time.sleep(3600)
 
 
 @pytest.mark.parametrize("told", [True, False], ids=["told", "looked for"])
@@ -59,3 +60,76 @@ def test_a_group_is_gone_when_it_was_killed_and_the_run_goes_on(
 
 def _unknown_to_the_kernel(pid: int, flags: int = 0) -> int:
     raise OSError(errno.ENOSYS, f"pidfd_open({pid}, {flags})")
+
+
+def _fork_when_told(control: int) -> None:
+    """Fork one that takes memory where it is told "memory", and one that waits where it is told anything else."""
+    os.write(control, b"in its sandbox")
+    while told := os.read(control, 16):
+        if os.fork() == 0:
+            block = bytearray(b"x") * (MEMORY if told == b"memory" else 1)
+            os.write(control, b"!")
+            time.sleep(3600)
+            del block
+    os._exit(3)
+
+
+@pytest.fixture
+def small() -> Iterator[Runs]:
+    layers = require(strongest_level(available()))
+    limits = Limits(memory=memory_watch._statm(os.getpid())[1] + MEMORY // 2)
+    running = Runs(layers, limits, runtime_paths(), network_for(layers), "cpu", _fork_when_told)
+    yield running
+    running.stop_all()
+
+
+@pytest.fixture
+def run(small: Runs) -> Iterator[tuple[int, socket.socket]]:
+    ours, theirs = socket.socketpair()
+    with ours:
+        pid, trouble = small.start(theirs.detach())
+        assert isinstance(pid, int) and pid, trouble
+        assert ours.recv(64) == b"in its sandbox"
+        small.adopt(pid, "")
+        yield pid, ours
+
+
+def _told(ours: socket.socket, word: bytes) -> None:
+    ours.send(word)
+    assert ours.recv(1) == b"!"
+
+
+def test_the_limit_that_ended_a_fork_is_told_once_and_not_of_what_comes_later(
+    small: Runs, run: tuple[int, socket.socket]
+) -> None:
+    pid, ours = run
+    _told(ours, b"memory")
+    small.adopt(pid, "check")
+    assert [small.status(pid)[0] for _ in range(2)] == ["memory", ""]
+    for begins in (small.adopt, small.kill_group):
+        _told(ours, b"memory")
+        small.adopt(pid, "check")
+        small.poll()
+        begins(pid, "check")
+        assert small.status(pid) == ["", None]
+
+
+def test_a_program_that_holds_too_much_is_no_reason_for_the_end_of_its_run(
+    small: Runs, run: tuple[int, socket.socket]
+) -> None:
+    pid, ours = run
+    _told(ours, b"memory")
+    assert small.status(pid) == ["", None]
+    ours.shutdown(socket.SHUT_WR)
+    while (status := small.status(pid)[1]) is None:
+        time.sleep(0.01)
+    assert small.status(pid) == ["", status] and isinstance(status, int)
+    assert os.waitstatus_to_exitcode(status) == 3
+
+
+def test_the_limit_that_ended_a_run_stays_its_reason(small: Runs, run: tuple[int, socket.socket]) -> None:
+    pid, ours = run
+    _told(ours, b"memory")
+    small.adopt(pid, "")
+    small.poll()
+    assert [small.status(pid)[0] for _ in range(2)] == ["memory"] * 2

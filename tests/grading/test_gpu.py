@@ -20,12 +20,11 @@ from autograder.authoring.notebooks import source_notebook
 from autograder.course import Course
 from autograder.demo.students import filled, reference
 from autograder.examiner.clock import Limit
-from autograder.forkserver import supervisor
 from autograder.forkserver.client import ForkServer, Purpose
 from autograder.forkserver.supervisor import Runs
 from autograder.grading.one_submission import grade_task
 from autograder.grading.task import Task, settings_of
-from autograder.sandbox import Limits, Run, available, kill_run, network_for, require, runtime_paths, strongest_level
+from autograder.sandbox import Limits, available, network_for, require, runtime_paths, strongest_level
 from autograder.sandbox.gpu import gpus, memory_on_gpus
 
 LEVEL = strongest_level(available())
@@ -61,7 +60,7 @@ def runs() -> Iterator[Runs]:
 
 def _enter_and_wait(control: int) -> None:
     os.write(control, b"in its sandbox")
-    time.sleep(60)
+    time.sleep(3600)
 
 
 def test_a_run_that_holds_too_much_on_a_gpu_is_ended_and_its_neighbour_is_not(runs: Runs) -> None:
@@ -79,23 +78,14 @@ def test_a_run_that_holds_too_much_on_a_gpu_is_ended_and_its_neighbour_is_not(ru
     assert runs.status(pids[1]) == ["", None]
 
 
-def test_the_limit_is_told_however_long_the_end_of_a_large_run_takes(
-    runs: Runs, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setattr(supervisor, "STRIKE_SECONDS", 0.1)
-
-    def slowly(run: Run) -> None:
-        time.sleep(0.3)
-        kill_run(run)
-
-    monkeypatch.setattr(supervisor, "kill_run", slowly)
+def test_the_limit_is_told_whenever_it_is_asked_for(runs: Runs) -> None:
     ours, theirs = socket.socketpair()
     pid, trouble = runs.start(theirs.detach())
     assert pid, trouble
     assert ours.recv(64) == b"in its sandbox"
     runs.on_gpu = lambda: {pid: 2 << 30}
     runs.poll()
-    assert runs.status(pid)[0] == "GPU memory"
+    assert [runs.status(pid)[0] for _ in range(2)] == ["GPU memory"] * 2
     ours.close()
 
 
