@@ -125,7 +125,7 @@ class Pool:
                     found.append((task, worker.connection.recv()))
                 except (EOFError, OSError):
                     found += self._try_again(worker, task)
-            elif task and time.monotonic() - worker.since > self.seconds + STUCK_SECONDS:
+            elif task and is_stuck(worker, self.seconds):
                 worker.process.kill()  # its end is seen at the next look
         return found
 
@@ -156,6 +156,11 @@ class Pool:
         process.start()
         theirs.close()
         return Worker(process, ours)
+
+
+def is_stuck(worker: Worker, seconds: float) -> bool:
+    """Whether it is busy with one submission for longer than that and all that its grader does may take."""
+    return time.monotonic() - worker.since > seconds + STUCK_SECONDS
 
 
 def _work(

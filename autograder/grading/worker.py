@@ -18,7 +18,7 @@ from autograder.grading.plain_submission import grade_plain
 from autograder.grading.task import Task
 
 TRIES = 2
-STUCK_SECONDS = 120.0  # beyond the time of a submission: the examiner's own work is bounded, and takes far less
+STUCK_SECONDS = 600.0  # beyond the time of a submission: the examiner's own work is bounded, and takes far less
 UNGRADABLE = "Grading it failed twice, so it counts as an empty notebook. Please tell your instructor."
 
 ForkServers = dict[Purpose, ForkServer]  # by what a fork server is for, see purpose()

@@ -22,9 +22,10 @@ from autograder.examiner.section import run_checks
 from autograder.proving import liars, replaced
 from autograder.proving.forks import ForkFailed, in_fork
 from autograder.proving.noted import NOTE
-from autograder.proving.unsandboxed import branch, run_cell_in
+from autograder.proving.unsandboxed import FORK_SECONDS, branch, run_cell_in
 
 CHECK_SECONDS = 30.0
+WHOLE_SECONDS = 3600.0  # of an attempt through the examiner, whose cells and checks have limits of their own
 # What who knows the grader does first: the course's names would be bound again before a check asks.
 RESTORES_NOTHING = (
     "__import__('autograder.student.course_names', fromlist=['']).CourseNames.restore = lambda self: None"
@@ -61,7 +62,7 @@ def through_the_examiner(
     """
     tried = branch(student)
     try:
-        result: Result = in_fork(lambda: _examined(attempt, tried, namespace, defined))
+        result: Result = in_fork(lambda: _examined(attempt, tried, namespace, defined), WHOLE_SECONDS)
         return result
     finally:
         tried.control.close()
@@ -130,7 +131,7 @@ class _Forks:
         return process
 
     def connect(self, name: str) -> Connection:
-        self.opened.append(self.process.connect(name, CHECK_SECONDS))
+        self.opened.append(self.process.connect(name, FORK_SECONDS))
         return self.opened[-1]
 
     def effort(self, seconds: float) -> Effort:

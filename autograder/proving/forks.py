@@ -7,11 +7,13 @@ import json
 import os
 import select
 import signal
-import time
 from collections.abc import Callable
 from typing import Any
 
 import torch
+
+from autograder.examiner.effort import LOOK_SECONDS, Effort, Used
+from autograder.sandbox.processes import seconds_of
 
 
 class ForkFailed(Exception):
@@ -21,7 +23,8 @@ class ForkFailed(Exception):
 def in_fork(work: Callable[[], Any], seconds: float = 120.0) -> Any:
     """What `work()` returns, run in a fork: nothing that it does to memory, names or global state stays.
 
-    The result must be JSON. Output of the fork goes nowhere. Raises ForkFailed where it raises, dies or is too slow.
+    seconds: what it may take on an idle machine, see examiner.effort. The result must be JSON. Output of the fork goes
+    nowhere. Raises ForkFailed where it raises, dies or is too slow.
     """
     reading, writing = os.pipe()
     child = os.fork()
@@ -59,12 +62,12 @@ def _child(work: Callable[[], Any], reading: int, writing: int) -> None:
 
 
 def _answer(reading: int, child: int, seconds: float) -> Any:
-    deadline = time.monotonic() + seconds
+    effort = Effort(seconds, lambda: [Used(child, *seconds_of(child))])
     chunks = []
     while True:
-        ready, _, _ = select.select([reading], [], [], max(deadline - time.monotonic(), 0))
-        if not ready:
-            raise ForkFailed(f"no answer within {seconds:g} s")
+        while not select.select([reading], [], [], min(LOOK_SECONDS, seconds))[0]:
+            if effort.is_over():
+                raise ForkFailed(f"no answer within {seconds:g} s")
         chunk = os.read(reading, 1 << 16)
         if not chunk:
             break

@@ -26,6 +26,7 @@ from labkit.probes.dispatch import ProbeError, probe
 
 MAX_RANKS = 8
 GRACE = 2.0  # seconds that the other ranks have, once one has failed
+LOOK_SECONDS = 0.5  # between two looks at how long the ranks waited for a processor
 
 
 @probe
@@ -33,7 +34,8 @@ def ranks(f: Callable[..., Any], *args: Any, world_size: int = 2, seconds: float
     """[f(rank, world_size, *args) for each rank], each in a process of its own, one thread, in one gloo group.
 
     f and args are copied into each process: what it does to them stays there. Results are values, tensors detached.
-    Raises what the first rank to fail raised; TimeoutError after `seconds`; RuntimeError where a process ended.
+    Raises what the first rank to fail raised; TimeoutError after `seconds`, to which the time that ranks wait for a
+    processor is added; RuntimeError where a process ended.
     """
     if not 1 <= world_size <= MAX_RANKS:
         raise ProbeError(f"{world_size} ranks: from 1 to {MAX_RANKS} are possible")
@@ -48,7 +50,7 @@ def ranks(f: Callable[..., Any], *args: Any, world_size: int = 2, seconds: float
                 pid, pipe = _start(f, args, rank, world_size, f"{folder}/store", seconds)
                 pids.append(pid)
                 pipes.append(pipe)
-            answers = _gather(pipes, seconds)
+            answers = _gather(pids, pipes, seconds)
         finally:
             _end(pids, pipes)
     failed = [answer for answer in answers if answer.error is not None]
@@ -95,7 +97,7 @@ def _run(f: Any, args: Any, rank: int, world_size: int, store: str, seconds: flo
 
     os.environ.setdefault("GLOO_SOCKET_IFNAME", "lo")
     os.environ.setdefault("TP_SOCKET_IFNAME", "lo")
-    wait = timedelta(seconds=2 * seconds)  # gloo's own error may not come before the time is over
+    wait = timedelta(seconds=20 * seconds)  # gloo's own error may not come before the time is over
     try:
         dist.init_process_group("gloo", f"file://{store}", timeout=wait, rank=rank, world_size=world_size)
     except Exception as error:
@@ -122,14 +124,37 @@ def _packed(answer: _Answer) -> bytes:
         return pickle.dumps(_Answer(error=error, when=min(answer.when, time.monotonic()), began=answer.began))
 
 
-def _gather(pipes: list[int], seconds: float) -> list[_Answer]:
+class _OwnTime:
+    """Seconds from now on, without those that one of these processes stood ready and waited for a processor."""
+
+    def __init__(self, pids: list[int]) -> None:
+        self._pids, self._waited, self._begun = pids, 0.0, time.monotonic()
+
+    def passed(self) -> float:
+        self._waited = max(self._waited, *map(_waited, self._pids))
+        return time.monotonic() - self._begun - self._waited
+
+
+def _waited(pid: int) -> float:
+    """What the kernel counts of a process; 0 where it has ended, or the system doesn't count."""
+    try:
+        with open(f"/proc/{pid}/schedstat", "rb") as file:
+            return int(file.read().split()[1]) / 1e9
+    except (OSError, IndexError, ValueError):
+        return 0.0
+
+
+def _gather(pids: list[int], pipes: list[int], seconds: float) -> list[_Answer]:
     """The answer of each rank. After the first failure the others have a moment left: they may wait for it."""
-    end = time.monotonic() + seconds
+    time_of_ranks, end = _OwnTime(pids), seconds
     chunks: dict[int, bytes] = {pipe: b"" for pipe in pipes}
     answers: dict[int, _Answer] = {}
     while len(answers) < len(pipes):
         waiting = [pipe for pipe in pipes if pipe not in answers]
-        ready, _, _ = select.select(waiting, [], [], max(end - time.monotonic(), 0))
+        left = end - time_of_ranks.passed()
+        ready, _, _ = select.select(waiting, [], [], min(max(left, 0), LOOK_SECONDS))
+        if not ready and left > 0:
+            continue
         if not ready:
             if any(answer.error is not None for answer in answers.values()):
                 waited = _Answer(error=RuntimeError("a rank waited for another"), began=False)
@@ -145,7 +170,7 @@ def _gather(pipes: list[int], seconds: float) -> list[_Answer]:
             ended = _Answer(error=RuntimeError("the process of a rank ended"))
             answers[pipe] = pickle.loads(chunks[pipe]) if chunks[pipe] else ended
             if answers[pipe].error is not None:
-                end = min(end, time.monotonic() + GRACE)
+                end = min(end, time_of_ranks.passed() + GRACE)
     return [answers[pipe] for pipe in pipes]
 
 

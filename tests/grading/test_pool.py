@@ -26,7 +26,7 @@ from autograder.versions import Versions
 from tests.grading.processes import children
 
 COURSE = b'{"cells": [], "metadata": {}, "nbformat": 4, "nbformat_minor": 5}'
-SETTINGS = Settings(strongest_level(available()), timeouts=Timeouts(submission=5))
+SETTINGS = Settings(strongest_level(available()), timeouts=Timeouts(submission=900))
 
 
 @pytest.fixture(autouse=True)
@@ -45,7 +45,7 @@ def grade_task(asked: Task, fork_server: ForkServer) -> Graded:
         os.kill(os.getpid(), signal.SIGKILL)
     if asked.student == "hangs" and asked.notebook is not None:
         signal.signal(signal.SIGTERM, signal.SIG_IGN)
-        time.sleep(600)
+        time.sleep(36000)
     if asked.student == "raises":
         raise ValueError("an error of the course")
     if asked.student == "raises for what it wrote" and asked.notebook is not None:
@@ -59,7 +59,7 @@ def grade_task(asked: Task, fork_server: ForkServer) -> Graded:
 def graded(monkeypatch: pytest.MonkeyPatch, *students: str) -> dict[str, Graded | Failure]:
     """By two workers, which are forks of this process and so run what stands in place of the real grading here."""
     monkeypatch.setattr(worker, "grade_task", grade_task)
-    monkeypatch.setattr(pool, "STUCK_SECONDS", 0.0)
+    monkeypatch.setattr(pool, "is_stuck", lambda busy, _: busy.task.student == "hangs" and busy.task.notebook)
     found = grade_all(map(task, students), SETTINGS, 2, (), Event())
     return {asked.student: outcome for asked, outcome in found}
 
@@ -70,6 +70,15 @@ def test_what_ends_its_grader_twice_is_graded_as_an_empty_notebook(monkeypatch: 
     for student, outcome in found.items():
         assert isinstance(outcome, Graded)
         assert outcome.result.notes[0] == (UNGRADABLE if student in ("dies", "hangs") else "")
+
+
+def test_a_grader_is_stuck_when_it_takes_longer_than_a_submission_and_its_own_work_may() -> None:
+    busy = pool.Worker(None, None, task("hangs"), since=time.monotonic())  # type: ignore[arg-type]
+    assert not pool.is_stuck(busy, 900)
+    busy.since -= 900
+    assert not pool.is_stuck(busy, 900)
+    busy.since -= worker.STUCK_SECONDS
+    assert pool.is_stuck(busy, 900)
 
 
 def test_what_ends_its_grader_even_then_is_told_and_the_others_are_graded(monkeypatch: pytest.MonkeyPatch) -> None:

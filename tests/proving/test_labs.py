@@ -47,12 +47,13 @@ def test_a_cell_that_raises_in_another_process_is_an_error_with_its_place(labs: 
 
 def test_workers_of_a_proof_that_was_killed_end_too(labs: list[Lab]) -> None:
     """Slow: three processes import torch."""
-    course, deadline = labs[0].path.parent.parent, time.monotonic() + 60
+    course = labs[0].path.parent.parent
     with subprocess.Popen([sys.executable, "-m", "autograder.cli", "prove", "--jobs", "2"], cwd=course) as command:
         proof, workers = psutil.Process(command.pid), list[psutil.Process]()
-        while len(workers) < 2 and time.monotonic() < deadline:
+        while len(workers) < 2 and command.poll() is None:
             time.sleep(0.1)
             workers = [child for child in proof.children() if "spawn_main" in " ".join(child.cmdline())]
         processes = proof.children(recursive=True)
         command.kill()
-    assert len(workers) == 2 and psutil.wait_procs(processes, timeout=30)[1] == []
+    assert len(workers) == 2
+    psutil.wait_procs(processes)
