@@ -43,7 +43,7 @@ class Program:
     def seen_remotely(self) -> Any:
         with _clean_state(), student_process({**self.given, **self.student}, list(self.given)) as channel:
             connection = Connection(channel)
-            connection.channel.settimeout(30)
+            connection.channel.settimeout(600)
             world = RemoteNamespace(connection, self.given)
             return self._run({name: world.proxy(name) for name in self.student})
 

@@ -111,6 +111,6 @@ def test_a_notebook_of_nothing_but_halves_does_not_take_minutes() -> None:
     half = {"cell_type": "code", "metadata": {"nbgrader": {"grade_id": "exercise-double"}}}
     sources = ["def f" + str(number) + "():\n    pass\n" * 20 for number in range(1500)]
     notebook["cells"] += [half | {"source": source} for source in sources]
-    start = time.monotonic()
+    start = time.process_time()
     assert_sound(repaired(notebook))
-    assert time.monotonic() - start < 20
+    assert time.process_time() - start < 20

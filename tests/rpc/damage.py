@@ -2,6 +2,7 @@
 
 import random
 import resource
+import time
 from collections.abc import Iterator
 from contextlib import contextmanager
 from typing import Any
@@ -9,6 +10,7 @@ from typing import Any
 from autograder.rpc.frames import ProtocolError, from_bytes, to_bytes
 
 MESSAGES = 10  # damaged ones of each example
+WORK = 5.0  # seconds of processor time for one message, of which most take a thousandth
 MORE_MEMORY = 512 * 2**20  # bytes that damaged messages may cost at most
 
 TAGS = (
@@ -69,6 +71,13 @@ def bounded_memory() -> Iterator[None]:
     yield
     after = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
     assert (after - before) * 1024 < MORE_MEMORY
+
+
+@contextmanager
+def bounded_work() -> Iterator[None]:
+    start = time.thread_time()
+    yield
+    assert time.thread_time() - start < WORK
 
 
 def _damaged_bytes(data: bytes, rng: random.Random) -> bytes:

@@ -1,7 +1,6 @@
 """Whatever one end sends, the other answers with a reason: no crash, no hang, no more memory than the bound."""
 
 import random
-import time
 from typing import Any
 
 import numpy as np
@@ -16,10 +15,9 @@ from autograder.rpc.frames import ProtocolError, from_bytes, to_bytes
 from autograder.rpc.global_state import GlobalState
 from autograder.student.calls import Calls
 from tests.conftest import NIGHTLY
-from tests.rpc.damage import MESSAGES, bounded_memory, damaged
+from tests.rpc.damage import MESSAGES, bounded_memory, bounded_work, damaged
 
 EXAMPLES = (100_000 if NIGHTLY else 5_000) // MESSAGES // 2
-SECONDS = 5.0  # for one message
 COURSE = {"square": lambda x: x * x}
 
 
@@ -123,16 +121,15 @@ def test_damaged_replies_never_harm_the_examiner(seed):
         for n in range(MESSAGES):
             rng = random.Random(seed * MESSAGES + n)
             world = RemoteNamespace(Damaging(seed * MESSAGES + n), dict(COURSE))
-            start = time.monotonic()
             try:
-                rng.choice((_forward, _backward, _in_place, _handles))(world, rng)
+                with bounded_work():
+                    rng.choice((_forward, _backward, _in_place, _handles))(world, rng)
             except Stopped:
                 pass
             except (Exception, RecursionError) as error:  # a result of another kind, or an exception that came
-                assert not isinstance(error, ProtocolError | MemoryError), error
+                assert not isinstance(error, ProtocolError | MemoryError | AssertionError), error
             finally:
                 torch.set_grad_enabled(True)
-            assert time.monotonic() - start < SECONDS
     torch.set_rng_state(before)
 
 
@@ -168,9 +165,8 @@ def test_damaged_requests_are_answered_or_refused(seed):
                 if rng.random() < 0.5:
                     calls.answer(REQUESTS[4])  # a node and a handle that the next can refer to
                 request = damaged(rng.choice(REQUESTS), rng)
-                start = time.monotonic()
-                to_bytes(calls.answer(request))
-                assert time.monotonic() - start < SECONDS
+                with bounded_work():
+                    to_bytes(calls.answer(request))
             except ProtocolError:
                 pass
             finally:
