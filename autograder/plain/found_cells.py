@@ -6,8 +6,9 @@ answer. Where that can't be said, a person is to read it.
 
 from __future__ import annotations
 
+import functools
 from collections import Counter
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Sequence, Set
 from dataclasses import dataclass
 
 from nbformat import NotebookNode
@@ -39,6 +40,11 @@ class Piece:
     @property
     def is_code(self) -> bool:
         return bool(self.cell.cell_type == "code")
+
+    @functools.cached_property
+    def defines(self) -> Set[str]:
+        """The names that its text defines. Read once: a submission may have thousands of cells."""
+        return defined(self.cell.source)
 
     @property
     def is_own(self) -> bool:
@@ -102,7 +108,7 @@ def _find_definitions(pieces: list[Piece], course: PlainNotebook, found: RepairL
         if own.grade or not own.solution or own.cell_type != "code" or not own.defines:
             continue
         names = set(own.defines)
-        others = [p for p in pieces if p.is_own and p.is_code and names <= defined(p.cell.source)]
+        others = [p for p in pieces if p.is_own and p.is_code and names <= p.defines]
         place = _place_of(pieces, own.id)
         if not others:
             continue
