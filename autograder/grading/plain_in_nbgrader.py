@@ -13,6 +13,7 @@ from nbformat import NotebookNode
 from autograder.errors import GradlabError
 from autograder.forkserver.client import ForkServer
 from autograder.gradebook.writer import opened
+from autograder.grading.notebook_text import notebook_text
 from autograder.grading.one_submission import preprocessors_in, versions_on
 from autograder.grading.plain_class import read_beside
 from autograder.grading.plain_submission import answers_of, run_one, zeros
@@ -23,7 +24,7 @@ from autograder.intake.read import Refused, read_file, read_notebook
 from autograder.intake.repair import notes_of
 from autograder.metadata import plain_name
 from autograder.plain.assignment import PlainNotebook, read_assignment, source_notebooks
-from autograder.plain.preprocess import blank, repair
+from autograder.plain.preprocess import as_released, blank, repair
 from autograder.plain.stock_settings import own_files
 from autograder.result import Result
 
@@ -67,7 +68,8 @@ def examined(
     notes = [*notes_of(notebook), *told]
     empty = counts_as_empty(notes)
     os.environ["GRADLAB_DEVICE"] = settings.device
-    ran = None if empty else run_one(notebook, own, fork_server, task)
+    file = f"{own.name}.ipynb", notebook_text(as_released(notebook, own)).encode()
+    ran = None if empty else run_one(notebook, own, fork_server, task, [file])
     return Result(
         lab=ids["assignment"],
         student=ids["student"],

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import functools
 import os
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from datetime import datetime
 
 from nbformat import NotebookNode
@@ -20,7 +20,7 @@ from autograder.intake.handed_in_cells import beside, digest_answer, waits
 from autograder.intake.read import Refused, read_notebook
 from autograder.metadata import is_written, name_of, plain_name
 from autograder.plain.assignment import PlainAssignment, PlainNotebook
-from autograder.plain.preprocess import blank, repair
+from autograder.plain.preprocess import as_released, blank, repair
 from autograder.plain.run_notebook import Ran, is_automatic, run_notebook, with_files
 from autograder.plain.worked import decided_inside
 from autograder.result import GradedCell, Result
@@ -35,6 +35,7 @@ def grade_plain(task: Task, fork_server: ForkServer) -> Graded:
     notebooks, cells, notes, remarks, missing, stopped = {}, [], [], [], [], []
     course = _assignment(task.course)
     handed_in = {each.name: each for each in task.plain}
+    files: list[tuple[str, bytes]] = []  # its notebooks so far: a later one may run an earlier one
     for own in course.notebooks:
         notebook, said = _repaired(own, handed_in.get(own.name), task.refusal)
         notes += _named(said, own.name, course)
@@ -43,7 +44,8 @@ def grade_plain(task: Task, fork_server: ForkServer) -> Graded:
             notebook, _ = blank(own, "")
             cells += zeros(notebook, own.name)
         else:
-            ran = run_one(notebook, own, fork_server, task)
+            files.append((f"{own.name}.ipynb", notebook_text(as_released(notebook, own)).encode()))
+            ran = run_one(notebook, own, fork_server, task, files)
             cells += ran.cells
             notes += _named(ran.notes, own.name, course)
             remarks += _named(ran.remarks, own.name, course)
@@ -70,9 +72,18 @@ def grade_plain(task: Task, fork_server: ForkServer) -> Graded:
     return Graded(result, marks, "", {name: notebook_text(notebook) for name, notebook in notebooks.items()})
 
 
-def run_one(notebook: NotebookNode, own: PlainNotebook, fork_server: ForkServer, task: Task) -> Ran:
-    """Run a repaired notebook in a student process of its own, in whose home the files beside it lie."""
-    start, timeouts = with_files(fork_server.student, task.beside), task.settings.timeouts
+def run_one(
+    notebook: NotebookNode,
+    own: PlainNotebook,
+    fork_server: ForkServer,
+    task: Task,
+    notebooks: Sequence[tuple[str, bytes]] = (),
+) -> Ran:
+    """Run a repaired notebook in a student process of its own, in whose home the files beside it are.
+
+    notebooks: this one and those before it, as files too.
+    """
+    start, timeouts = with_files(fork_server.student, [*task.beside, *notebooks]), task.settings.timeouts
 
     def as_kept(outputs: NotebookNode) -> NotebookNode:
         return limit_outputs(outputs, task.settings.preprocessors)

@@ -13,7 +13,7 @@ from collections.abc import Mapping
 from nbformat import NotebookNode
 
 from autograder.intake.handed_in_cells import begin_of, let_wait, remember, shown_name
-from autograder.intake.notes import COUNTS_AS_EMPTY, RepairLog, with_notes
+from autograder.intake.notes import COUNTS_AS_EMPTY, NOTES_ID, RepairLog, with_notes
 from autograder.intake.submitted_cells import new_cell, new_notebook
 from autograder.plain.assignment import PlainCell, PlainNotebook
 from autograder.plain.found_cells import match
@@ -50,6 +50,19 @@ def blank(course: PlainNotebook, reason: str) -> tuple[NotebookNode, list[str]]:
     notebook = new_notebook(cells, NotebookNode(kernelspec=NotebookNode(course.kernelspec or PYTHON)))
     notes = [f"{COUNTS_AS_EMPTY} {reason}"]
     return with_notes(notebook, notes), notes
+
+
+def as_released(notebook: NotebookNode, course: PlainNotebook) -> NotebookNode:
+    """A repaired notebook as a file beside others, which cells can read: without outputs and without hidden tests."""
+    hiding = {cell.id: cell.released for cell in course.cells if cell.hides}
+    cells = []
+    for cell in notebook.cells:
+        if cell.get("id") != NOTES_ID:
+            shown = NotebookNode({**cell, "source": hiding.get(_name(cell), cell.source)})
+            if cell.cell_type == "code":
+                shown.update(outputs=[], execution_count=None)
+            cells.append(shown)
+    return NotebookNode({**notebook, "cells": cells})
 
 
 PYTHON = {"name": "python3", "display_name": "Python 3", "language": "python"}
