@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -125,12 +125,32 @@ def read_assignment(course: Path, name: str, gradebook: Any, config: Any = None)
     paths = {path.stem: path for path in source_notebooks(course, name)}
     hidden = ClearHiddenTests(config=Config({"ClearHiddenTests": dict((config or {}).get("ClearHiddenTests", {}))}))
     known = [row for row in gradebook.find_assignment(name).notebooks if row.name in paths]
-    return PlainAssignment(
-        name=name, notebooks=tuple(_notebook(row, paths[row.name], hidden, config or {}) for row in known)
-    )
+    notebooks = []
+    for row in known:
+        also = [course / "release" / name / f"{row.name}.ipynb", *_headers(course, config or {})]
+        more = [text for path in also for text in _unkept_texts(path)]
+        notebooks.append(_notebook(row, paths[row.name], hidden, config or {}, more))
+    return PlainAssignment(name=name, notebooks=tuple(notebooks))
 
 
-def _notebook(row: Any, path: Path, hidden: ClearHiddenTests, config: Mapping[str, Any]) -> PlainNotebook:
+def _headers(course: Path, config: Mapping[str, Any]) -> list[Path]:
+    """What nbgrader puts above and below each notebook."""
+    known = config.get("IncludeHeaderFooter", {})
+    return [course / str(known[part]) for part in ("header", "footer") if known.get(part)]
+
+
+def _unkept_texts(path: Path) -> list[str]:
+    """Of the cells in this notebook that nbgrader doesn't keep; none where it can't be read."""
+    try:
+        cells = nbformat.read(path, as_version=4).cells
+    except Exception:
+        return []
+    return [cell.source.strip() for cell in cells if not _grade_id(cell) and cell.source.strip()]
+
+
+def _notebook(
+    row: Any, path: Path, hidden: ClearHiddenTests, config: Mapping[str, Any], more: Sequence[str]
+) -> PlainNotebook:
     source = upgraded(nbformat.read(path, as_version=4))
     kernelspec = dict(source.metadata.get("kernelspec", {}))
     refuse_other_languages(path, kernelspec, source.metadata.get("language_info", {}))
@@ -166,7 +186,7 @@ def _notebook(row: Any, path: Path, hidden: ClearHiddenTests, config: Mapping[st
         limits=limits_of(config, source.cells),
         skipped=skipped_in(config, source.cells),
         order=tuple(key_of(cell) for cell in source.cells),
-        texts=tuple(cell.source.strip() for cell in source.cells if not _grade_id(cell) and cell.source.strip()),
+        texts=tuple(dict.fromkeys([*_unkept_texts(path), *more])),
     )
 
 

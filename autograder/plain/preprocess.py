@@ -109,7 +109,8 @@ def _add_missing(cells: list[NotebookNode], own: tuple[PlainCell, ...], found: R
         if each.id in places or not (each.grade or each.task):
             continue
         comment = "# " if each.cell_type == "code" else ""
-        cell = _course_cell(each, comment + ADDED.format(each.id) + each.source)
+        added = "" if each.source.startswith("%%") else comment + ADDED.format(each.id)  # a cell's magic comes first
+        cell = _course_cell(each, added + each.source)
         before = [other.id for other in own[:number] if not other.task]
         after = next((places[other.id] for other in own[number + 1 :] if other.id in places), None)
         if each.task:

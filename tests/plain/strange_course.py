@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from pathlib import Path
 from types import SimpleNamespace
+from typing import Any
 
 import nbformat
 from nbformat import NotebookNode
@@ -47,7 +48,7 @@ def in_gradebook(course: Path, student: str, lab: str = "a1") -> SubmissionResul
     return read_result(f"sqlite:///{course}/gradebook.db", course, lab, student)
 
 
-def course_notebook(root: Path, source: str) -> PlainNotebook:
+def course_notebook(root: Path, source: str, config: Mapping[str, Any] | None = None) -> PlainNotebook:
     """What grading knows of this source, without nbgrader's gradebook."""
     write(root / "source/a1/p.ipynb", source)
     released, _ = ClearSolutions().preprocess(upgraded(nbformat.reads(source, as_version=4)), {})
@@ -72,7 +73,7 @@ def course_notebook(root: Path, source: str) -> PlainNotebook:
         task_cells=[cell for cell in cells if is_task(cell.of)],
     )
     gradebook = SimpleNamespace(find_assignment=lambda _: SimpleNamespace(notebooks=[row]))
-    return read_assignment(root, "a1", gradebook).notebooks[0]
+    return read_assignment(root, "a1", gradebook, config).notebooks[0]
 
 
 def repaired(handed_in: str, course: PlainNotebook) -> tuple[NotebookNode, list[str]]:

@@ -12,7 +12,7 @@ from nbformat import NotebookNode
 from autograder.intake.handed_in_cells import is_own, waits
 from autograder.metadata import name_of
 from autograder.plain.assignment import PlainNotebook
-from tests.plain.plain_course import Cell, by_hand, cell, given, graded, notebook, solution, task
+from tests.plain.plain_course import Cell, by_hand, cell, given, graded, notebook, solution, task, write
 from tests.plain.strange_course import course_notebook, repaired
 
 STUB = "# YOUR CODE HERE\nraise NotImplementedError()"
@@ -149,6 +149,22 @@ def test_tests_come_back_before_the_next_cell_where_the_answer_was_not_found(cou
     own = cell("g = lambda x: x + 1")
     found, _ = repaired(notebook(Q1, WORDS, Q2, own, {**CODE, "source": "1"}), course)
     assert [name for name, _ in shape(found)] == ["q1", "words", "course", "own", "t", "code", "free"]
+
+
+def test_a_test_that_comes_back_keeps_the_magic_of_its_cell(tmp_path: Path) -> None:
+    course = course_notebook(tmp_path, notebook(F, graded("t", "%%capture out\nassert f(1) == 2")))
+    found, _ = repaired(notebook(F), course)
+    assert of(found, "t").source.startswith("%%capture out\n")
+
+
+def test_what_nbgrader_puts_below_each_notebook_is_no_answer(tmp_path: Path) -> None:
+    write(tmp_path / "source/footer.ipynb", notebook(text("Hand in by Friday.")))
+    write(tmp_path / "release/a1/p.ipynb", notebook(text("Added by another step."), WORDS))
+    config = {"IncludeHeaderFooter": {"footer": "source/footer.ipynb"}}
+    course = course_notebook(tmp_path, notebook(WORDS), config)
+    for line in ("Hand in by Friday.", "Added by another step."):
+        found, notes = repaired(notebook(WORDS, text(line)), course)
+        assert of(found, "words").source == "YOUR ANSWER HERE" and not waits(of(found, "words")) and not notes
 
 
 def test_notes_name_what_a_student_finds_in_the_notebook(course: PlainNotebook) -> None:
