@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import sys
 from pathlib import Path
+from shlex import quote
 from typing import Annotated
 
 import typer
@@ -35,7 +36,8 @@ def extend(
     if note:
         err.print(note, markup=False)
     out.print(
-        f"{student} may hand in {lab} until {time} UTC. Next: gradlab grade {lab}, which takes penalties off anew"
+        f"{student} may hand in {lab} until {time} UTC. Next: gradlab grade {quote(lab)}, "
+        "which takes penalties off anew"
     )
 
 
@@ -64,8 +66,8 @@ def excuse(
             "Who left the exercise blank, or fails a check that it requires, gets no points by this", markup=False
         )
     out.print(
-        f"{what} counts as passed for {student or 'everybody'}. Next: gradlab grade {lab}, which writes the marks "
-        "(an excuse alone grades nothing anew)",
+        f"{what} counts as passed for {student or 'everybody'}. Next: gradlab grade {quote(lab)}, "
+        "which writes the marks (an excuse alone grades nothing anew)",
         markup=False,
     )
 
@@ -102,7 +104,7 @@ def regrade(
     if not found.graded and not found.failures:
         out.print(f"Nothing to grade anew: every result of {lab} is up to date (--again grades them all the same)")
     elif found.written:
-        out.print(f"written, {len(found.changes)} changed. Next: gradlab feedback {lab}")
+        out.print(f"written, {len(found.changes)} changed. Next: gradlab feedback {quote(lab)}")
     elif not found.changes:
         out.print("No mark would change, and nothing was written")
     else:

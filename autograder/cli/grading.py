@@ -8,6 +8,7 @@ import sys
 from collections.abc import Iterator
 from enum import StrEnum
 from pathlib import Path
+from shlex import quote
 from threading import Event
 from typing import Annotated
 
@@ -108,7 +109,8 @@ def grade(
     if why := anew_words(results):
         out.print(why, markup=False)
     read = "gradlab desk, " if summary.waiting else ""
-    then = f". Next: {read}gradlab feedback {lab}, gradlab report {lab}" if summary.graded or summary.kept else ""
+    some_are_graded = summary.graded or summary.kept
+    then = f". Next: {read}gradlab feedback {quote(lab)}, gradlab report {quote(lab)}" if some_are_graded else ""
     out.print(f"{lab}: {summary.words()}{then}")
     if failed:
         raise GradlabError(f"{count(failed, 'submission')} could not be graded; the reasons stand above")
@@ -167,7 +169,7 @@ def watch(
                 waits = " until a person reads the rest" if each.waits else ""
                 mark_of = f"{each.points:g} of {each.worth:g}{waits}, {after(each.seconds)} after it came"
                 out.print(f"{who}: {damaged}{mark_of}", markup=False)
-    reports = ", ".join(f"gradlab report {lab}" for lab in sorted(seen)) or "gradlab status"
+    reports = ", ".join(f"gradlab report {quote(lab)}" for lab in sorted(seen)) or "gradlab status"
     out.print(f"{count(marked - failed, 'submission')} marked. Next: {reports}")
     if failed:
         raise GradlabError(f"{count(failed, 'submission')} could not be graded; the reasons stand above")

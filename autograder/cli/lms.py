@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from pathlib import Path
+from shlex import quote
 from typing import Annotated
 
 import typer
@@ -62,7 +63,7 @@ def collect(
             f"    to take something off, write submitted/STUDENT/{lab}/timestamp.txt, as 2027-02-01 18:30:00 UTC",
             markup=False,
         )
-    then = f". Next: gradlab grade {lab}" if taken else ""
+    then = f". Next: gradlab grade {quote(lab)}" if taken else ""
     out.print(f"{count(len(taken), 'submission')} of {lab} collected{then}")
     if trouble:
         raise GradlabError(f"{count(len(trouble), 'submission')} could not be collected; the reasons stand above")

@@ -5,6 +5,7 @@ from __future__ import annotations
 import gc
 from collections.abc import Sequence
 from pathlib import Path
+from shlex import quote
 from threading import Thread
 from typing import TYPE_CHECKING, Annotated, Any
 
@@ -48,7 +49,7 @@ def feedback(
     results = read_results(api.coursedir.db_url, course.resolve(), lab)
     pages = write_feedback(results, course.resolve(), lab)
     if not pages:
-        raise GradlabError(f"no graded submission of {lab}: run gradlab grade {lab} first")
+        raise GradlabError(f"no graded submission of {lab}: run gradlab grade {quote(lab)} first")
     if waiting := sum(result.needs_manual_grade for result in results):
         err.print(f"{count(waiting, 'submission', 'waits', 'wait')} to be read by a person, and the page says so")
     term, due = read_term(course), due_date(api.coursedir.db_url, lab)
@@ -65,7 +66,7 @@ def feedback(
                 "    hand these out yourself, for instance with --zip csv",
                 markup=False,
             )
-        then = f"nbgrader release_feedback {lab}" if len(outside) < len(students) else "hand them out"
+        then = f"nbgrader release_feedback {quote(lab)}" if len(outside) < len(students) else "hand them out"
         out.print(f"{written}. Next: {then}{', once nobody is at work' if who else ''}")
         return
     out.print(written)
@@ -131,7 +132,7 @@ def similar(lab: LabName, course: CoursePath = Path(".")) -> None:
 
     found = search(written_by(group), known_of(group), apart)
     if not group.graded:
-        raise GradlabError(f"no graded submission of {lab}: run gradlab grade {lab} first")
+        raise GradlabError(f"no graded submission of {lab}: run gradlab grade {quote(lab)} first")
     path = course / "results" / f"{lab}.similar.html"
     write_similar(group, found, path)
     pairs = count(len(found.pairs) + found.more, "pair")

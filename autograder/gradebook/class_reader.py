@@ -8,6 +8,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from datetime import datetime
 from pathlib import Path
+from shlex import quote
 from types import SimpleNamespace
 from typing import Any
 
@@ -59,7 +60,7 @@ def read_class(
             due = gradebook.find_assignment(lab).duedate
         except MissingEntry:
             refuse_unknown_lab(course, lab)
-            raise GradlabError(f"nothing of {lab} is graded yet: gradlab grade {lab} first") from None
+            raise GradlabError(f"nothing of {lab} is graded yet: gradlab grade {quote(lab)} first") from None
         columns = _columns(gradebook, lab, source, term.lab(lab).extra_credit)
         rows = _rows(gradebook, lab, due, extended)
         names = _students(gradebook)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from datetime import datetime
 from pathlib import Path
+from shlex import quote
 from typing import Any
 
 import nbformat
@@ -31,7 +32,7 @@ def read_results(db_url: str, course: Path, lab: str) -> list[SubmissionResult]:
             gradebook.find_assignment(lab)
         except MissingEntry:
             refuse_unknown_lab(course, lab)
-            raise GradlabError(f"nothing of {lab} is graded yet: gradlab grade {lab} first") from None
+            raise GradlabError(f"nothing of {lab} is graded yet: gradlab grade {quote(lab)} first") from None
         term = read_term(course)
         return sorted((_result(s, course, lab, term) for s in submissions), key=lambda r: natural(r.student))
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
+from shlex import quote
 from typing import Any
 
 from nbgrader.api import Grade, Student, SubmittedAssignment, SubmittedNotebook
@@ -65,7 +66,7 @@ def remark_lines(done: Iterable[Done], lab: str, most: int = 5) -> list[str]:
     counts = Counter(remark for each in done for remark in each.remarks).most_common()
     lines = [f"{remark.removesuffix('.')} ({count(number, 'submission')})" for remark, number in counts[:most]]
     more = len(counts) - most
-    return [*lines, f"and {more} more of this kind: gradlab report {lab}"] if more > 0 else lines
+    return [*lines, f"and {more} more of this kind: gradlab report {quote(lab)}"] if more > 0 else lines
 
 
 def points_in(gradebook: Any, lab: str) -> Mapping[str, float]:

@@ -6,6 +6,7 @@ import contextlib
 import fcntl
 from collections.abc import Iterator
 from pathlib import Path
+from shlex import quote
 from threading import Event
 from typing import Any
 
@@ -89,7 +90,9 @@ def class_of(api: Any, lab: str, where: Where, student: str = "") -> Iterator[tu
     students = [each for each in sorted(by) if student in ("", each)]
     if not students:
         who = f"from {student}{nearest(student, by)} " if student else ""
-        raise GradlabError(f"no submission {who}in {course}/submitted/*/{lab}\n    fix: {COLLECT.format(lab=lab)}")
+        raise GradlabError(
+            f"no submission {who}in {course}/submitted/*/{lab}\n    fix: {COLLECT.format(lab=quote(lab))}"
+        )
     refuse_stale(course, lab)
     with alone(course, lab), opened(api.coursedir.db_url, api.coursedir.course_id) as gradebook:
         refuse_unknown_names(course, lab, term, gradebook)

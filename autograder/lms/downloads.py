@@ -12,6 +12,7 @@ from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from pathlib import Path, PurePosixPath
+from shlex import quote
 
 import yaml
 
@@ -96,7 +97,7 @@ def origins_of(course: Path, lab: str, system: System) -> dict[str, str]:
     if not found:
         raise GradlabError(
             f"no download of {lab} from {system.title()} was collected, so nobody knows the names that it wants\n"
-            f"    fix: gradlab collect {lab} ZIP first, or --zip csv, which names pages by student"
+            f"    fix: gradlab collect {quote(lab)} ZIP first, or --zip csv, which names pages by student"
         )
     return found
 

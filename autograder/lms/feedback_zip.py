@@ -5,6 +5,7 @@ from __future__ import annotations
 import zipfile
 from collections.abc import Mapping, Sequence
 from pathlib import Path, PurePosixPath
+from shlex import quote
 
 from autograder.errors import GradlabError
 from autograder.lms.downloads import origins_of
@@ -27,7 +28,7 @@ def write_feedback_zip(system: System, course: Path, lab: str, path: Path) -> tu
     for page in sorted((course / "feedback").glob(f"*/{lab}/*.html")):
         pages.setdefault(page.parent.parent.name, []).append(page)
     if not pages:
-        raise GradlabError(f"no feedback page of {lab} is there: gradlab feedback {lab} first")
+        raise GradlabError(f"no feedback page of {lab} is there: gradlab feedback {quote(lab)} first")
     named = _names(system, course, lab, pages)
     path.parent.mkdir(parents=True, exist_ok=True)
     with zipfile.ZipFile(path, "w", zipfile.ZIP_DEFLATED) as archive:

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 from datetime import datetime
+from shlex import quote
 
 from autograder.gradebook.class_schema import LabClass
 from autograder.gradebook.names import natural
@@ -40,7 +41,7 @@ class Dates:
         """Who has an extension, at most so many."""
         named = [f"{student} until {minute(until)}" for student, until in list(self.extensions.items())[:MOST]]
         more = len(self.extensions) - len(named)
-        return ", ".join(named) + (f" and {more} more: gradlab report {self.lab}" if more else "")
+        return ", ".join(named) + (f" and {more} more: gradlab report {quote(self.lab)}" if more else "")
 
 
 def calendar(labs: Sequence[LabClass], term: Term) -> list[Dates]:

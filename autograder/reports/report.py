@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from pathlib import Path
+from shlex import quote
 from typing import Any
 
 from autograder.errors import GradlabError
@@ -34,7 +35,7 @@ def write_report(group: LabClass, path: Path, stray: Sequence[str] = ()) -> None
     stray: what in submitted/ and in the exchange nobody grades, in lines.
     """
     if not any(member.handed_in for member in group.members):
-        raise GradlabError(f"nobody handed in {group.lab} yet\n    fix: {COLLECT.format(lab=group.lab)}")
+        raise GradlabError(f"nobody handed in {group.lab} yet\n    fix: {COLLECT.format(lab=quote(group.lab))}")
     path.parent.mkdir(parents=True, exist_ok=True)
     term, similar = path.with_name("term.html"), path.with_name(f"{group.lab}.similar.html")
     others = {"term": term.name if term.exists() else "", "similar": similar.name if similar.exists() else ""}

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from shlex import quote
 from statistics import fmean
 
 from autograder.gradebook.class_schema import LabClass
@@ -36,25 +37,24 @@ class LabStatus:
     def next_steps(self) -> list[str]:
         """Commands, each with why, in the order in which they are of use."""
         steps = []
+        lab = quote(self.lab)
         if uncollected := self.counts[Standing.UNCOLLECTED]:
             all_of_them = self.due or self.ended  # whatever term.toml bounds while they work
             newest = " --newest" if all_of_them else ""
             held = self.limited and not all_of_them
             left = " (with --newest also what attempts and waits hold back)" if held else ""
             number = count(uncollected, "submission", "waits", "wait")
-            steps.append(f"gradlab watch {self.lab} --once{newest}: {number} in the exchange{left}")
+            steps.append(f"gradlab watch {lab} --once{newest}: {number} in the exchange{left}")
         if to_grade := self.counts[Standing.TO_GRADE]:
-            steps.append(f"gradlab grade {self.lab}: {count(to_grade, 'submission', 'waits', 'wait')} for it")
+            steps.append(f"gradlab grade {lab}: {count(to_grade, 'submission', 'waits', 'wait')} for it")
         if older := self.counts[Standing.OLDER]:
-            steps.append(f"gradlab regrade {self.lab}: {older} marked by an earlier build; it shows what would change")
+            steps.append(f"gradlab regrade {lab}: {older} marked by an earlier build; it shows what would change")
         if self.counts[Standing.WAITS]:
             steps.append(f"gradlab desk: {self.counts[Standing.WAITS]} of {self.lab} to be read")
         if self.without_page:
-            steps.append(
-                f"gradlab feedback {self.lab}: {count(self.without_page, 'submission', 'has', 'have')} no page yet"
-            )
+            steps.append(f"gradlab feedback {lab}: {count(self.without_page, 'submission', 'has', 'have')} no page yet")
         if self.counts[Standing.DAMAGED] or self.counts[Standing.LIMIT]:
-            steps.append(f"gradlab report {self.lab}: who is damaged or at a limit, and why")
+            steps.append(f"gradlab report {lab}: who is damaged or at a limit, and why")
         return steps
 
 

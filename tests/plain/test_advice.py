@@ -39,6 +39,15 @@ def test_several_notebooks_of_one_student_are_handed_out_by_the_instructor(cours
         assert sorted(archive.namelist()) == ["ada/p.html", "ada/q.html"]
 
 
+def test_a_name_with_spaces_can_be_pasted_into_a_shell(course: Path) -> None:
+    write(course / "source/Problem Set 1/p.ipynb", ASKED)
+    said = run(course, "gradlab", "grade", "Problem Set 1")
+    assert "gradlab collect 'Problem Set 1' ZIP" in said
+    write(course / "submitted/ada/Problem Set 1/p.ipynb", ANSWERED)
+    said = run(course, "gradlab", "grade", "Problem Set 1")
+    assert "Next: gradlab desk, gradlab feedback 'Problem Set 1', gradlab report 'Problem Set 1'" in said
+
+
 def test_a_kernel_that_nbgrader_starts_writes_nothing_to_the_terminal(course: Path) -> None:
     write(course / "source/a3/made.ipynb", MADE)
     write(course / "source/a3/autotests.yml", AUTOTESTS)
