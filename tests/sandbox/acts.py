@@ -176,7 +176,7 @@ def hidden_shared_memory(size: int) -> mmap.mmap:
     return shared
 
 
-def daemon(alive: int, seconds: int = 3) -> None:
+def daemon(alive: int, seconds: int = 300) -> None:
     """A process out of its parent's session and tree, that ignores what can be ignored; `alive` shows that it lives."""
     if os.fork() == 0:
         os.setsid()

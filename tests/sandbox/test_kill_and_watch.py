@@ -39,15 +39,24 @@ WAYS = {
 every_way = pytest.mark.parametrize("way", WAYS)
 
 
-def supervised(way: str, act: Callable[[int], object], judge: Callable[[Run], object], **limits: int) -> object:
+LONG = 300  # seconds: what a run that isn't ended lasts
+LOOKS: tuple[int, int] = (-1, -1)  # a pipe with a byte for each look of a watch at the run
+
+
+def supervised(
+    way: str, act: Callable[[int], object], judge: Callable[[Run], object], patience: float = LONG, **limits: int
+) -> object:
     """Let a supervisor of that identity fork a run that does act(pipe); what judge(run) says, with the pipe's end after.
 
-    The pipe is held by the run's processes alone: it reads as ended when the last of them is dead.
+    The pipe is held by the run's processes alone: it reads as ended when the last of them is dead. patience: seconds
+    until that is given up.
     """
+    global LOOKS
     identity, layers = WAYS[way]
     uid = STUDENT if UID in layers else None
     alive, held = os.pipe()
     answers, answer = os.pipe()
+    LOOKS = os.pipe()
     with scratch(identity, uid) as path:
         supervisor = os.fork()
         if supervisor == 0:
@@ -55,7 +64,9 @@ def supervised(way: str, act: Callable[[int], object], judge: Callable[[Run], ob
             try:
                 become(identity)
                 adopt_orphans()
-                plan = Plan(path, frozenset({*layers, DESCRIPTORS}), uid=uid, keep=(held,), limits=Limits(**limits))
+                plan = Plan(
+                    path, frozenset({*layers, DESCRIPTORS}), uid=uid, keep=(held, LOOKS[0]), limits=Limits(**limits)
+                )
                 child = os.fork()
                 if child == 0:
                     try:
@@ -65,21 +76,47 @@ def supervised(way: str, act: Callable[[int], object], judge: Callable[[Run], ob
                     finally:
                         os._exit(3)
                 os.close(held)
+                tell_of_looks()
                 assert os.read(alive, 1) == b"x"
                 result = judge(Run(child, uid))
-                ended = select.select([alive], [], [], 0.5)[0] and os.read(alive, 64).strip(b"x") == b""
+                ended = select.select([alive], [], [], patience)[0] and os.read(alive, 64).strip(b"x") == b""
                 result = (result, bool(ended))
             except BaseException as error:
                 result = repr(error)
             finally:
                 os.write(answer, pickle.dumps(result))
                 os._exit(0)
-        for each in (held, answer, alive):
+        for each in (held, answer, alive, *LOOKS):
             os.close(each)
         with os.fdopen(answers, "rb") as pipe:
             told = pickle.loads(pipe.read())
         os.waitpid(supervisor, 0)
         return told
+
+
+def tell_of_looks() -> None:
+    """In a supervisor: a byte in LOOKS when a watch begins, and one whenever it looks."""
+    watch, held = memory_watch.watch, memory_watch.held
+
+    def watch_and_tell(run: Run, bound: int) -> memory_watch.MemoryWatch:
+        state = watch(run, bound)
+        os.write(LOOKS[1], b"w")
+        return state
+
+    def look_and_tell(state: memory_watch.MemoryWatch) -> int:
+        found = held(state)
+        os.write(LOOKS[1], b"l")
+        return found
+
+    memory_watch.watch, memory_watch.held = watch_and_tell, look_and_tell
+
+
+def wait_for_looks(count: int = 1) -> None:
+    """In a run: until it has been looked at so often from now on. All counts that it maps once it is watched."""
+    while select.select([LOOKS[0]], [], [], 0)[0]:
+        os.read(LOOKS[0], 4096)
+    for _ in range(count + 1):  # the first may have begun before
+        os.read(LOOKS[0], 1)
 
 
 def check_needs(way: str, needs: Needs) -> None:
@@ -95,16 +132,15 @@ def escapees(held: int) -> None:
     stopped = os.fork()
     if stopped == 0:
         os.kill(os.getpid(), signal.SIGSTOP)
-    wait_at_most(3)
+    wait_at_most(LONG)
 
 
 def hopper(held: int) -> None:
     """One that is never long under the same pid: each generation forks the next and ends."""
     if os.fork():
-        wait_at_most(3)
-    end = time.monotonic() + 3
+        wait_at_most(LONG)
     os.setsid()
-    while time.monotonic() < end:
+    for _ in range(10**6):
         if os.fork():
             os._exit(0)
 
@@ -112,7 +148,9 @@ def hopper(held: int) -> None:
 def kill_it(run: Run) -> bool:
     kill_run(run)
     os.waitpid(run.pid, 0)
-    return run.uid is None or not anyone(run.uid)
+    while run.uid is not None and anyone(run.uid):  # the kernel takes the last of them off its list
+        time.sleep(0.002)
+    return True
 
 
 def kill_only_the_first(run: Run) -> bool:
@@ -133,7 +171,7 @@ def test_a_kill_reaches_whoever_escaped(way: str, act: Callable[[int], object], 
 
 @pytest.mark.skipif(not ROOT, reason="a uid of its own needs root")
 def test_a_plain_kill_does_not() -> None:
-    assert supervised("uid", escapees, kill_only_the_first) == (True, False)
+    assert supervised("uid", escapees, kill_only_the_first, patience=0.5) == (True, False)
     assert anyone(STUDENT)
     # What a grader that died has left under a uid is dead before that uid is used again.
     with claimed([STUDENT]):
@@ -143,7 +181,7 @@ def test_a_plain_kill_does_not() -> None:
 @every_way
 def test_a_run_that_ends_leaves_nothing(way: str, needs: Needs) -> None:
     check_needs(way, needs)
-    told = supervised(way, acts.daemon, lambda run: supervise(run, 1 << 40, 5))
+    told = supervised(way, acts.daemon, lambda run: supervise(run, 1 << 40, LONG))
     assert isinstance(told, tuple)
     ending, dead = told
     assert isinstance(ending, Ending)
@@ -153,7 +191,7 @@ def test_a_run_that_ends_leaves_nothing(way: str, needs: Needs) -> None:
 @every_way
 def test_a_signal_is_told_like_an_exit(way: str, needs: Needs) -> None:
     check_needs(way, needs)
-    told = supervised(way, lambda _: ctypes.string_at(0), lambda run: supervise(run, 1 << 40, 5))
+    told = supervised(way, lambda _: ctypes.string_at(0), lambda run: supervise(run, 1 << 40, LONG))
     assert isinstance(told, tuple)
     assert os.waitstatus_to_exitcode(told[0].status) == -signal.SIGSEGV
 
@@ -169,7 +207,7 @@ def test_time_ends(way: str, needs: Needs) -> None:
 def one_big(_: int) -> None:
     block = bytearray(120 * MIB)
     block[:: resource.getpagesize()] = b"x" * (len(block) // resource.getpagesize())
-    wait_at_most(3)
+    wait_at_most(LONG)
 
 
 def many_small(held: int) -> None:
@@ -177,19 +215,19 @@ def many_small(held: int) -> None:
         if os.fork() == 0:
             block = bytearray(24 * MIB)
             block[:: resource.getpagesize()] = b"x" * (len(block) // resource.getpagesize())
-            wait_at_most(3)
-    wait_at_most(3)
+            wait_at_most(LONG)
+    wait_at_most(LONG)
 
 
 def shared(_: int) -> None:
     kept = acts.hidden_shared_memory(120 * MIB)
-    wait_at_most(3)
+    wait_at_most(LONG)
     kept.close()
 
 
 def shared_in_parts(_: int) -> None:
     kept = [acts.hidden_shared_memory(12 * MIB) for _ in range(10)]
-    wait_at_most(3)
+    wait_at_most(LONG)
     kept.clear()
 
 
@@ -198,11 +236,10 @@ def memory_file(_: int) -> None:
     os.ftruncate(descriptor, 120 * MIB)
     kept = mmap.mmap(descriptor, 120 * MIB)
     kept[:: resource.getpagesize()] = b"x" * (len(kept) // resource.getpagesize())
-    wait_at_most(3)
+    wait_at_most(LONG)
 
 
 def unreadable(held: int) -> None:
-    time.sleep(0.1)  # all counts that it maps once it is watched, and nothing else
     prctl(PR_SET_DUMPABLE, 0)
     shared(held)
 
@@ -213,12 +250,11 @@ def escaped(held: int) -> None:
         if os.fork() == 0:
             one_big(held)
         os._exit(0)
-    wait_at_most(3)
+    wait_at_most(LONG)
 
 
 def without_its_first_thread(held: int) -> None:
     def alone() -> None:
-        time.sleep(0.1)
         one_big(held)
 
     threading.Thread(target=alone).start()
@@ -233,7 +269,12 @@ SYS_EXIT = {"x86_64": 60}.get(platform.machine(), 93)  # of one thread; exit_gro
 @pytest.mark.parametrize("act", GREEDY)
 def test_memory_ends_at_its_bound(way: str, act: Callable[[int], object], needs: Needs) -> None:
     check_needs(way, needs)
-    told = supervised(way, act, lambda run: supervise(run, 100 * MIB, 5))
+
+    def act_when_watched(held: int) -> None:
+        wait_for_looks()
+        act(held)
+
+    told = supervised(way, act_when_watched, lambda run: supervise(run, 100 * MIB, LONG))
     assert isinstance(told, tuple), told
     assert told[0].reason == "memory" and told[1]
 
@@ -243,17 +284,17 @@ def test_pages_that_a_fork_shares_count_once(way: str, needs: Needs) -> None:
     check_needs(way, needs)
 
     def fork_in_turn(held: int) -> None:
-        time.sleep(0.1)  # all counts that it maps once it is watched
+        wait_for_looks()
         block = bytearray(60 * MIB)
         block[:: resource.getpagesize()] = b"x" * (len(block) // resource.getpagesize())
         for _ in range(3):
             if os.fork() == 0:
-                wait_at_most(0.15)
-        wait_at_most(0.2)
+                wait_at_most(LONG)
+        wait_for_looks(5)
 
     # What this process holds is in every fork of it; counted once it fits, four times it would not.
     bound = memory_watch._statm(os.getpid())[1] + 120 * MIB
-    told = supervised(way, fork_in_turn, lambda run: supervise(run, bound, 5))
+    told = supervised(way, fork_in_turn, lambda run: supervise(run, bound, LONG))
     assert isinstance(told, tuple)
     assert told[0].reason == "ended" and told[0].peak_memory >= 60 * MIB, told
 
@@ -265,10 +306,11 @@ def test_a_process_cannot_hide_from_the_watch_of_its_uid(needs: Needs) -> None:
 
     def hidden(held: int) -> None:
         prctl(PR_SET_DUMPABLE, 0)
-        wait_at_most(2)
+        wait_at_most(LONG)
 
     def see(run: Run) -> bool:
-        time.sleep(0.02)
+        while os.stat(f"/proc/{run.pid}/status").st_uid:
+            time.sleep(0.002)
         seen = run.pid in of_run(run)
         kill_it(run)
         return seen
@@ -282,12 +324,11 @@ def test_a_run_that_was_seen_before_it_took_its_uid_is_seen_again(needs: Needs) 
     needs(UID)
 
     def see(run: Run) -> bool:
-        time.sleep(0.02)
         seen = run.pid in of_run(run, {run.pid})
         kill_it(run)
         return seen
 
-    assert supervised("uid", lambda _: wait_at_most(2), see) == (True, True)
+    assert supervised("uid", lambda _: wait_at_most(LONG), see) == (True, True)
 
 
 @pytest.mark.skipif(not ROOT, reason="the pool needs root")
@@ -308,7 +349,7 @@ def test_a_uid_is_not_taken_from_a_container_below(needs: Needs) -> None:
         kill_it(run)
         return other, left
 
-    assert supervised("uid and pid namespace", lambda _: wait_at_most(3), claim) == ((True, 1), True)
+    assert supervised("uid and pid namespace", lambda _: wait_at_most(LONG), claim) == ((True, 1), True)
 
 
 def test_each_container_begins_at_a_place_of_its_own() -> None:

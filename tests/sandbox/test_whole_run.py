@@ -29,7 +29,7 @@ def runs(request: pytest.FixtureRequest, told: dict[str, Any], needs: Needs) -> 
     needs(*FULL, PID if identity == "user" else UID, identity=identity)
     if identity not in told:
         command = [sys.executable, "-m", "tests.sandbox.whole_run", identity]
-        done = subprocess.run(command, cwd=REPOSITORY, capture_output=True, text=True, timeout=120)
+        done = subprocess.run(command, cwd=REPOSITORY, capture_output=True, text=True)
         assert done.returncode == 0, done.stderr
         told[identity] = json.loads(done.stdout)
     return dict(told[identity])
@@ -63,4 +63,4 @@ def test_memory_of_all_processes_together_ends(runs: dict[str, Any]) -> None:
 
 
 def test_nothing_of_a_run_is_left(runs: dict[str, Any]) -> None:
-    assert runs["leaving"]["reason"] == "ended" and runs["leaving"]["seconds"] < 5
+    assert runs["leaving"]["reason"] == "ended" and not runs["leaving"]["left"]
