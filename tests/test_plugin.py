@@ -10,6 +10,7 @@ import nbformat
 import pytest
 import torch
 from nbconvert.exporters import HTMLExporter
+from nbgrader.server_extensions.formgrader import handlers
 from traitlets.config import Config
 
 from autograder.authoring.course_folder import read_course, read_labs
@@ -66,6 +67,51 @@ def test_what_a_submission_displays_does_not_run_in_the_instructors_browser(
         assert f"<script>alert('{kind}')" not in page
     assert not re.search(r"<img[^>]*onerror", page)
     assert len(re.findall(r"<img[^>]*data:image/svg.xml;base64,", page)) == 2  # an image runs nothing
+
+
+def formgrader_page(notebook: Any) -> str:
+    """What nbgrader's formgrader shows: its own template, which does not do all that the exporter's setting says."""
+    config = Config()
+    configure(config)
+    config.HTMLExporter.template_name = "formgrade"
+    config.HTMLExporter.extra_template_basedirs = [handlers.template_path]
+    ids = (
+        "assignment_id",
+        "notebook_id",
+        "submission_id",
+        "base_url",
+        "student",
+        "last_name",
+        "first_name",
+        "notebook_path",
+    )
+    resources = dict.fromkeys(ids, "x") | {"index": 0, "total": 1}
+    return str(HTMLExporter(config=config).from_notebook_node(notebook, resources=resources)[0])
+
+
+HOSTILE = (
+    "<img src=x onerror=alert(1)> <script>alert(2)</script> [link](javascript:alert(3)) [out](/logout) ![p](/logout)"
+)
+ANSWER = {"grade_id": "why", "solution": True, "grade": True, "locked": False, "schema_version": 3, "points": 1}
+
+
+@pytest.mark.parametrize("flags", [{}, {"nbgrader": ANSWER}, {"nbgrader": ANSWER | {"solution": False}}])
+def test_a_text_of_a_student_runs_nothing_and_leads_nowhere_in_the_formgrader(flags: dict[str, Any]) -> None:
+    cell = nbformat.v4.new_markdown_cell(f"own **words** {HOSTILE}", metadata=flags)
+    page = formgrader_page(nbformat.v4.new_notebook(cells=[cell]))
+    assert "<strong>words</strong>" in page
+    assert "<img src=x" not in page and "<script>alert(2)" not in page
+    assert not re.search(r"(href|src)=.(javascript|/logout)", page)
+
+
+def test_a_text_of_the_courses_keeps_its_form_in_the_formgrader() -> None:
+    flags = ANSWER | {"solution": False, "grade": False, "locked": True}
+    cell = nbformat.v4.new_markdown_cell(
+        "<details>a hint</details>\n\n![p](attachment:a.png)", metadata={"nbgrader": flags}
+    )
+    cell.attachments = {"a.png": {"image/png": "AAAA"}}
+    page = formgrader_page(nbformat.v4.new_notebook(cells=[cell]))
+    assert "<details>a hint</details>" in page and "data:image/png;base64,AAAA" in page
 
 
 def test_a_picture_of_labkit_is_an_image_in_the_formgrader() -> None:

@@ -44,6 +44,7 @@ def configure(c: Any) -> None:
     c.GenerateFeedback.preprocessors = []
     # What a student's cell displays must not run in the browser of whoever reads it in the formgrader.
     c.HTMLExporter.sanitize_html = True
+    c.HTMLExporter.filters = {"markdown2html": "autograder.plugin.formgrader_text.render_text"}
     # As images, since a sanitised page shows their HTML as text.
     c.WidgetsDataTypeFilter.display_data_priority = ["image/svg+xml", *NbConvertBase().display_data_priority]
     c.ClearSolutions.code_stub = {"python": "# YOUR CODE HERE\nraise NotImplementedError()"}
