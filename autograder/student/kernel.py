@@ -9,9 +9,12 @@ import builtins
 import contextlib
 import getpass
 import os
+import sys
 from collections.abc import Iterator
+from pathlib import Path
 from typing import Any
 
+import ipykernel
 from IPython.core.error import UsageError
 
 from autograder.rpc.limit_words import limit_hit
@@ -25,6 +28,8 @@ from autograder.student.outputs import Outputs
 from autograder.student.shell import new_shell, refuse_getpass, refuse_input
 from autograder.student.streams import NAMES, Stream, captured
 from autograder.student.widgets import Widgets
+
+LAUNCHER = str(Path(ipykernel.__file__).parent.parent / "ipykernel_launcher.py")  # what a kernel was started as
 
 
 class Kernel:
@@ -87,6 +92,7 @@ class Kernel:
         self.shell.init_environment()
         self.shell.user_ns["_dh"][:] = [os.getcwd()]  # where %cd goes back to: the shell was made elsewhere
         set_environment()
+        sys.argv[:] = [LAUNCHER, "-f", f"{os.getcwd()}/kernel.json", "--HistoryManager.hist_file=:memory:"]
         self._at_home = True
 
     def _told(self, error: BaseException | None) -> None:

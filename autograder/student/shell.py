@@ -111,6 +111,7 @@ def new_shell(kernel: Any) -> Any:
     if before is not None:
         type(before).clear_instance()
     shell: Any = ZMQInteractiveShell.instance(kernel=kernel, compiler_class=_Compiler, history_length=0, config=QUIET)
+    shell.extension_manager.load_extension("storemagic")  # as a kernel's application does
     session = _Session(key=b"")
     session.kernel = kernel
     shell.displayhook.session = shell.display_pub.session = session
