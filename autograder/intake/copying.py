@@ -14,7 +14,8 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
 
-from autograder.intake.files import LEFT_OUT, NOT_FOLLOWED, UNREADABLE, name_as_data, put_aside
+from autograder.intake.files import LEFT_OUT, NOT_FOLLOWED, UNREADABLE, put_aside
+from autograder.intake.run_names import name_as_data
 
 MAX_FILE = 100_000_001  # bytes; one more than a notebook may have, so that its size is what it is refused for
 MAX_ALL = 500_000_000
@@ -62,16 +63,19 @@ def copy_plain(folder: int, target: Path, owner: int | None = None, wait: bool =
     _copy(folder, target, owner, wait, _Left(MAX_ALL, MAX_FILES, MAX_LISTED), MAX_DEPTH)
 
 
-def _copy(folder: int, target: Path, owner: int | None, wait: bool, left: _Left, depth: int) -> None:
+def _copy(folder: int, target: Path, owner: int | None, wait: bool, left: _Left, depth: int, package: str = "") -> None:
+    """package: the folder's name, if a kernel may start beside it."""
     target.mkdir(parents=True)
     with os.scandir(folder) as entries:
         names = [entry.name for entry in itertools.islice(entries, left.listed)]
     left.listed -= len(names)
     names.sort(key=lambda name: (not name.endswith(".ipynb"), name))  # notebooks before it is too much
+    starts = depth == MAX_DEPTH or any(name.endswith(".ipynb") for name in names)
     for name in names[: max(left.files, 0)]:
         left.files -= 1
         try:
-            ending = _copy_one(folder, name, target, owner, wait, left, depth)
+            kept = target / name_as_data(name, package, starts)
+            ending = _copy_one(folder, name, kept, owner, wait, left, depth, starts)
         except PermissionError:
             if wait:
                 raise
@@ -85,14 +89,16 @@ def _copy(folder: int, target: Path, owner: int | None, wait: bool, left: _Left,
                 put_aside(target / name, ending)
 
 
-def _copy_one(folder: int, name: str, target: Path, owner: int | None, wait: bool, left: _Left, depth: int) -> str:
-    """Copy what has this name, or say with what ending it is left out."""
+def _copy_one(
+    folder: int, name: str, target: Path, owner: int | None, wait: bool, left: _Left, depth: int, starts: bool
+) -> str:
+    """Copy what has this name to the target, or say with what ending it is left out."""
     status = os.stat(name, dir_fd=folder, follow_symlinks=False)
     if stat.S_ISDIR(status.st_mode):
         if depth == 1:
             return LEFT_OUT
         with opened_folder(name, folder) as inner:
-            _copy(inner, target / name_as_data(name), owner, wait, left, depth - 1)
+            _copy(inner, target, owner, wait, left, depth - 1, name if starts else "")
         return ""
     if not stat.S_ISREG(status.st_mode):
         return NOT_FOLLOWED
@@ -104,7 +110,7 @@ def _copy_one(folder: int, name: str, target: Path, owner: int | None, wait: boo
         most = min(MAX_FILE, left.size)
         if left.files < 0 or (status.st_size > most and not name.endswith(".ipynb")):
             return LEFT_OUT
-        with (target / name_as_data(name)).open("wb") as copied:
+        with target.open("wb") as copied:
             while most > 0 and (piece := file.read(min(PIECE, most))):
                 copied.write(piece)
                 most, left.size = most - len(piece), left.size - len(piece)

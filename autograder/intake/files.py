@@ -3,21 +3,18 @@
 from __future__ import annotations
 
 import os
-import re
 import stat
 from collections.abc import Sequence
 from pathlib import Path
 
 from autograder.handed_in import TIMESTAMP, small_text, time_of
+from autograder.intake.run_names import NOT_RUN, name_as_data
 from autograder.words import readable
 
 NOT_FOLLOWED = ".not-followed"  # an empty file of this ending stands where a link or a pipe was
 NOT_A_FOLDER = ".not-a-folder"
 UNREADABLE = ".unreadable"
 LEFT_OUT = ".left-out"
-NOT_CONFIGURATION = ".not-configuration"
-# Programs and settings that a tool reads from the folder it is started in: nbgrader_config.py, jupyter_server_config.d
-CONFIGURATION = re.compile(r"\.?(nbgrader|jupyter|ipython)[\w.-]*config[\w.-]*", re.IGNORECASE)
 MAX_NAMES = 10  # that a note tells
 MAX_NAME = 180  # bytes of a name that gets an ending
 
@@ -44,23 +41,19 @@ def settle(folder: Path, lab: str, notebooks: Sequence[str] = ()) -> None:
         for name in folders:
             if name != name_as_data(name) and not os.path.islink(os.path.join(place, name)):
                 os.replace(os.path.join(place, name), _free(Path(place, name_as_data(name))))
-    for path in _everything(folder):
+    found = _everything(folder)
+    starts = {folder, *(path.parent for path in found if path.suffix == ".ipynb")}  # where a kernel may be started
+    for path in found:
+        kept = name_as_data(path.name, path.parent.name if path.parent.parent in starts else "", path.parent in starts)
         if path not in every and not _is_plain(path):
             path.unlink()
             put_aside(path, NOT_FOLLOWED)
-        elif path.name != name_as_data(path.name):
-            os.replace(path, _free(path.with_name(name_as_data(path.name))))
+        elif path.name != kept:
+            os.replace(path, _free(path.with_name(kept)))
     _keep_a_sound_timestamp(folder / TIMESTAMP)
     if len(every) == 1 and not os.path.lexists(wanted):
         others = _notebooks(folder)
         wanted.write_bytes(others[0].read_bytes() if len(others) == 1 else b"")
-
-
-def name_as_data(name: str) -> str:
-    """The name under which a student's file or folder is kept: text, and none that Jupyter or nbgrader would run."""
-    text = readable(name)
-    is_run = CONFIGURATION.fullmatch(text) and not text.endswith(NOT_CONFIGURATION)
-    return f"{text}{NOT_CONFIGURATION}" if is_run else text
 
 
 def settle_names(submitted: Path) -> None:
@@ -80,7 +73,7 @@ def notes_on(path: Path, content: bytes, asked: Sequence[Path] = ()) -> list[str
     rest = [p for p in others if p not in same]
     aside = [p.with_suffix("") for p in _everything(path.parent) if p.suffix == NOT_FOLLOWED]
     out = [p.with_suffix("") for p in _everything(path.parent) if p.suffix in (LEFT_OUT, UNREADABLE)]
-    settings = [p.with_suffix("") for p in _everything(path.parent) if p.suffix == NOT_CONFIGURATION]
+    settings = [p.with_suffix("") for p in _everything(path.parent) if p.suffix == NOT_RUN]
     out = [p for p in out if p != path.with_name(TIMESTAMP)]
     notes = []
     if same:
@@ -90,7 +83,8 @@ def notes_on(path: Path, content: bytes, asked: Sequence[Path] = ()) -> list[str
     if aside:
         notes.append(f"Links and pipes in your folder were taken out: {_names(aside, path)}.")
     if settings:
-        notes.append(f"Settings for Jupyter and nbgrader in your folder are not used: {_names(settings, path)}.")
+        names = _names(settings, path)
+        notes.append(f"Settings of Jupyter, and files named like installed modules, are not used: {names}.")
     if out:
         notes.append(f"Files that are too many, too large or cannot be read were left out: {_names(out, path)}.")
     if path.with_name(f"{TIMESTAMP}{UNREADABLE}").exists():

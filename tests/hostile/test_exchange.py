@@ -20,7 +20,8 @@ from autograder.grading.inbox_memory import InboxMemory
 from autograder.handed_in import SECRET, time_in, time_of, utc_now
 from autograder.intake import copying
 from autograder.intake.copying import opened_folder
-from autograder.intake.files import CONFIGURATION, NOT_CONFIGURATION, NOT_FOLLOWED
+from autograder.intake.files import NOT_FOLLOWED
+from autograder.intake.run_names import CONFIGURATION, NOT_RUN
 from autograder.term import LabTerm
 
 LAB = "01_squares"
@@ -242,13 +243,45 @@ def test_configurations_are_kept_under_names_that_no_tool_reads(inbox: Inbox, tm
     folder = submit(inbox, "ada")
     for name in ("nbgrader_config.py", "Jupyter_Server_Config.json", "helper.py"):
         (folder / name).write_text(name)
-    for name in ("jupyter_server_config.d", "jupyter_server_config.d.not-configuration", "deep"):
+    for name in ("jupyter_server_config.d", "jupyter_server_config.d.not-run", "deep"):
         (folder / name).mkdir()
         (folder / name / "ipython_kernel_config.py").write_text(name)
     found = set(brought_in(inbox, tmp_path))
     run = {name for name in found if name.endswith((".py", ".json", ".d")) and CONFIGURATION.search(name)}
     assert not run
-    assert {"helper.py", f"nbgrader_config.py{NOT_CONFIGURATION}"} <= found
+    assert {"helper.py", f"nbgrader_config.py{NOT_RUN}"} <= found
+
+
+def test_modules_that_a_kernel_would_import_from_the_folder_are_kept_under_other_names(
+    inbox: Inbox, tmp_path: Path
+) -> None:
+    """A kernel that is started in a folder imports from there first, before any cell runs."""
+    folder = submit(inbox, "ada")
+    for name in ("json", "mine", "data", "deep"):
+        (folder / name).mkdir()
+    for name in (
+        "ipykernel_launcher.py",
+        "runpy.cpython-311.pyc",
+        "traitlets.abi3.so",
+        "helper.py",
+        "json/__init__.py",
+        "mine/__init__.py",
+        "mine/json.py",
+        "data/json.py",
+        "deep/torch.py",
+        "deep/work.ipynb",
+    ):
+        (folder / name).write_text("raise SystemExit")
+    found = set(brought_in(inbox, tmp_path))
+    renamed = {
+        "ipykernel_launcher.py",
+        "runpy.cpython-311.pyc",
+        "traitlets.abi3.so",
+        "json/__init__.py",
+        "deep/torch.py",
+    }
+    assert {name.removesuffix(NOT_RUN) for name in found if name.endswith(NOT_RUN)} == renamed
+    assert {"helper.py", "mine/__init__.py", "mine/json.py", "data/json.py", "deep/work.ipynb"} <= found
 
 
 def test_a_folder_that_is_a_link_is_nobodys(inbox: Inbox, tmp_path: Path) -> None:

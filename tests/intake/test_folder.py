@@ -106,6 +106,23 @@ def test_a_configuration_is_renamed_once_and_said(tmp_path: Path) -> None:
     (tmp_path / "x" / "nbgrader_config.py").write_text("print()")
     settle(tmp_path, "n")
     settle(tmp_path, "n")
-    assert [p.name for p in (tmp_path / "x").iterdir()] == ["nbgrader_config.py.not-configuration"]
+    assert [p.name for p in (tmp_path / "x").iterdir()] == ["nbgrader_config.py.not-run"]
     (note,) = notes_on(tmp_path / "n.ipynb", b"{}")
-    assert note == "Settings for Jupyter and nbgrader in your folder are not used: x/nbgrader_config.py."
+    assert note == "Settings of Jupyter, and files named like installed modules, are not used: x/nbgrader_config.py."
+
+
+def test_a_module_in_the_place_of_an_installed_one_is_renamed_where_a_kernel_starts(tmp_path: Path) -> None:
+    for name in (
+        "n.ipynb",
+        "ipykernel_launcher.py",
+        "helper.py",
+        "json/__init__.py",
+        "x/torch.py",
+        "y/n.ipynb",
+        "y/zmq.so",
+    ):
+        (tmp_path / name).parent.mkdir(exist_ok=True)
+        (tmp_path / name).write_text("{}")
+    settle(tmp_path, "n")
+    renamed = sorted(p.relative_to(tmp_path).as_posix() for p in tmp_path.rglob("*.not-run"))
+    assert renamed == ["ipykernel_launcher.py.not-run", "json/__init__.py.not-run", "y/zmq.so.not-run"]
