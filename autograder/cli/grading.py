@@ -71,6 +71,7 @@ def grade(
             from autograder.grading.whole_lab import class_of
             from autograder.handed_in import utc_now
             from autograder.plain.stock_settings import unread
+            from autograder.plugin import usual_settings
             from autograder.term import read_term
             from autograder.words import some
 
@@ -79,7 +80,7 @@ def grade(
         stop = ending.enter_context(stopped_by_ctrl_c())
         where = Cluster(cluster, wait, device) if cluster else ThisMachine(jobs, device, ahead)
         writer, students = ending.enter_context(class_of(api, lab, where, student))
-        for line in [*writer.lines, *(unread(api.config) if writer.plain else ())]:
+        for line in [*writer.lines, *(unread(api.config, usual_settings()) if writer.plain else ())]:
             err.print(line, markup=False)
         if writer.left_out:
             why = "by c.CourseDirectory.student_id_exclude or c.Autograde.create_student"

@@ -36,6 +36,7 @@ def feedback(
         from autograder.lms.feedback_zip import refuse_unnamed, write_feedback_zip
         from autograder.plain.assignment import is_plain
         from autograder.plain.stock_settings import unread_by_pages
+        from autograder.plugin import usual_settings
         from autograder.reports.feedback import write_feedback
         from autograder.reports.feedback_release import make_releasable, still_working
         from autograder.term import plain_utc, read_term
@@ -44,7 +45,7 @@ def feedback(
     if zipped:
         refuse_unnamed(zipped, course.resolve(), lab)
     api = open_course(course)
-    for line in unread_by_pages(api.config) if is_plain(course, lab) else ():
+    for line in unread_by_pages(api.config, usual_settings()) if is_plain(course, lab) else ():
         err.print(line, markup=False)
     results = read_results(api.coursedir.db_url, course.resolve(), lab)
     pages = write_feedback(results, course.resolve(), lab)

@@ -29,6 +29,7 @@ FOLDERS = {
     **{f"{name}_directory": name for name in ("source", "release", "submitted", "autograded", "feedback")},
 }
 OTHER_KERNELS = ("bash", "java", "julia", "octave", "ruby", "sos", "xcpp")
+NOTHING: Mapping[str, Any] = {}
 NO_KERNEL = "cells run in Gradlab's own Python, without a Jupyter kernel"
 AT_A_LIMIT = "a cell that takes too long ends its process, and the cells before it run again"
 ERRORS = "an exception never ends a notebook"
@@ -136,24 +137,24 @@ def refuse_other_marks(config: Mapping[str, Any]) -> None:
             )
 
 
-def unread(config: Mapping[str, Any]) -> list[str]:
-    """A line for each reason why settings of nbgrader's grading aren't read here."""
+def unread(config: Mapping[str, Any], usual: Mapping[str, Any] = NOTHING) -> list[str]:
+    """A line for each reason why settings of nbgrader's grading aren't read here. usual: what configure() sets."""
     reasons: dict[str, list[str]] = {}
     for section, known in UNREAD.items():
         for name, value in config.get(section, {}).items():
             why = known.get(name, known[""])
-            if why and not _changes_nothing(name, value):
+            if why and not _is_usual(usual, section, name, value) and not _changes_nothing(name, value):
                 reasons.setdefault(why, []).append(f"c.{section}.{name}")
     return [_line(names, why) for why, names in reasons.items()]
 
 
-def unread_by_pages(config: Mapping[str, Any]) -> list[str]:
+def unread_by_pages(config: Mapping[str, Any], usual: Mapping[str, Any] = NOTHING) -> list[str]:
     """The same of how nbgrader makes its feedback."""
     names = [
         f"c.{section}.{name}"
         for section in FEEDBACK
         for name, value in config.get(section, {}).items()
-        if not _changes_nothing(name, value) and name != "force"
+        if name != "force" and not _is_usual(usual, section, name, value) and not _changes_nothing(name, value)
     ]
     return [_line(names, PAGES)] if names else []
 
@@ -162,6 +163,11 @@ def _line(names: Sequence[str], why: str) -> str:
     *some, last = names
     listed = f"{', '.join(some)} and {last}" if some else last
     return f"{listed} in nbgrader_config.py {'are' if some else 'is'} not read: {why}"
+
+
+def _is_usual(usual: Mapping[str, Any], section: str, name: str, value: Any) -> bool:
+    known = usual.get(section, {})
+    return name in known and (known[name] == value or repr(known[name]) == repr(value))
 
 
 def _changes_nothing(name: str, value: Any) -> bool:

@@ -10,6 +10,14 @@ from typing import Any
 from nbconvert.utils.base import NbConvertBase
 from nbgrader.converters import GenerateAssignment
 from nbgrader.preprocessors import ClearSolutions, SaveCells
+from traitlets.config import Config
+
+
+def usual_settings() -> Config:
+    """What configure() sets."""
+    config = Config()
+    configure(config)
+    return config
 
 
 def configure(c: Any) -> None:

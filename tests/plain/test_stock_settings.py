@@ -21,7 +21,7 @@ from autograder.plain.stock_settings import (
     unread,
     unread_by_pages,
 )
-from autograder.plugin import configure
+from autograder.plugin import configure, usual_settings
 
 
 def configured(**sections: dict[str, Any]) -> Config:
@@ -34,7 +34,7 @@ def configured(**sections: dict[str, Any]) -> Config:
 
 
 def test_a_configuration_without_more_says_nothing() -> None:
-    assert unread(configured()) == unread_by_pages(configured()) == []
+    assert unread(configured(), usual_settings()) == unread_by_pages(configured(), usual_settings()) == []
     refuse_other_marks(configured())
 
 
@@ -106,7 +106,7 @@ def test_cells_with_the_tag_are_not_run() -> None:
     ],
 )
 def test_what_is_not_read_is_said_in_a_line(section: str, name: str, value: Any) -> None:
-    (line,) = unread(configured(**{section: {name: value}}))
+    (line,) = unread(configured(**{section: {name: value}}), usual_settings())
     assert line.startswith(f"c.{section}.{name} in nbgrader_config.py is not read: ")
 
 
@@ -121,7 +121,7 @@ def test_what_says_what_is_so_anyway_needs_no_line() -> None:
 
 
 def test_how_nbgrader_makes_its_feedback_is_not_read() -> None:
-    (line,) = unread_by_pages(configured(HTMLExporter={"template_name": "mine"}))
+    (line,) = unread_by_pages(configured(HTMLExporter={"template_name": "mine"}), usual_settings())
     assert line.startswith("c.HTMLExporter.template_name in nbgrader_config.py is not read: feedback pages")
 
 
