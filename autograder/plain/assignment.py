@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import logging
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
@@ -20,6 +21,9 @@ from autograder.errors import GradlabError
 from autograder.intake.submitted_cells import defined
 from autograder.metadata import KEY
 from autograder.plain.stock_settings import key_of, limits_of, skipped_in
+
+SILENT = logging.Logger("nbgrader, unheard")
+SILENT.addHandler(logging.NullHandler())
 
 
 class PlainCell(Model):
@@ -198,7 +202,7 @@ def _worked(source: NotebookNode) -> str:
 def upgraded(notebook: NotebookNode) -> NotebookNode:
     """With nbgrader's metadata of the newest version, by nbgrader's own upgrade."""
     validator = MetadataValidator()
-    validator.log.disabled = True
+    validator.log = SILENT  # its own is that of the whole program
     newest: NotebookNode = validator.upgrade_notebook_metadata(notebook)
     return newest
 

@@ -20,7 +20,7 @@ from traitlets.config import Config
 
 from autograder.errors import GradlabError
 from autograder.intake.handed_in_cells import begin_of
-from autograder.plain.assignment import refuse_other_languages, source_notebooks, upgraded
+from autograder.plain.assignment import SILENT, refuse_other_languages, source_notebooks, upgraded
 
 PATTERNS = "*?[]"  # nbgrader looks for names as for patterns of files
 UNFIT = {"+": "nbgrader takes no name with +", "{": "nbgrader fills in what is in braces"}
@@ -115,15 +115,12 @@ def _refuse_regions(path: Path, notebook: NotebookNode, config: Mapping[str, Any
     """Regions of solutions, hidden tests and mark schemes that don't end, or are where nbgrader allows none."""
     for kind in (ClearSolutions, ClearHiddenTests, ClearMarkScheme):
         preprocessor = kind(config=Config({kind.__name__: dict(config.get(kind.__name__, {}))}))
-        preprocessor.log.disabled = True
-        try:
-            for number, cell in enumerate(notebook.cells, start=1):
-                try:
-                    preprocessor.preprocess_cell(NotebookNode(cell), {"language": "python"}, number)
-                except (RuntimeError, KeyError) as error:
-                    raise _at(path, number, cell, _line(error), "look at its BEGIN and END lines") from None
-        finally:
-            preprocessor.log.disabled = False
+        preprocessor.log = SILENT
+        for number, cell in enumerate(notebook.cells, start=1):
+            try:
+                preprocessor.preprocess_cell(NotebookNode(cell), {"language": "python"}, number)
+            except (RuntimeError, KeyError) as error:
+                raise _at(path, number, cell, _line(error), "look at its BEGIN and END lines") from None
 
 
 def _at(path: Path, number: int, cell: NotebookNode, what: str, fix: str) -> GradlabError:

@@ -131,6 +131,8 @@ class Examine(NbGraderPreprocessor):  # type: ignore[misc]
         if is_plain(course, ids["assignment"]):
             own, grading = own_notebook(course, ids, self.config), (settings, self.config, self._ignored())
             resources["gradlab"] = examined(nb, own, ids, course, fork_server, grading)
+            for remark in resources["gradlab"].remarks:
+                self.log.warning("%s: %s", ids["student"], remark)
             return nb, resources
         submission = Submission(ids["assignment"], ids["student"], notes_of(nb))
         resources["gradlab"] = grade_notebook(nb, submission, fork_server, settings.timeouts)

@@ -7,6 +7,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from traitlets.log import get_logger
 
 from autograder.errors import GradlabError
 from autograder.plain.source_check import refuse_unfit
@@ -83,3 +84,10 @@ def test_a_file_that_is_no_notebook_is_named(tmp_path: Path) -> None:
 def test_a_cell_that_nbgrader_refuses_is_named(cells: list[Cell], what: str, tmp_path: Path) -> None:
     said = refusal(tmp_path, notebook(*cells))
     assert what in said and "    fix: " in said
+
+
+def test_nbgraders_own_log_is_heard_afterwards(tmp_path: Path) -> None:
+    """Its validators and preprocessors share the log of the whole program."""
+    write(tmp_path / "source/a1/p.ipynb", notebook(F, T))
+    refuse_unfit(tmp_path, "a1", {})
+    assert not get_logger().disabled
