@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 import os
+import re
 import shutil
 from collections.abc import Collection, Mapping, Sequence
+from fnmatch import translate
 from pathlib import Path
-
-from nbgrader.utils import find_all_files
 
 from autograder.handed_in import SECRET, small_text
 
@@ -17,6 +17,27 @@ def autograded_path(course: Path, lab: str, student: str, notebook: str = "") ->
     return course / "autograded" / student / lab / f"{notebook or lab}.ipynb"
 
 
+def files_in(folder: Path, ignore: Sequence[str]) -> list[Path]:
+    """What nbgrader's find_all_files finds, sorted and relative to the folder.
+
+    That lists a folder again for each of its files and patterns: with thousands of files it takes minutes.
+    """
+    patterns = [(pattern.startswith("."), re.compile(translate(pattern))) for pattern in ignore]
+
+    def is_ignored(name: str) -> bool:
+        """As glob has it: what begins with a dot is matched only by a pattern that does, too."""
+        hidden = name.startswith(".")
+        return any((dotted or not hidden) and pattern.match(name) for dotted, pattern in patterns)
+
+    found: list[str] = []
+    for place, folders, files in os.walk(folder):
+        if is_ignored(os.path.basename(place)):
+            folders.clear()
+        else:
+            found += [os.path.join(place, name) for name in files if not is_ignored(name)]
+    return [Path(path).relative_to(folder) for path in sorted(found)]
+
+
 def files_beside(course: Path, lab: str, student: str, ignore: Sequence[str], own: Collection[str] = ()) -> list[Path]:
     """What lies beside the notebook: the submission's files, and then the course's, which replace them.
 
@@ -24,10 +45,7 @@ def files_beside(course: Path, lab: str, student: str, ignore: Sequence[str], ow
     A file of the submission's where the course has a folder is left out, and so is a folder where it has a file.
     """
     submitted, source = course / "submitted" / student / lab, course / "source" / lab
-    theirs, given = (
-        [Path(path).relative_to(folder) for path in sorted(find_all_files(str(folder), [*ignore, "*.ipynb"]))]
-        for folder in (submitted, source)
-    )
+    theirs, given = (files_in(folder, [*ignore, "*.ipynb"]) for folder in (submitted, source))
     given = [path for path in given if path.as_posix() not in own]
     folders = {folder for path in given for folder in path.parents}
     files = {*given, *(Path(path.name) for path in source.glob("*.ipynb"))}

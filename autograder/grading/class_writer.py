@@ -167,7 +167,7 @@ class GradebookWriter:
         beside = files_beside(self.course, self.lab, by, self.ignore, self.own_files)
         files = digest(*[self._look_of(path) for path in beside])
         if self.plain:
-            return plain_task(self.course, self.plain, student, by, self.ignore, files, self.settings, self.own_files)
+            return plain_task(self.course, self.plain, student, by, beside, files, self.settings)
         try:
             notebook, notes = read_file(folder / f"{self.lab}.ipynb")
         except Refused as refused:

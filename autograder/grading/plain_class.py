@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterable, Sequence
+from collections.abc import Iterable, Sequence
 from pathlib import Path
 
 import nbformat
@@ -10,7 +10,7 @@ import nbformat
 from autograder.assignments import refuse_unknown_lab
 from autograder.digest import digest
 from autograder.errors import GradlabError
-from autograder.gradebook.autograded import autograded_path, files_beside
+from autograder.gradebook.autograded import autograded_path
 from autograder.gradebook.writer import Marks
 from autograder.grading.plain_submission import plain_marks
 from autograder.grading.task import HandedInNotebook, Settings, Task
@@ -27,34 +27,31 @@ def plain_task(
     assignment: PlainAssignment,
     student: str,
     by: str,
-    ignore: Sequence[str],
+    paths: Sequence[Path],
     files: str,
     settings: Settings,
-    own_files: Collection[str] = (),
 ) -> Task:
-    """by: who handed in for this student. files: a digest of what lies beside the notebooks. own_files: of these the
-    course's are left out.
-    """
+    """by: who handed in for this student. paths: what lies beside the notebooks. files: a digest of it."""
     name = assignment.name
     asked = [course / "submitted" / by / name / f"{notebook.name}.ipynb" for notebook in assignment.notebooks]
-    beside, given, notes = read_beside(course, name, by, ignore, own_files)
+    beside, given, notes = read_beside(course, name, by, paths)
     handed_in = tuple(_handed_in(path, asked) for path in asked)
     content = assignment.to_bytes()
     return Task(name, student, None, "", notes, files, content, settings, plain=handed_in, beside=beside, given=given)
 
 
 def read_beside(
-    course: Path, name: str, student: str, ignore: Sequence[str], own: Collection[str] = ()
+    course: Path, name: str, student: str, paths: Iterable[Path]
 ) -> tuple[tuple[tuple[str, bytes], ...], frozenset[str], tuple[str, ...]]:
     """(the files that cells may read, by their paths; which of them are the course's; what to tell of too large ones).
 
-    The course's last. own: files that students write, of which the course's are left out.
+    The course's last. paths: those of files_beside().
     """
     folders = (course / "submitted" / student / name, course / "source" / name)
     found: dict[str, bytes] = {}
     given = set()
     large, size = [], 0
-    for path in files_beside(course, name, student, ignore, own):
+    for path in paths:
         folder = next(folder for folder in folders if path.is_relative_to(folder))
         where = path.relative_to(folder).as_posix()
         size += path.stat().st_size

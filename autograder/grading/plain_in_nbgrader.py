@@ -12,6 +12,7 @@ from nbformat import NotebookNode
 
 from autograder.errors import GradlabError
 from autograder.forkserver.client import ForkServer
+from autograder.gradebook.autograded import files_beside
 from autograder.gradebook.writer import opened
 from autograder.grading.notebook_text import notebook_text
 from autograder.grading.one_submission import preprocessors_in, versions_on
@@ -61,9 +62,8 @@ def examined(
     """The result of one notebook, whose cells get their outputs here. grading: (settings, configuration, ignored)."""
     settings, config, ignore = grading
     settings = with_stock_limits(replace(settings, preprocessors=preprocessors_in(config)), config)
-    beside, given, told = read_beside(
-        course, ids["assignment"], ids["student"], ignore, own_files(config, ids["assignment"])
-    )
+    paths = files_beside(course, ids["assignment"], ids["student"], ignore, own_files(config, ids["assignment"]))
+    beside, given, told = read_beside(course, ids["assignment"], ids["student"], paths)
     task = Task(ids["assignment"], ids["student"], None, "", (), "", b"", settings, beside=beside, given=given)
     notes = [*notes_of(notebook), *told]
     empty = counts_as_empty(notes)

@@ -19,7 +19,7 @@ from autograder.intake.run_names import name_as_data
 
 MAX_FILE = 100_000_001  # bytes; one more than a notebook may have, so that its size is what it is refused for
 MAX_ALL = 500_000_000
-MAX_FILES = 10_000
+MAX_FILES = 2_000
 MAX_LISTED = 100_000  # names that are looked at
 MAX_DEPTH = 20  # of folders in one another
 PIECE = 2**20

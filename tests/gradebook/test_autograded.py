@@ -1,10 +1,13 @@
 """autograded/STUDENT/LAB holds what nbgrader needs, and of a team each member's own secret."""
 
+import os
+from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
+from nbgrader.utils import find_all_files
 
-from autograder.gradebook.autograded import write_autograded
+from autograder.gradebook.autograded import files_beside, files_in, write_autograded
 from autograder.handed_in import SECRET
 
 LAB = "x"
@@ -26,3 +29,52 @@ def test_a_page_of_a_team_is_fetched_by_each_members_own_secret(tmp_path: Path, 
     folder = tmp_path / "autograded" / student / LAB
     assert (folder / "data.csv").read_text() == "1,ada" and (folder / f"{LAB}.ipynb").exists()
     assert ((folder / SECRET).read_text() if (folder / SECRET).exists() else None) == secret
+
+
+NAMES = ["a.csv", "b.pyc", ".hidden", ".b.pyc", "n.ipynb", "feedback", "x[1].txt", "line\nbreak.pyc", "ä.tmp"]
+FOLDERS = [
+    "",
+    "data",
+    "data/deep",
+    "__pycache__",
+    "__pycache__/deep",
+    ".ipynb_checkpoints",
+    ".git",
+    "old.tmp",
+    "old.tmp/x",
+]
+PATTERNS = [".ipynb_checkpoints", "*.pyc", "__pycache__", "feedback", "*.ipynb", "*.tmp", ".g*", "x[[]1].txt", "data/*"]
+
+
+@pytest.mark.parametrize("ignore", [[], ["*"], [".*"], ["?*"], PATTERNS, *([pattern] for pattern in PATTERNS), [LAB]])
+def test_the_files_are_those_that_nbgrader_finds(tmp_path: Path, ignore: list[str]) -> None:
+    folder = tmp_path / LAB
+    for place in FOLDERS:
+        (folder / place).mkdir(parents=True, exist_ok=True)
+        for name in NAMES:
+            (folder / place / name).touch()
+    (folder / "dangling").symlink_to("nowhere")
+    (folder / "linked").symlink_to(folder / "data")
+    assert files_in(folder, ignore) == [
+        Path(path).relative_to(folder) for path in sorted(find_all_files(str(folder), ignore))
+    ]
+
+
+def test_folders_are_listed_no_more_often_with_many_files_in_them(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Else one submission of many files keeps the watch from all others."""
+    for place in ("submitted/ada/x/data", "source/x"):
+        (tmp_path / place).mkdir(parents=True)
+        for number in range(100):
+            (tmp_path / place / f"{number}.txt").touch()
+    listed: list[str] = []
+    real = os.scandir
+
+    def count(path: str) -> Iterator[os.DirEntry[str]]:
+        listed.append(os.fspath(path))
+        return real(path)
+
+    monkeypatch.setattr(os, "scandir", count)
+    assert len(files_beside(tmp_path, LAB, "ada", PATTERNS)) == 200
+    assert len(listed) <= 4  # of three folders; the source's once more, for its notebooks

@@ -13,6 +13,7 @@ import nbformat
 import pytest
 
 from autograder.errors import GradlabError
+from autograder.gradebook.autograded import files_beside
 from autograder.gradebook.class_reader import read_class
 from autograder.gradebook.reader import read_result
 from autograder.gradebook.store import load_result
@@ -191,7 +192,7 @@ def test_the_courses_own_solution_is_tried_without_files_of_a_students(tmp_path:
     write(tmp_path / "source/ps1/data.txt", "the course's")
     write(tmp_path / "submitted/ada/ps1/math.py", "raise SystemExit")
     write(tmp_path / "submitted/ada/ps1/data.txt", "another")
-    files, given, _ = read_beside(tmp_path, "ps1", "ada", [])
+    files, given, _ = read_beside(tmp_path, "ps1", "ada", files_beside(tmp_path, "ps1", "ada", []))
     assert dict(files) == {"data.txt": b"the course's", "math.py": b"raise SystemExit"} and given == {"data.txt"}
 
 
