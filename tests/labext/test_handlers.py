@@ -8,6 +8,7 @@ from pathlib import Path
 
 import psutil
 import pytest
+from jupyter_client.blocking import BlockingKernelClient
 
 from tests.lab_server import DIRECT, LabServer, lab_server
 
@@ -82,3 +83,33 @@ def test_a_damaged_notebook_costs_neither_the_panel_nor_the_server(small_course:
         assert ask(server, "state", {"path": "x0/x0.ipynb", "notebook": damaged})[0] == 400
         assert ask(server, "state", {"path": "x0/x0.ipynb", "notebook": 3})[0] == 400
         assert ask(server, "state", ["x"])[0] == 400
+
+
+@pytest.mark.slow
+def test_a_kernel_runs_no_file_beside_its_notebook_before_a_cell_does(tmp_path: Path) -> None:
+    """Slow: a server and a kernel start."""
+    trace, home, root = tmp_path / "it_ran", tmp_path / "home", tmp_path / "desktop"
+    home.mkdir()
+    (root / "mallory").mkdir(parents=True)
+    (root / "mallory" / "n.ipynb").write_text(
+        json.dumps({"nbformat": 4, "nbformat_minor": 5, "metadata": {}, "cells": []})
+    )
+    (root / "mallory" / "helper.py").write_text("")
+    for name in ("ipykernel_launcher", "runpy", "json", "traitlets", "zmq", "IPython"):
+        (root / "mallory" / f"{name}.py").write_text(f"open({str(trace)!r}, 'a').write({name!r})\n")
+    with lab_server(root, home, course=True, start=SERVER) as server:
+        session = {"path": "mallory/n.ipynb", "name": "n", "type": "notebook", "kernel": {"name": "python3"}}
+        request = urllib.request.Request(
+            f"{server.url}api/sessions", json.dumps(session).encode(), {"Authorization": f"token {server.token}"}
+        )
+        with DIRECT.open(request) as response:
+            kernel = json.load(response)["kernel"]["id"]
+        client = BlockingKernelClient(connection_file=str(home / "runtime" / f"kernel-{kernel}.json"))
+        client.load_connection_file()
+        client.start_channels()
+        client.wait_for_ready()
+        has_run = trace.exists()
+        reply = client.execute_interactive("import helper", allow_stdin=False)
+        client.stop_channels()
+    assert not has_run
+    assert reply["content"]["status"] == "ok", "a cell imports what is beside its notebook"
