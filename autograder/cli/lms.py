@@ -66,7 +66,7 @@ def collect(
     then = f". Next: gradlab grade {quote(lab)}" if taken else ""
     out.print(f"{count(len(taken), 'submission')} of {lab} collected{then}")
     if trouble:
-        raise GradlabError(f"{count(len(trouble), 'submission')} could not be collected; the reasons stand above")
+        raise GradlabError(f"not all of the zip could be collected: {count(len(trouble), 'reason')} above")
 
 
 @app.command()

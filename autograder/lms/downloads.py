@@ -8,31 +8,41 @@ from __future__ import annotations
 import json
 import re
 import zipfile
+import zlib
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
-from pathlib import Path, PurePosixPath
+from pathlib import Path
 from shlex import quote
-
-import yaml
 
 from autograder.assignments import assignments
 from autograder.errors import GradlabError
 from autograder.handed_in import SECRET, TIMESTAMP
 from autograder.intake.read import MAX_BYTES
+from autograder.lms.gradescope_list import MAX_LIST, read_list
 from autograder.lms.people import Person, find
 from autograder.lms.systems import System
+from autograder.lms.zip_forms import (
+    CANVAS,
+    GRADESCOPE,
+    MOODLE_FILE,
+    Entry,
+    Pile,
+    decide_system,
+    name_some,
+    pile_canvas,
+    pile_moodle,
+    read_entries,
+    tell_rest,
+    top_of,
+)
 from autograder.whole_files import in_place_of, write_whole
-from autograder.words import some
+from autograder.words import readable, some
 
-CANVAS = re.compile(r"(?P<name>[^_/]+)_(?P<late>LATE_)?(?P<user>\d+)_(?P<file>\d+)_(?P<rest>[^/]+)")
-MOODLE = re.compile(r"(?P<name>[^/]+?)_(?P<participant>\d+)_assignsubmission_file(?:_/|/|_)(?P<rest>.+)")
-GRADESCOPE = "submission_metadata.yml"
 COPY = re.compile(r"[-_ ]?\(?\d*\)?(?=\.ipynb$)")  # lab-1.ipynb, lab (2).ipynb: browsers and Canvas number copies
-MARK = "_assignsubmission_file"  # stands once in Moodle's names: a student's own could look like a classmate's
-MAX_FILES = 100_000
 MAX_OF_STUDENT = 500_000_000  # bytes
 MAX_NAME = 200  # bytes
+CONTROL = re.compile(r"[\x00-\x1f\x7f]")
 NOT_THEIRS = (TIMESTAMP, SECRET)  # nbgrader's: the time that counts is not in a student's file
 BY_HAND = "\n    or put this one at submitted/STUDENT/LAB/LAB.ipynb yourself"
 ORIGINS = ".lms.json"  # in results/LAB/, no student's: student -> the name that the LMS wants back
@@ -63,36 +73,31 @@ def collect_zip(
         archive = zipfile.ZipFile(path)
     except FileNotFoundError:
         raise GradlabError(f"there is no file {path}: give the zip that the LMS made of all submissions") from None
-    except (OSError, zipfile.BadZipFile) as error:
+    except (OSError, zipfile.BadZipFile, UnicodeDecodeError, NotImplementedError) as error:
         raise GradlabError(f"{path} is no zip file: {error}") from None
     with archive:
-        names = [info for info in archive.infolist() if not info.is_dir()]
-        if len(names) > MAX_FILES:
-            raise GradlabError(f"{path} holds more than {MAX_FILES:,} files")
+        entries = read_entries(archive.infolist())
+        system = decide_system(entries)
         trouble: list[str] = []
         taken, origins = list[str](), _origins(course, lab)
-        for download in _alone(_downloads(archive, names, people, trouble), trouble):
+        for download in _alone(_downloads(system, archive, entries, people, trouble), trouble):
             try:
                 _refuse_wrong(download, course, lab, replace)
-                _write(archive, download, course, lab)
+                left_out = _write(archive, download, course, lab)
             except (GradlabError, OSError) as error:
                 trouble.append(f"{download.person.id}: {error}")
                 continue
             origins[download.person.id] = download.origin
             taken.append(download.person.id)
-        if not taken and not trouble:
-            raise GradlabError(
-                f"{path} is no download of Canvas, Moodle or Gradescope: no name in it has their form"
-                f"{''.join(f', for instance {info.filename!r}' for info in names[:1])}\n"
-                "    fix: put each notebook at submitted/STUDENT/LAB/LAB.ipynb"
-            )
+            if left_out:
+                trouble.append(f"{download.person.id}: left out for their names: {name_some(left_out)}")
         _keep_origins(course, lab, origins)
     return taken, trouble
 
 
 def origins_of(course: Path, lab: str, system: System) -> dict[str, str]:
     """student -> what this system called the submission. Raises GradlabError where no download of it was collected."""
-    form = CANVAS.fullmatch if system is System.CANVAS else re.compile(rf".+{MARK}_").fullmatch
+    form = CANVAS.fullmatch if system is System.CANVAS else re.compile(rf".+{MOODLE_FILE}_").fullmatch
     found = {student: name for student, name in _origins(course, lab).items() if form(name)}
     if not found:
         raise GradlabError(
@@ -124,94 +129,61 @@ def _alone(downloads: Iterable[Download], trouble: list[str]) -> list[Download]:
 
 
 def _downloads(
-    archive: zipfile.ZipFile, names: Sequence[zipfile.ZipInfo], people: Sequence[Person], trouble: list[str]
+    system: System, archive: zipfile.ZipFile, entries: Sequence[Entry], people: Sequence[Person], trouble: list[str]
 ) -> Iterator[Download]:
-    groups: dict[str, tuple[dict[str, str], dict[str, zipfile.ZipInfo]]] = {}
-    if metadata := _metadata(names):
-        yield from _gradescope(archive, metadata, names, people, trouble)
+    if system is System.GRADESCOPE:
+        yield from _gradescope(archive, entries, people, trouble)
         return
-    is_canvas = any(CANVAS.fullmatch(PurePosixPath(info.filename).name) and not _moodle(info) for info in names)
-    for info in names:
-        found = CANVAS.fullmatch(PurePosixPath(info.filename).name) if is_canvas else _moodle(info)
-        if found is None:
-            continue
-        if is_canvas:
-            who, origin = {"name": found["name"], "lms_id": found["user"]}, PurePosixPath(info.filename).name
-        else:
-            who = {"name": found["name"], "lms_id": found["participant"]}
-            origin = f"{found['name']}_{found['participant']}{MARK}_"
-            if info.filename.count(MARK) > 1:
-                trouble.append(f"{info.filename!r} is named like the submission of another: it was not taken")
-                continue
-        rest, system = found["rest"], "canvas" if is_canvas else "moodle"
-        group = f"{who['name']} {who['lms_id']}"
-        known, files = groups.setdefault(group, (who | {"origin": origin, "system": system}, {}))
-        if rest.endswith(".ipynb"):
-            known["origin"] = origin
-        files[PurePosixPath(rest).name] = info
-    for who, files in groups.values():
+    for pile in (pile_canvas if system is System.CANVAS else pile_moodle)(entries, trouble):
         try:
-            yield Download(_of(people, who), files, who["origin"])
+            person = _of(people, pile, system)
         except GradlabError as error:
-            trouble.append(f"{who['origin']}: {error}{BY_HAND}")
+            trouble.append(f"{pile.origin}: {error}{BY_HAND}")
+            continue
+        yield Download(person, pile.finish(trouble), pile.origin)
 
 
-def _moodle(info: zipfile.ZipInfo) -> re.Match[str] | None:
-    """By the first part of its path that has Moodle's form: what is below was named by the student."""
-    parts = PurePosixPath(info.filename).parts
-    found = (MOODLE.fullmatch("/".join(parts[number:])) for number in range(len(parts)))
-    return next(filter(None, found), None)
-
-
-def _metadata(names: Sequence[zipfile.ZipInfo]) -> zipfile.ZipInfo | None:
-    """Gradescope's own, which lies above every submission: a student can hand in a file of this name, too."""
-    found = [info for info in names if PurePosixPath(info.filename).name == GRADESCOPE and not _moodle(info)]
-    return min(found, key=lambda info: len(PurePosixPath(info.filename).parts), default=None)
-
-
-def _of(people: Sequence[Person], who: Mapping[str, str]) -> Person:
+def _of(people: Sequence[Person], pile: Pile, system: System) -> Person:
     """By the LMS's number where the roster has that, else by name. Moodle's number is another for each assignment."""
-    known = [person for person in people if person.lms_id == who["lms_id"]]
+    known = [person for person in people if person.lms_id == pile.lms_id]
     if len(known) == 1:
         return known[0]
-    found = find(people, name=who["name"])
-    if found.lms_id and who["system"] == "canvas":
+    found = find(people, name=pile.name)
+    if found.lms_id and system is System.CANVAS:
         raise GradlabError(
-            f"{who['name']!r} has the number {who['lms_id']}, and in the roster {found.id} has {found.lms_id}\n"
+            f"{pile.name!r} has the number {pile.lms_id}, and in the roster {found.id} has {found.lms_id}\n"
             "    fix: the roster's lms_user_id, where it is wrong"
         )
     return found
 
 
 def _gradescope(
-    archive: zipfile.ZipFile,
-    metadata: zipfile.ZipInfo,
-    names: Sequence[zipfile.ZipInfo],
-    people: Sequence[Person],
-    trouble: list[str],
+    archive: zipfile.ZipFile, entries: Sequence[Entry], people: Sequence[Person], trouble: list[str]
 ) -> Iterator[Download]:
-    try:
-        said = yaml.safe_load(_bytes(archive, metadata))
-        entries = {str(folder): entry for folder, entry in said.items() if isinstance(entry, dict)}
-    except (yaml.YAMLError, AttributeError, UnicodeDecodeError) as error:
-        raise GradlabError(f"{GRADESCOPE} cannot be read: {error}") from None
-    above = PurePosixPath(metadata.filename).parent
-    for folder, entry in entries.items():
-        inside = [info for info in names if PurePosixPath(info.filename).is_relative_to(above / folder)]
-        files = {PurePosixPath(info.filename).name: info for info in inside}
-        for submitter in entry.get(":submitters") or []:
+    """By the list alone, and by the folders beside it: what is in these, a student named."""
+    top = top_of(entries)
+    listing = next(entry for entry in entries if entry.parts == (*top, GRADESCOPE))
+    listed = read_list(_bytes(archive, listing.info, MAX_LIST))
+    piles = {folder: Pile("", "", folder) for folder in listed}
+    rest: dict[str, list[str]] = {}
+    for entry in entries:
+        below = entry.parts[len(top) :]
+        if len(below) > 1 and below[0] in piles:
+            piles[below[0]].add(below[-1], entry)
+        elif entry is not listing:
+            rest.setdefault("".join(below[:1]), []).append(entry.info.filename)
+    tell_rest(rest, trouble)
+    for folder, said in listed.items():
+        files = piles[folder].finish(trouble)
+        if not said.submitters:
+            trouble.append(f"{readable(folder)}: {GRADESCOPE} does not say whose it is{BY_HAND}")
+        for submitter in said.submitters:
             try:
-                found = find(
-                    people,
-                    id_=str(submitter.get(":sid") or ""),
-                    email=str(submitter.get(":email") or ""),
-                    name=str(submitter.get(":name") or ""),
-                )
+                found = find(people, id_=submitter.id_, email=submitter.email, name=submitter.name)
             except GradlabError as error:
                 trouble.append(str(error))
                 continue
-            time = entry.get(":created_at")
-            yield Download(found, files, folder, time if isinstance(time, datetime) else None)
+            yield Download(found, files, folder, said.when)
 
 
 def _refuse_wrong(download: Download, course: Path, lab: str, replace: bool) -> None:
@@ -227,31 +199,39 @@ def _refuse_wrong(download: Download, course: Path, lab: str, replace: bool) -> 
         raise GradlabError("has a submission from the exchange, which stays (--replace takes the zip's)")
 
 
-def _write(archive: zipfile.ZipFile, download: Download, course: Path, lab: str) -> None:
-    """In place of what lay there. The only notebook is the lab's, whatever a browser or the LMS made of its name."""
-    size = 0
+def _write(archive: zipfile.ZipFile, download: Download, course: Path, lab: str) -> list[str]:
+    """In place of what was there; return the names that were left out.
+
+    The only notebook is the lab's, whatever a browser or the LMS made of its name.
+    """
+    size, only, written, left_out = 0, download.notebooks, dict[str, str](), list[str]()
     with in_place_of(course / "submitted" / download.person.id / lab) as new:
         new.mkdir(parents=True)
         for name, info in download.files.items():
-            wanted = f"{lab}.ipynb" if download.notebooks == [name] or COPY.sub("", name) == f"{lab}.ipynb" else name
-            if wanted in NOT_THEIRS or wanted in ("", ".", "..") or len(wanted.encode()) > MAX_NAME:
+            wanted = f"{lab}.ipynb" if only == [name] or COPY.sub("", name) == f"{lab}.ipynb" else name
+            if wanted in (*NOT_THEIRS, "", ".", "..") or len(wanted.encode()) > MAX_NAME or CONTROL.search(wanted):
+                left_out.append(name)
                 continue
-            content = _bytes(archive, info)
+            content = _bytes(archive, info, MAX_BYTES)
             size += len(content)
             if size > MAX_OF_STUDENT:
                 raise GradlabError(f"these files are over {MAX_OF_STUDENT // 1_000_000} MB together")
+            if wanted in written:
+                left_out.append(written[wanted])
+            written[wanted] = name
             (new / wanted).write_bytes(content)
         if download.when is not None:
             time = download.when.astimezone(UTC) if download.when.tzinfo else download.when
             (new / TIMESTAMP).write_text(f"{time:%Y-%m-%d %H:%M:%S} UTC")
+    return left_out
 
 
-def _bytes(archive: zipfile.ZipFile, info: zipfile.ZipInfo) -> bytes:
+def _bytes(archive: zipfile.ZipFile, info: zipfile.ZipInfo, most: int) -> bytes:
     """One byte more than what is refused for its size: the intake says so to the student."""
     try:
         with archive.open(info) as file:
-            return file.read(MAX_BYTES + 1)
-    except (zipfile.BadZipFile, RuntimeError, NotImplementedError, OSError, EOFError) as error:
+            return file.read(most + 1)
+    except (zipfile.BadZipFile, RuntimeError, NotImplementedError, OSError, EOFError, zlib.error) as error:
         raise GradlabError(f"{info.filename} in the zip cannot be read: {error}") from None
 
 

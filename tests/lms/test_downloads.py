@@ -125,7 +125,10 @@ def names(system: System, course: Path) -> list[str]:
 def test_no_name_in_a_zip_leads_out_of_submitted(name: str, tmp_path: Path) -> None:
     course = tmp_path / "course"
     course.mkdir()
-    collect_zip(zipped(tmp_path / "a.zip", {name: b"x", **CANVAS}), course, LAB, PEOPLE)
+    with pytest.raises(GradlabError, match="mixes forms"):
+        collect_zip(zipped(tmp_path / "a.zip", {name: b"x", **CANVAS}), course, LAB, PEOPLE)
+    below = {f"Ada Lovelace_501_assignsubmission_file_/{name}": b"x"}
+    collect_zip(zipped(tmp_path / "a.zip", below | MOODLE), course, LAB, PEOPLE)
     outside = [path for path in tmp_path.rglob("*") if path.is_file() and not path.is_relative_to(course / "submitted")]
     assert sorted(path.name for path in outside) == [".lms.json", "a.zip"]
 
