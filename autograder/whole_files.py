@@ -10,11 +10,25 @@ from collections.abc import Iterator
 from pathlib import Path
 
 FULL = (errno.ENOSPC, errno.EDQUOT)
+OF_ONE_NAME = (  # errors that cost the file or folder of that name, and nothing else
+    errno.ENAMETOOLONG,
+    errno.ELOOP,
+    errno.ENXIO,
+    errno.ENOENT,
+    errno.ENOTDIR,
+    errno.EEXIST,
+    errno.EISDIR,
+)
 
 
 def is_full(error: OSError) -> bool:
     """Whether the disk is full, or the quota: trouble of every file, and not of this one."""
     return error.errno in FULL
+
+
+def is_of_one_name(error: OSError) -> bool:
+    """Whether it is trouble of this file alone: its name, its path, what it is, that it is gone."""
+    return error.errno in OF_ONE_NAME
 
 
 def write_whole(path: Path, text: str) -> None:

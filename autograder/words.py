@@ -5,6 +5,8 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 MOST = 5  # names in one line
+LONGEST = 255  # bytes of a name that file systems take
+CUT = 180  # bytes that are left of a longer one
 
 
 def some(names: Sequence[str]) -> str:
@@ -23,3 +25,9 @@ def count(number: int, noun: str, one: str = "", more: str = "") -> str:
 def readable(name: str) -> str:
     """The name without bytes that are no UTF-8, which no database takes, and without line breaks."""
     return "".join(c if c.isprintable() else "?" for c in name.encode("utf-8", "replace").decode())
+
+
+def fitting(name: str, ending: str = "") -> str:
+    """A readable name with this ending, cut where no file system would take it."""
+    whole = f"{name}{ending}"
+    return whole if len(whole.encode()) <= LONGEST else name.encode()[:CUT].decode("utf-8", "ignore") + ending

@@ -5,11 +5,13 @@ from __future__ import annotations
 import os
 import re
 import shutil
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from fnmatch import translate
 from pathlib import Path
 
 from autograder.handed_in import SECRET, small_text
+from autograder.whole_files import in_place_of, is_of_one_name
+from autograder.words import readable
 
 
 def autograded_path(course: Path, lab: str, student: str, notebook: str = "") -> Path:
@@ -48,7 +50,7 @@ def files_beside(course: Path, lab: str, student: str, ignore: Sequence[str], ow
     theirs, given = (files_in(folder, [*ignore, "*.ipynb"]) for folder in (submitted, source))
     given = [path for path in given if path.as_posix() not in own]
     folders = {folder for path in given for folder in path.parents}
-    files = {*given, *(Path(path.name) for path in source.glob("*.ipynb"))}
+    files = {Path(SECRET), *given, *(Path(path.name) for path in source.glob("*.ipynb"))}
     kept = [path for path in theirs if path not in folders and files.isdisjoint(path.parents)]
     return [*(submitted / path for path in kept), *(source / path for path in given)]
 
@@ -62,31 +64,45 @@ def write_autograded(
     permissions: int,
     by: str = "",
     own: Collection[str] = (),
-) -> None:
-    """Make the folder anew. It is there with all that belongs in it, or not at all.
+    before: Callable[[], object] = lambda: None,
+) -> list[str]:
+    """Make the folder anew, and tell of files that could not be copied. It is there as a whole, or not at all.
 
     notebooks: their texts, by name. ignore: patterns of files that are not copied. permissions: of the files. by: who
-    handed it in, where a team did. own: files that students write.
+    handed it in, where a team did. own: files that students write. before: called when all is written, and before it
+    takes the place of an older folder.
     """
-    folder = autograded_path(course, lab, student).parent
-    new = folder.with_name(f".{lab}.new")  # beside it: a rename works on one file system only
-    shutil.rmtree(new, ignore_errors=True)
-    new.mkdir(parents=True)
-    for found in files_beside(course, lab, by or student, ignore, own):
-        source = course / ("source" if found.is_relative_to(course / "source") else f"submitted/{by or student}") / lab
+    with in_place_of(autograded_path(course, lab, student).parent) as new:
+        new.mkdir(parents=True)
+        left_out = _copy_beside(new, course, lab, by or student, ignore, own)
+        if by not in ("", student):  # by its secret a page is fetched: each of a team has an own one, or none
+            (new / SECRET).unlink(missing_ok=True)
+            if secret := small_text(course / "submitted" / student / lab / SECRET):
+                (new / SECRET).write_text(secret)
+        for name, text in notebooks.items():
+            (new / f"{name}.ipynb").write_text(text, encoding="utf-8")
+        for place, _, files in os.walk(new):
+            for name in files:
+                os.chmod(os.path.join(place, name), permissions)
+        before()
+    return left_out
+
+
+def _copy_beside(
+    new: Path, course: Path, lab: str, student: str, ignore: Sequence[str], own: Collection[str]
+) -> list[str]:
+    """Copy what lies beside the notebook. One file that cannot be copied costs the others nothing: it is told."""
+    left_out = []
+    for found in files_beside(course, lab, student, ignore, own):
+        source = course / ("source" if found.is_relative_to(course / "source") else f"submitted/{student}") / lab
         target = new / found.relative_to(source)
-        target.parent.mkdir(parents=True, exist_ok=True)
-        target.unlink(missing_ok=True)
-        shutil.copy(found, target)
-    if by not in ("", student):  # by its secret a page is fetched: each of a team has an own one, or none
-        (new / SECRET).unlink(missing_ok=True)
-        if secret := small_text(course / "submitted" / student / lab / SECRET):
-            (new / SECRET).write_text(secret)
-    for name, text in notebooks.items():
-        (new / f"{name}.ipynb").write_text(text, encoding="utf-8")
-    for place, _, files in os.walk(new):
-        for name in files:
-            os.chmod(os.path.join(place, name), permissions)
-    if folder.exists():
-        shutil.rmtree(folder)
-    os.replace(new, folder)
+        try:
+            target.parent.mkdir(parents=True, exist_ok=True)
+            target.unlink(missing_ok=True)
+            shutil.copy(found, target)
+        except OSError as error:
+            if not is_of_one_name(error):
+                raise
+            name = readable(found.relative_to(source).as_posix())
+            left_out.append(f"{name[:100]} could not be copied to autograded/: {error.strerror}")
+    return left_out

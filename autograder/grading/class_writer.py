@@ -124,7 +124,8 @@ class GradebookWriter:
             return self._failed(task.student, outcome.trouble)  # a mark of this very submission is worth more than 0
         log = write_log(self.course, self.lab, task.student, outcome.trouble)
         remark = f"grading it raised {last_error(outcome.trouble)}: it counts as empty; the whole log is {log}"
-        return replace(self.keep(outcome), remarks=(*outcome.result.remarks, remark))
+        done = self.keep(outcome)
+        return replace(done, remarks=(*done.remarks, remark))
 
     def write(self) -> None:
         """Write the marks that are not in the gradebook yet."""
@@ -208,9 +209,9 @@ class GradebookWriter:
     def keep(self, graded: Graded) -> Done:
         """Write what came of a submission. The result document last: whoever finds it finds everything."""
         result, student, marks = graded.result, graded.result.student, self.decided(graded)
-        result_path(self.course, self.lab, student).unlink(missing_ok=True)
+        before = result_path(self.course, self.lab, student)
         permissions = 0o664 if self.api.coursedir.groupshared else 0o444
-        write_autograded(
+        left_out = write_autograded(
             self.course,
             self.lab,
             student,
@@ -219,12 +220,14 @@ class GradebookWriter:
             permissions,
             self._by(student),
             self.own_files,
+            before=lambda: before.unlink(missing_ok=True),  # until then the mark is as it was
         )
         write_result(self.course, result)
         self._record(result, marks)
         anew = self._anew.pop(student, ())
         stopped = bool(result.stopped)
-        return Done(student, empty=result.empty, stopped=stopped, anew=anew, remarks=result.remarks)
+        remarks = (*result.remarks, *left_out)
+        return Done(student, empty=result.empty, stopped=stopped, anew=anew, remarks=remarks)
 
     def _record(self, result: Result, marks: Marks) -> None:
         points = sum(marks.scores[cell.id] or 0.0 for cell in result.cells)

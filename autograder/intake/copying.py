@@ -6,7 +6,6 @@ All goes through descriptors: what was looked at is what is read, whatever stand
 from __future__ import annotations
 
 import contextlib
-import errno
 import itertools
 import os
 import stat
@@ -14,24 +13,16 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
 
-from autograder.intake.files import LEFT_OUT, NOT_FOLLOWED, UNREADABLE, put_aside
+from autograder.intake.files import LEFT_OUT, NOT_FOLLOWED, UNREADABLE, free, is_too_long, put_aside
 from autograder.intake.run_names import name_as_data
+from autograder.whole_files import is_of_one_name
 
 MAX_FILE = 100_000_001  # bytes; one more than a notebook may have, so that its size is what it is refused for
 MAX_ALL = 500_000_000
 MAX_FILES = 2_000
 MAX_LISTED = 100_000  # names that are looked at
-MAX_DEPTH = 20  # of folders in one another
+MAX_DEPTH = 20  # of folders in one another; MAX_FOLDER bounds their names together
 PIECE = 2**20
-OF_ONE_NAME = {  # errors that cost the file or folder of that name, and nothing else
-    errno.ENAMETOOLONG,
-    errno.ELOOP,
-    errno.ENXIO,
-    errno.ENOENT,
-    errno.ENOTDIR,
-    errno.EEXIST,
-    errno.EISDIR,
-}
 FLAGS = os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC  # no link is followed, no pipe waited for
 
 
@@ -42,6 +33,7 @@ class _Left:
     size: int
     files: int
     listed: int
+    root: Path  # the copy
 
 
 @contextlib.contextmanager
@@ -60,7 +52,7 @@ def copy_plain(folder: int, target: Path, owner: int | None = None, wait: bool =
     owner: whose files count, where others' do not: a hard link can lead to any. wait: raise PermissionError for a file
     that cannot be read, since it may be so only until whoever hands it in is done.
     """
-    _copy(folder, target, owner, wait, _Left(MAX_ALL, MAX_FILES, MAX_LISTED), MAX_DEPTH)
+    _copy(folder, target, owner, wait, _Left(MAX_ALL, MAX_FILES, MAX_LISTED, target), MAX_DEPTH)
 
 
 def _copy(folder: int, target: Path, owner: int | None, wait: bool, left: _Left, depth: int, package: str = "") -> None:
@@ -74,14 +66,14 @@ def _copy(folder: int, target: Path, owner: int | None, wait: bool, left: _Left,
     for name in names[: max(left.files, 0)]:
         left.files -= 1
         try:
-            kept = target / name_as_data(name, package, starts)
+            kept = free(target / name_as_data(name, package, starts), name)
             ending = _copy_one(folder, name, kept, owner, wait, left, depth, starts)
         except PermissionError:
             if wait:
                 raise
             ending = UNREADABLE
         except OSError as error:
-            if error.errno not in OF_ONE_NAME:
+            if not is_of_one_name(error):
                 raise
             ending = LEFT_OUT
         if ending:
@@ -95,7 +87,7 @@ def _copy_one(
     """Copy what has this name to the target, or say with what ending it is left out."""
     status = os.stat(name, dir_fd=folder, follow_symlinks=False)
     if stat.S_ISDIR(status.st_mode):
-        if depth == 1:
+        if depth == 1 or is_too_long(target, left.root):
             return LEFT_OUT
         with opened_folder(name, folder) as inner:
             _copy(inner, target, owner, wait, left, depth - 1, name if starts else "")

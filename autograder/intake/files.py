@@ -7,16 +7,18 @@ import stat
 from collections.abc import Sequence
 from pathlib import Path
 
+from autograder.digest import digest
 from autograder.handed_in import TIMESTAMP, small_text, time_of
 from autograder.intake.run_names import NOT_RUN, name_as_data
-from autograder.words import readable
+from autograder.words import fitting, readable
 
 NOT_FOLLOWED = ".not-followed"  # an empty file of this ending stands where a link or a pipe was
 NOT_A_FOLDER = ".not-a-folder"
 UNREADABLE = ".unreadable"
 LEFT_OUT = ".left-out"
 MAX_NAMES = 10  # that a note tells
-MAX_NAME = 180  # bytes of a name that gets an ending
+MAX_FOLDER = 700  # bytes of a folder's path in a submission: with a file's name, under 1,000 wherever it is copied
+SUFFIX = 20  # characters of the longest one that is kept when a name is cut
 
 
 def settle(folder: Path, lab: str, notebooks: Sequence[str] = ()) -> None:
@@ -40,7 +42,8 @@ def settle(folder: Path, lab: str, notebooks: Sequence[str] = ()) -> None:
     for place, folders, _ in os.walk(folder, topdown=False):
         for name in folders:
             if name != name_as_data(name) and not os.path.islink(os.path.join(place, name)):
-                os.replace(os.path.join(place, name), _free(Path(place, name_as_data(name))))
+                os.replace(os.path.join(place, name), free(Path(place, name_as_data(name)), name))
+    _shorten_paths(folder)
     found = _everything(folder)
     starts = {folder, *(path.parent for path in found if path.suffix == ".ipynb")}  # where a kernel may be started
     for path in found:
@@ -49,7 +52,7 @@ def settle(folder: Path, lab: str, notebooks: Sequence[str] = ()) -> None:
             path.unlink()
             put_aside(path, NOT_FOLLOWED)
         elif path.name != kept:
-            os.replace(path, _free(path.with_name(kept)))
+            os.replace(path, free(path.with_name(kept), path.name))
     _keep_a_sound_timestamp(folder / TIMESTAMP)
     if len(every) == 1 and not os.path.lexists(wanted):
         others = _notebooks(folder)
@@ -60,7 +63,7 @@ def settle_names(submitted: Path) -> None:
     """Give each student's folder whose name no database takes one that it does: a submission must have its score."""
     for folder in submitted.iterdir() if submitted.is_dir() else ():
         if folder.name != readable(folder.name):
-            os.replace(folder, _free(folder.with_name(readable(folder.name))))
+            os.replace(folder, free(folder.with_name(readable(folder.name)), folder.name))
 
 
 def notes_on(path: Path, content: bytes, asked: Sequence[Path] = ()) -> list[str]:
@@ -115,16 +118,40 @@ def _is_plain(path: Path) -> bool:
     return stat.S_ISREG(path.lstat().st_mode)
 
 
-def _free(path: Path) -> Path:
-    """This path, or one like it that nothing has yet."""
-    while os.path.lexists(path):
-        path = path.with_name(f"_{path.name}")
-    return path
+def free(path: Path, was: str) -> Path:
+    """This path, or one like it that nothing has yet. was: the name that gets this one."""
+    kept, seed = path, was
+    while os.path.lexists(kept):  # digests: thousands of names that become the same one are not counted through
+        ending = path.suffix if len(path.suffix) <= SUFFIX else ""
+        before = "" if kept is path else seed[:SUFFIX]
+        kept = path.with_name(fitting(f"{before}_{path.name.removesuffix(ending)}", ending))
+        seed = digest(os.fsencode(seed))
+    return kept
+
+
+def is_too_long(path: Path, folder: Path) -> bool:
+    """Whether this folder in a submission has a path with which files in it could not be copied everywhere."""
+    return len(os.fsencode(path.relative_to(folder))) > MAX_FOLDER
+
+
+def _shorten_paths(folder: Path) -> None:
+    """Move folders whose paths are too long up into the submission's own, with a note where they were."""
+    moved = True
+    while moved:  # what was moved can have long paths in it again
+        moved = False
+        for place, folders, _ in os.walk(folder):
+            for name in folders[:]:
+                path = Path(place, name)
+                if not path.is_symlink() and is_too_long(path, folder):
+                    folders.remove(name)
+                    os.replace(path, free(folder / name, os.fspath(path)))
+                    put_aside(path, LEFT_OUT)
+                    moved = True
 
 
 def put_aside(path: Path, ending: str) -> None:
     """An empty file in place of what is not there, with an ending that says why."""
-    aside = path.with_name(readable(path.name).encode()[:MAX_NAME].decode("utf-8", "ignore") + ending)
+    aside = path.with_name(fitting(readable(path.name), ending))
     if aside.is_symlink():
         aside.unlink()  # else what it points to would be made
     aside.touch()

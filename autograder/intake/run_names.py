@@ -12,7 +12,7 @@ import sys
 from importlib.machinery import PathFinder
 from pathlib import Path
 
-from autograder.words import readable
+from autograder.words import fitting, readable
 
 NOT_RUN = ".not-run"  # the ending under which such a file is kept
 CONFIGURATION = re.compile(r"\.?(nbgrader|jupyter|ipython)[\w.-]*config[\w.-]*", re.IGNORECASE)
@@ -35,7 +35,7 @@ def name_as_data(name: str, folder: str = "", starts: bool = False) -> str:
     shadows = text.endswith(MODULES) and (
         (starts and is_installed(stem)) or (stem == PACKAGE and bool(folder) and is_installed(folder))
     )
-    return f"{text}{NOT_RUN}" if shadows or CONFIGURATION.fullmatch(text) else text
+    return fitting(text, NOT_RUN) if shadows or CONFIGURATION.fullmatch(text) else text
 
 
 @functools.lru_cache(maxsize=4096)

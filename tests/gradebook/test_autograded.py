@@ -78,3 +78,33 @@ def test_folders_are_listed_no_more_often_with_many_files_in_them(
     monkeypatch.setattr(os, "scandir", count)
     assert len(files_beside(tmp_path, LAB, "ada", PATTERNS)) == 200
     assert len(listed) <= 4  # of three folders; the source's once more, for its notebooks
+
+
+def test_the_older_folder_is_there_until_the_new_one_is_whole(tmp_path: Path) -> None:
+    hand_in(tmp_path, "ada")
+    write_autograded(tmp_path, LAB, "ada", {LAB: "old"}, [], 0o644)
+    notebook = tmp_path / "autograded" / "ada" / LAB / f"{LAB}.ipynb"
+    seen: list[str] = []
+    with pytest.raises(OSError):
+        write_autograded(tmp_path, LAB, "ada", {"n" * 300: "new"}, [], 0o644, before=lambda: seen.append("called"))
+    assert notebook.read_text() == "old" and not seen
+    write_autograded(tmp_path, LAB, "ada", {LAB: "new"}, [], 0o644, before=lambda: seen.append(notebook.read_text()))
+    assert notebook.read_text() == "new" and seen == ["old"]
+    assert os.listdir(notebook.parent.parent) == [LAB]
+
+
+def test_a_file_that_cannot_be_copied_costs_the_others_nothing(tmp_path: Path) -> None:
+    hand_in(tmp_path, "ada")
+    (tmp_path / "submitted" / "ada" / LAB / "gone").symlink_to("nowhere")
+    (line,) = write_autograded(tmp_path, LAB, "ada", {LAB: "{}"}, [], 0o644)
+    assert line.startswith("gone could not be copied")
+    assert {"data.csv", f"{LAB}.ipynb"} <= set(os.listdir(tmp_path / "autograded" / "ada" / LAB))
+
+
+def test_a_folder_in_the_place_of_the_secret_keeps_no_team_from_its_mark(tmp_path: Path) -> None:
+    hand_in(tmp_path, "ada")
+    secret = tmp_path / "submitted" / "ada" / LAB / SECRET
+    secret.unlink()
+    secret.mkdir()
+    (secret / "x").touch()
+    assert write_autograded(tmp_path, LAB, "ben", {LAB: "{}"}, [], 0o644, "ada") == []

@@ -12,6 +12,7 @@ from threading import Event, Thread
 import pytest
 
 from autograder.arrivals import CLOCKS, NEVER, Arrival, newest
+from autograder.gradebook.autograded import write_autograded
 from autograder.grading import inbox as grading_inbox
 from autograder.grading.attempts import decide
 from autograder.grading.collection import bring_in
@@ -20,7 +21,7 @@ from autograder.grading.inbox_memory import InboxMemory
 from autograder.handed_in import SECRET, time_in, time_of, utc_now
 from autograder.intake import copying
 from autograder.intake.copying import opened_folder
-from autograder.intake.files import NOT_FOLLOWED
+from autograder.intake.files import LEFT_OUT, NOT_FOLLOWED, settle
 from autograder.intake.run_names import CONFIGURATION, NOT_RUN
 from autograder.term import LabTerm
 
@@ -339,6 +340,26 @@ def test_what_is_too_deep_too_large_or_too_much_is_left_out(
     found = brought_in(inbox, tmp_path)
     assert found[f"{LAB}.ipynb"] == b"the notebook" and len(found) <= 152
     assert max(path.count("/") for path in found) <= copying.MAX_DEPTH
+
+
+def test_paths_and_names_as_long_as_can_be_keep_no_submission_from_its_score(inbox: Inbox, tmp_path: Path) -> None:
+    """A path can fit into the exchange and submitted/, and not into autograded/."""
+    folder = submit(inbox, "ada")
+    deep = folder
+    while len(str(deep)) < 3800:
+        deep = deep / ("d" * 200)
+    deep.mkdir(parents=True)
+    (deep / ("x" * (4090 - len(str(deep))))).touch()
+    for name in (f"jupyter_config{'x' * 238}.py", f"{'y' * 254}\x01", f"{'y' * 254}\x02", "z" * 255):
+        (folder / name).write_text(name)
+        (folder / f"in{name[5:]}").mkdir()
+    (folder / ("l" * 255)).symlink_to("nowhere")
+    found = brought_in(inbox, tmp_path)
+    assert max(len(name.encode()) for name in found) < 1000
+    assert any(name.startswith("d") and name.endswith(LEFT_OUT) for name in found)
+    assert sum(content.startswith(b"yyy") for content in found.values()) == 2
+    settle(tmp_path / "submitted" / "ada" / LAB, LAB)
+    assert write_autograded(tmp_path, LAB, "ada", {LAB: "{}"}, [], 0o644) == []
 
 
 def test_a_notebook_without_end_is_cut_where_the_intake_refuses_it(

@@ -126,3 +126,43 @@ def test_a_module_in_the_place_of_an_installed_one_is_renamed_where_a_kernel_sta
     settle(tmp_path, "n")
     renamed = sorted(p.relative_to(tmp_path).as_posix() for p in tmp_path.rglob("*.not-run"))
     assert renamed == ["ipykernel_launcher.py.not-run", "json/__init__.py.not-run", "y/zmq.so.not-run"]
+
+
+def test_names_as_long_as_can_be_are_cut_where_they_get_an_ending(tmp_path: Path) -> None:
+    long = [f"jupyter_config{'x' * (238 + extra)}.py" for extra in (0, -1)]
+    assert len(long[0]) == 255
+    (tmp_path / "n.ipynb").write_text("{}")
+    (tmp_path / "d").mkdir()
+    for name in long:
+        (tmp_path / name).touch()
+        (tmp_path / "d" / name).mkdir()
+        (tmp_path / "d" / name / "file").touch()
+    (tmp_path / ("l" * 255)).symlink_to("nowhere")
+    for number in range(1, 9):
+        (tmp_path / f"{chr(number) * 250}.txt").touch()
+    (tmp_path / ("?" * 250 + ".txt")).touch()
+    settle(tmp_path, "n")
+    found = sorted(p.relative_to(tmp_path).as_posix() for p in tmp_path.rglob("*") if p.is_file())
+    assert (
+        sum(name.endswith(".not-run") for name in found) == 2
+        and sum(name.endswith(".not-run/file") for name in found) == 2
+    )
+    assert sum(name.endswith(".not-followed") for name in found) == 1
+    assert sum(name.endswith(".txt") for name in found) == 9 and all(name.isprintable() for name in found)
+    settle(tmp_path, "n")
+    assert sorted(p.relative_to(tmp_path).as_posix() for p in tmp_path.rglob("*") if p.is_file()) == found
+
+
+def test_paths_that_could_not_be_copied_everywhere_become_shorter_and_it_is_said(tmp_path: Path) -> None:
+    folder = tmp_path / "n"
+    deep = folder.joinpath(*[letter * 230 for letter in "abcdefghijklmno"])
+    deep.mkdir(parents=True)
+    (folder / "n.ipynb").write_text("{}")
+    (deep / ("x" * 250)).write_text("data")
+    settle(folder, "n")
+    every = [path.relative_to(folder) for path in folder.rglob("*")]
+    assert max(len(str(path)) for path in every) < 1000
+    assert [(folder / path).read_text() for path in every if path.name == "x" * 250] == ["data"]
+    assert any("left out" in note for note in notes_on(folder / "n.ipynb", b"{}"))
+    settle(folder, "n")
+    assert [path.relative_to(folder) for path in folder.rglob("*")] == every
