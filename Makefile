@@ -42,11 +42,12 @@ quick: $(STAMP) ## ruff, mypy, imports, and the tests that need no browser, kern
 	HYPOTHESIS_PROFILE=quick $(BIN)/pytest -q -n 2 --dist loadfile -m "not slow" --ignore tests/labkit/test_probes.py --ignore tests/labkit/test_compiles.py --ignore tests/authoring/test_glossary.py tests/authoring tests/labkit tests/rpc tests/reports tests/test_knows_no_lab.py; \
 	tested=$$?; wait $$types && exit $$tested
 
-test: $(STAMP) ## run all tests but the nightly ones (at most 10 minutes on two cores)
+test: $(STAMP) ## run all tests but the nightly ones, in random order (at most 10 minutes on two idle cores)
 	$(BIN)/pytest -n 3 --dist loadfile --no-loadscope-reorder
 
-nightly: $(STAMP) image-test ## what takes longer: images, mutants, what PyTorch answers, whole labs, fifty times the fuzzing
+nightly: $(STAMP) image-test ## what takes longer: images, mutants, what PyTorch answers, whole labs, fifty times the fuzzing, all tests on a busy machine
 	$(BIN)/gradlab prove --again --mutate
+	$(BIN)/python -m scripts.beside_busy_loops 4 $(MAKE) test
 	HYPOTHESIS_PROFILE=nightly $(BIN)/pytest -n 2 --dist loadfile -m nightly
 	HYPOTHESIS_PROFILE=nightly $(BIN)/pytest -n 2 -m "not nightly" tests/authoring tests/rpc tests/intake tests/examiner/test_checked_outputs.py tests/examiner/test_probes_trust.py tests/gradebook tests/reports tests/grading tests/test_command_line.py
 

@@ -8,6 +8,8 @@ from __future__ import annotations
 import gc
 import os
 import shutil
+import sys
+import zlib
 from collections.abc import Iterator
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -38,7 +40,10 @@ def pytest_configure(config: pytest.Config) -> None:
 
 
 def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
-    """The longest files first, then those with slow tests, so that at the end no worker waits for another's."""
+    """The longest files first, then those with slow tests, so that at the end no worker waits for another's.
+
+    Within that, the random order that pytest-randomly gave them.
+    """
     late = [item for item in items if item.get_closest_marker("nightly") and not NIGHTLY]
     config.hook.pytest_deselected(items=late)
     slow = {item.path for item in items if item.get_closest_marker("slow")}
@@ -47,6 +52,17 @@ def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item
         for path in {item.path for item in items}
     }
     items[:] = sorted((item for item in items if item not in late), key=lambda item: place[item.path])
+
+
+def pytest_runtest_setup(item: pytest.Item) -> None:
+    """As pytest-randomly does for random and numpy: each test finds a state of its own, whatever ran before it."""
+    if "torch" in sys.modules and (seed := item.config.getoption("randomly_seed", None)) is not None:
+        sys.modules["torch"].manual_seed((seed + zlib.crc32(item.nodeid.encode())) % 2**32)
+
+
+def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter, exitstatus: int, config: pytest.Config) -> None:
+    if exitstatus and (seed := config.getoption("randomly_seed", None)) is not None:
+        terminalreporter.write_line(f"The same order and random numbers again: --randomly-seed={seed}")
 
 
 def pytest_collection_finish() -> None:

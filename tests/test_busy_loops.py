@@ -1,0 +1,26 @@
+"""`make nightly` runs the tests beside busy loops, and leaves none of them."""
+
+import os
+import sys
+
+import psutil
+import pytest
+
+from scripts.beside_busy_loops import LOOP, main
+
+
+def loops() -> list[int]:
+    return [child.pid for child in psutil.Process(os.getpid()).children() if LOOP in child.cmdline()]
+
+
+COUNT = f"""
+import os, sys, psutil
+loops = [child for child in psutil.Process(os.getppid()).children() if {LOOP!r} in child.cmdline()]
+sys.exit(len(loops))
+"""
+
+
+@pytest.mark.parametrize("count", [0, 2])
+def test_a_command_runs_beside_loops_that_end_with_it(count: int) -> None:
+    assert main(count, [sys.executable, "-c", COUNT]) == count
+    assert loops() == []

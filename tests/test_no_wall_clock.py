@@ -1,0 +1,48 @@
+"""No test passes or fails by how busy the machine is."""
+
+from pathlib import Path
+
+import pytest
+
+from tests.wall_clocks import wall_clocks
+
+TESTS = Path(__file__).parent
+OF_STUDENTS = TESTS / "hostile" / "attacks"
+FAULTS = {
+    "a limit on what was measured": "import time\ndef test():\n    start = time.monotonic()\n    assert time.monotonic() - start < 5\n",
+    "by another name": "def test():\n    start = perf_counter()\n    took = perf_counter() - start\n    assert took < 5\n",
+    "a deadline": "import time\ndef test():\n    end = time.time() + 5\n    while time.time() < end: pass\n",
+    "a short wait": "def test(process):\n    process.communicate(timeout=60)\n",
+    "a short wait without a name": "def test(process):\n    process.wait(10)\n",
+    "a short test": "@pytest.mark.timeout(60)\ndef test(): pass\n",
+}
+SOUND = """
+@pytest.mark.timeout(1800)
+def test(process, monkeypatch):
+    start = time.process_time()
+    assert time.process_time() - start < 5
+    process.wait()
+    time.sleep(0.1)
+    place = f"worker-{time.monotonic_ns()}"
+    "".join(place)
+"""
+
+
+@pytest.mark.parametrize("name", FAULTS)
+def test_a_limit_by_the_clock_is_found(name: str) -> None:
+    assert len(list(wall_clocks(FAULTS[name]))) == 1
+
+
+def test_what_waits_for_something_or_counts_its_own_time_is_sound() -> None:
+    assert list(wall_clocks(SOUND)) == []
+
+
+def test_no_test_has_one() -> None:
+    """Wait for what happens, and count calls, bytes or processor time instead. pytest-timeout ends what hangs."""
+    found = [
+        f"{path.relative_to(TESTS.parent)}:{line} {words}"
+        for path in sorted(TESTS.rglob("*.py"))
+        if OF_STUDENTS not in path.parents
+        for line, words in wall_clocks(path.read_text(encoding="utf-8"))
+    ]
+    assert found == []
