@@ -14,8 +14,7 @@ from pathlib import Path
 
 from labkit.start import environment
 
-STARTS_WITHIN = 120  # seconds; 3 to 6 on two idle cores
-ENDS_WITHIN = 10
+ENDS_WITHIN = 300  # seconds; one that is killed leaves its kernels
 DIRECT = urllib.request.build_opener(urllib.request.ProxyHandler({}))  # whatever proxy the environment names
 
 # What would make a page differ from one run to the next: a question about news, cells that are not in the page.
@@ -40,12 +39,12 @@ class LabServer:
 
     def end_kernels(self) -> None:
         """As after a start of the server."""
-        with DIRECT.open(self.address("api/sessions"), timeout=30) as told:
+        with DIRECT.open(self.address("api/sessions")) as told:
             sessions = json.load(told)
         for session in sessions:
             headers = {"Authorization": f"token {self.token}"}
             end = urllib.request.Request(f"{self.url}api/sessions/{session['id']}", headers=headers, method="DELETE")
-            DIRECT.open(end, timeout=30).close()
+            DIRECT.open(end).close()
 
 
 @contextlib.contextmanager
@@ -108,18 +107,16 @@ def _course(folder: Path) -> dict[str, str]:
 
 def _wait_for(process: subprocess.Popen[bytes], runtime: Path, log: Path) -> str:
     """The server's address, once it answers there."""
-    deadline = time.monotonic() + STARTS_WITHIN
-    while time.monotonic() < deadline:
-        with contextlib.suppress(subprocess.TimeoutExpired):
-            code = process.wait(0.1)
+    while True:
+        if (code := process.poll()) is not None:
             raise RuntimeError(f"JupyterLab ended with status {code}:\n{_tail(log)}")
+        time.sleep(0.1)
         told = runtime / f"jpserver-{process.pid}.json"
         # Half written, or not yet listening: asked again.
         with contextlib.suppress(OSError, json.JSONDecodeError):
             url = str(json.loads(told.read_text())["url"])
-            DIRECT.open(f"{url}login", timeout=10).close()
+            DIRECT.open(f"{url}login").close()
             return url
-    raise RuntimeError(f"JupyterLab did not answer within {STARTS_WITHIN} seconds:\n{_tail(log)}")
 
 
 def _port() -> int:

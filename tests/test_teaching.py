@@ -158,7 +158,7 @@ def test_the_page_names_only_commands_that_there_are() -> None:
 
 
 @pytest.mark.slow
-@pytest.mark.timeout(900)
+@pytest.mark.timeout(3600)
 def test_a_term_is_walked_by_the_commands_of_the_page(term: Term, capfd: Any) -> None:
     """Slow: three labs are graded, some twice, with nbgrader's commands around them."""
     said: dict[str, str] = {}

@@ -34,7 +34,7 @@ class Client:
         data = body if body is None or isinstance(body, bytes) else json.dumps(body).encode()
         given = {"Authorization": f"token {self.server.token}"} if token else {}
         try:
-            with DIRECT.open(urllib.request.Request(address, data, {**given, **headers}), timeout=30) as reply:
+            with DIRECT.open(urllib.request.Request(address, data, {**given, **headers})) as reply:
                 return reply.status, reply.read().decode(), dict(reply.headers)
         except urllib.error.HTTPError as error:
             return error.code, error.read().decode(), dict(error.headers)

@@ -23,7 +23,7 @@ LIMITS = Limits(
     cpu_seconds=5,
     address_space=1600 * MIB,
 )
-PATIENCE = Timeouts(cell=4, check=2, submission=60)
+PATIENCE = Timeouts(cell=4, check=2, submission=3600)
 GIVEN = "import torch\nfrom labkit import check\n"
 CHECKS = """
 with check("doubles 1"):
@@ -160,18 +160,18 @@ def test_a_cell_keeps_what_it_printed_up_to_the_bound_and_says_that_more_was_cut
 
 
 def test_cells_that_use_up_the_time_leave_the_exercises_before_them_their_points(fork_server: ForkServer) -> None:
-    slow = "import time\ntime.sleep(2.5)\n"
+    endless = "import time\ntime.sleep(36000)\n"
     steps = [
         Step("setup", "given", GIVEN),
         Step("exercise-add", "student", ADD, exercise="add"),
         Step("check-add", "check", ADDS),
-        Step("exercise-double", "student", f"def double(x):\n    return 2 * x\n\n{slow}", exercise="double"),
-        Step("added-0", "student", slow),
-        Step("added-1", "student", slow),
+        Step("exercise-double", "student", "def double(x):\n    return 2 * x\n", exercise="double"),
+        Step("added-0", "student", endless),
+        Step("added-1", "student", endless),
         Step("check-double", "check", CHECKS),
     ]
-    seen = examine(steps, fork_server.student, Timeouts(cell=9, check=9, submission=6))
-    assert seen["added-0"].stopped == "the time limit of 4 s for all cells was reached"
+    seen = examine(steps, fork_server.student, Timeouts(cell=36000, check=9, submission=12))
+    assert seen["added-0"].stopped == "the time limit of 8 s for all cells was reached"
     assert seen["added-1"].stopped
     assert earned(seen["check-add"].outcomes, 1) == 1
 
@@ -186,7 +186,7 @@ def test_a_process_that_cannot_be_forked_costs_the_cell_that_made_it_so(fork_ser
 
 def test_a_limit_that_was_hit_before_is_not_told_as_the_reason_of_what_comes_later(fork_server: ForkServer) -> None:
     eats_in_a_child = f"import os\nif os.fork() == 0:\n{indented(EAT)}os.wait()\n"
-    seen = examined(fork_server, "import time, os\ntime.sleep(2.5)\nos._exit(3)", before=eats_in_a_child)
+    seen = examined(fork_server, "import os\nos._exit(3)", before=eats_in_a_child)
     assert "exit status 3" in seen["exercise-double"].stopped
 
 

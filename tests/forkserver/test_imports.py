@@ -19,7 +19,7 @@ LEFT_OUT = {COMPILER: "torch._dynamo", FIGURES: "matplotlib", SKLEARN: "sklearn"
 
 @pytest.mark.nightly
 @pytest.mark.slow
-@pytest.mark.timeout(900)
+@pytest.mark.timeout(3600)
 def test_no_worked_solution_imports_what_its_fork_server_left_out(labs: list[Lab]) -> None:
     """Slow: a fork server for each lab, whose cells run."""
     level = strongest_level(available())

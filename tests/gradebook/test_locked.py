@@ -1,9 +1,8 @@
 """A gradebook that another program holds is waited for, and then named."""
 
 import sqlite3
-import threading
-import time
 from collections.abc import Iterator
+from contextlib import closing, contextmanager
 from pathlib import Path
 
 import pytest
@@ -31,44 +30,47 @@ def record_ada(gradebook: Gradebook) -> None:
     record(gradebook, "a", [Marks("ada", {})], lambda *_: None, {})
 
 
-def hold(path: Path, seconds: float) -> threading.Thread:
-    """Another program that writes for so long."""
-    held = threading.Event()
-
-    def write() -> None:
-        with sqlite3.connect(path) as other:
-            other.execute("BEGIN EXCLUSIVE")
-            held.set()
-            time.sleep(seconds)
-
-    thread = threading.Thread(target=write)
-    thread.start()
-    held.wait()
-    return thread
+@contextmanager
+def held(path: Path) -> Iterator[sqlite3.Connection]:
+    """Another program that writes meanwhile."""
+    with closing(sqlite3.connect(path)) as other:
+        other.execute("BEGIN EXCLUSIVE")
+        yield other
 
 
-def test_a_gradebook_that_is_held_for_a_while_gets_its_marks(gradebook: Gradebook, tmp_path: Path) -> None:
-    other = hold(tmp_path / "gradebook.db", 1.0)
-    record_ada(gradebook)
-    other.join()
-    assert score(gradebook) == ["ada"]
+def test_a_gradebook_that_is_held_for_a_while_gets_its_marks(
+    gradebook: Gradebook, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    waits: list[float] = []
+    with held(tmp_path / "gradebook.db") as other:
+
+        def wait(seconds: float) -> None:
+            waits.append(seconds)
+            if len(waits) == 2:
+                other.rollback()
+
+        monkeypatch.setattr(writer.time, "sleep", wait)
+        record_ada(gradebook)
+    assert tuple(waits) == writer.WAITS[:2] and score(gradebook) == ["ada"]
 
 
 def test_one_that_stays_held_is_named_and_the_next_try_succeeds(
     gradebook: Gradebook, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(writer, "WAITS", (0.1,))
-    other = hold(tmp_path / "gradebook.db", 2.0)
-    with pytest.raises(GradlabError, match="another program holds the gradebook"):
+    with (
+        held(tmp_path / "gradebook.db"),
+        pytest.raises(GradlabError, match="another program holds the gradebook"),
+    ):
         record_ada(gradebook)
-    other.join()
     record_ada(gradebook)
     assert score(gradebook) == ["ada"]
 
 
 def test_one_that_is_held_when_it_is_opened_is_named_too(gradebook: Gradebook, tmp_path: Path) -> None:
-    other = hold(tmp_path / "gradebook.db", 2.0)
-    held = pytest.raises(GradlabError, match="another program holds the gradebook")
-    with held, opened(f"sqlite:///{tmp_path}/gradebook.db?timeout=0.2"):
+    with (
+        held(tmp_path / "gradebook.db"),
+        pytest.raises(GradlabError, match="another program holds the gradebook"),
+        opened(f"sqlite:///{tmp_path}/gradebook.db?timeout=0.2"),
+    ):
         pass
-    other.join()

@@ -62,18 +62,17 @@ def server() -> Iterator[Path]:
             yield Path(folder)
         finally:
             running.send_signal(signal.SIGINT)  # ends its connections too
-            running.wait(60)
+            running.wait()
 
 
 def _wait_for(folder: str, running: subprocess.Popen[bytes]) -> None:
-    for _ in range(600):
+    while True:
         try:
             psycopg.connect(host=folder, user="postgres").close()
             return
         except psycopg.OperationalError:
             assert running.poll() is None, (Path(folder) / "log").read_text()
             time.sleep(0.1)
-    raise AssertionError((Path(folder) / "log").read_text())
 
 
 @pytest.fixture

@@ -24,7 +24,7 @@ from autograder.grading.task import versions
 from autograder.grading.where import ThisMachine
 from autograder.grading.whole_lab import alone, grade_lab, on_this_machine
 from tests.conftest import NIGHTLY
-from tests.grading.graded_class import LAB, SLOWLY, WRONG, gradebook_rows, hand_in, written
+from tests.grading.graded_class import FOR_EVER, LAB, SLOWLY, WRONG, be_patient, gradebook_rows, hand_in, written
 from tests.grading.processes import children
 
 STUDENTS = {f"student_{n:02}": WRONG if n % 3 == 0 else None for n in range(8)}
@@ -74,7 +74,7 @@ def undisturbed(handed_in: Path, two_graders: ThisMachine) -> Path:
 
 
 @pytest.mark.slow
-@pytest.mark.timeout(1800)
+@pytest.mark.timeout(7200)
 def test_a_grading_that_loses_any_of_its_processes_ends_as_an_undisturbed_one(
     handed_in: Path, undisturbed: Path, two_graders: ThisMachine
 ) -> None:
@@ -85,7 +85,7 @@ def test_a_grading_that_loses_any_of_its_processes_ends_as_an_undisturbed_one(
         course = Path(shutil.copytree(handed_in, handed_in.parent / f"killed_{number}"))
         running = start(course)
         done, more = random.randrange(len(STUDENTS) - 2), random.random() / 4
-        while (
+        while running.poll() is None and (
             len(documents(course)) < done or not (course / "results" / LAB).exists() or len(children(running.pid)) < 3
         ):
             time.sleep(0.02)
@@ -93,7 +93,7 @@ def test_a_grading_that_loses_any_of_its_processes_ends_as_an_undisturbed_one(
         if found := victims(running, kind):
             killed += 1
             os.kill(random.choice(found), signal.SIGKILL)
-        output = running.communicate(timeout=120)[0]
+        output = running.communicate()[0]
         what = f"{kind} killed {more:.2f} s after result {done}: {output}"
         before = documents(course)
         assert graded(course, two_graders) == {student: student in before for student in STUDENTS}, what
@@ -110,15 +110,19 @@ def test_ctrl_c_finishes_what_is_being_written_and_says_how_to_go_on(
 ) -> None:
     """Slow: a class is graded."""
     course = Path(shutil.copytree(handed_in, tmp_path / "course"))
+    be_patient(course)
+    last = list(STUDENTS)[-2:]
+    hand_in(course, dict.fromkeys(last), FOR_EVER)
     running = start(course)
     while not documents(course):
         time.sleep(0.02)
     fork_server = [pid for pid, command in children(running.pid) if "forkserver.server" in command]
     running.send_signal(signal.SIGINT)
-    output = running.communicate(timeout=60)[0]
+    output = running.communicate()[0]
     assert running.returncode == 1 and "Run the same command to go on" in output and "Traceback" not in output, output
     before = documents(course)
     assert sorted(gradebook_rows(course)) == before
+    hand_in(course, dict.fromkeys(last))
     monkeypatch.chdir(course)
     monkeypatch.setattr(sys, "argv", ["gradlab", "grade", LAB, "--jobs", "2"])
     with pytest.raises(SystemExit):

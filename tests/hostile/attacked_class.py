@@ -9,7 +9,6 @@ import secrets
 import shutil
 import socket
 import tempfile
-import time
 from collections.abc import Iterator
 from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass, field
@@ -37,11 +36,10 @@ with check("sum", "the sum is doubled too"):
 with check("rows", "and each row"):
     assert_close(torch.stack(list(double(torch.ones(2, 3)))), torch.full((2, 3), 2.0))
 """
-SUBMISSION_SECONDS = 20
-LIMITS = f"""
+LIMITS = """
 c.Examine.cell_seconds = 4
 c.Examine.check_seconds = 1.5
-c.Examine.submission_seconds = {SUBMISSION_SECONDS}
+c.Examine.submission_seconds = 3600
 c.Examine.memory_gib = 1.0
 """
 SHARED_PLACES = ("/tmp", "/var/tmp", "/dev/shm", "/", "/root", "/etc", "/usr/local/bin", "/run")
@@ -53,7 +51,6 @@ class Attacked:
 
     results: dict[str, SubmissionResult]
     failures: dict[str, str]
-    seconds: dict[str, float]
     outputs: dict[str, str]
     pages: dict[str, str]
     canaries: list[str]
@@ -109,11 +106,7 @@ def grade_attacked(root: Path) -> Attacked:
         with Gradebook(api.coursedir.db_url, "gradlab") as book:
             book.add_student("registrar", last_name=canaries["gradebook"])
         before = _hashes(root)
-        failures, seconds, start = {}, {}, time.monotonic()
-        for done in grade_lab(api, LAB):
-            seconds[done.student], start = time.monotonic() - start, time.monotonic()
-            if done.failure:
-                failures[done.student] = done.failure
+        failures = {done.student: done.failure for done in grade_lab(api, LAB) if done.failure}
         damage = sorted({str(path) for path, _ in before.items() ^ _hashes(root).items()})
         results = read_results(api.coursedir.db_url, root, LAB)
         attacks = [result for result in results if result.student in map(attacker, names())]
@@ -122,7 +115,6 @@ def grade_attacked(root: Path) -> Attacked:
         return Attacked(
             {r.student: r for r in results},
             failures,
-            seconds,
             outputs,
             pages,
             list(canaries.values()),

@@ -41,7 +41,7 @@ def test_there_are_many_kinds_of_damage_and_each_says_why_it_comes_about() -> No
 
 
 @pytest.mark.slow
-@pytest.mark.timeout(600)
+@pytest.mark.timeout(2400)
 @pytest.mark.parametrize("name", NAMES)
 def test_it_ends_with_a_score_and_keeps_the_marks_of_what_is_intact(graded: Class, name: str) -> None:
     """Slow: the first of them grades them all."""
@@ -52,7 +52,7 @@ def test_it_ends_with_a_score_and_keeps_the_marks_of_what_is_intact(graded: Clas
 
 
 @pytest.mark.slow
-@pytest.mark.timeout(600)
+@pytest.mark.timeout(2400)
 @pytest.mark.parametrize("name", NAMES)
 def test_the_notes_tell_what_was_put_right(graded: Class, name: str) -> None:
     """Slow: the first of them grades them all."""
@@ -61,7 +61,7 @@ def test_the_notes_tell_what_was_put_right(graded: Class, name: str) -> None:
 
 
 @pytest.mark.slow
-@pytest.mark.timeout(600)
+@pytest.mark.timeout(2400)
 def test_sound_submissions_first_among_and_after_them_get_full_marks(graded: Class) -> None:
     """Slow: it needs all of them graded."""
     for name in SOUND:
@@ -70,7 +70,7 @@ def test_sound_submissions_first_among_and_after_them_get_full_marks(graded: Cla
 
 
 @pytest.mark.slow
-@pytest.mark.timeout(600)
+@pytest.mark.timeout(2400)
 def test_nothing_that_a_link_points_to_is_copied(graded: Class) -> None:
     """Slow: it needs all of them graded."""
     copied = [p for p in (graded.root / "autograded").rglob("*") if p.is_file() and p.suffix != ".ipynb"]

@@ -21,7 +21,7 @@ BASE = "debian:bookworm-slim"
 LISTS = ("extra-index-url", "find-links", "trusted-host")  # settings of pip that add up
 
 
-def call(*command: str | Path, check: bool = True, seconds: float = 600) -> subprocess.CompletedProcess[str]:
+def call(*command: str | Path, check: bool = True, seconds: float = 1800) -> subprocess.CompletedProcess[str]:
     done = subprocess.run(command, capture_output=True, text=True, errors="replace", timeout=seconds)
     if check and done.returncode:
         line = " ".join(map(str, command))
@@ -89,7 +89,7 @@ def build(target: str, scratch: Path, *options: str, file: Path = ROOT / "Docker
     """The name of the image that was built from the checkout as it stands."""
     name = f"localhost/gradlab-{target}"
     line = ["buildah", "bud", "--isolation=chroot", "--pull-never", "--layers", "--format=docker", f"--tag={name}"]
-    call(*line, f"--file={file}", *pip_options(scratch), *options, ROOT, seconds=1800)
+    call(*line, f"--file={file}", *pip_options(scratch), *options, ROOT, seconds=3600)
     return name
 
 
@@ -114,7 +114,7 @@ LIMITS = ("--ulimit=nofile=4096:4096", "--ulimit=nproc=4096:4096")
 RUN = ("podman", "--runtime=runc", "run", "--rm", "--no-healthcheck", "--network=none", *LIMITS)
 
 
-def run(image: str, *command: str, options: tuple[str, ...] = (), check: bool = True, seconds: float = 600) -> str:
+def run(image: str, *command: str, options: tuple[str, ...] = (), check: bool = True, seconds: float = 1800) -> str:
     """What a container prints, on both its outputs."""
     done = call(*RUN, *options, image, *command, check=check, seconds=seconds)
     return done.stdout + done.stderr
@@ -130,6 +130,6 @@ def running(image: str, options: tuple[str, ...] = ()) -> Iterator[str]:
         call("podman", "rm", "--force", "--time=0", container, check=False)
 
 
-def inside(container: str, *command: str, check: bool = True, seconds: float = 600) -> str:
+def inside(container: str, *command: str, check: bool = True, seconds: float = 1800) -> str:
     done = call("podman", "--runtime=runc", "exec", container, *command, check=check, seconds=seconds)
     return done.stdout + done.stderr

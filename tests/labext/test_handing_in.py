@@ -59,7 +59,7 @@ def test_what_is_handed_in_comes_back_with_its_mark(student: Path, tmp_path: Pat
     to = class_of(notebook, Workspace(student))
     assert to is not None
     watching = answer_the_next(student, tmp_path / f"{LAB}.html")
-    told = asyncio.run(hand_in(to, notebook))
+    told = asyncio.run(hand_in(to, notebook, wait=3600))
     watching.join()
     assert told == {"words": "Handed in, and marked: 1.5 of 2 points", "marked": True}
     assert page_path(notebook).read_text() == PAGE
@@ -79,7 +79,7 @@ def test_what_waits_or_is_not_marked_is_told_and_keeps_the_page_of_the_last_mark
     words = "It waits, and is marked from 2026-02-01 14:20 UTC on."
     page = unmarked_page(LAB, "ada", "today", words)
     watching = answer_the_next(student, tmp_path / f"{LAB}.html", page)
-    told = asyncio.run(hand_in(to, notebook))
+    told = asyncio.run(hand_in(to, notebook, wait=3600))
     watching.join()
     assert told == {"words": f"Handed in. {words}", "marked": False}
     assert page_path(notebook).read_text() == "of the last mark"

@@ -141,7 +141,7 @@ def earned(trial: Trial) -> object:
 
 
 @pytest.mark.nightly
-@pytest.mark.timeout(1800)
+@pytest.mark.timeout(7200)
 def test_answers_earn_the_same_through_the_examiner_and_in_one_process(labs: list[Lab]) -> None:
     torch.set_num_threads(1)
     for lab in labs:
