@@ -63,7 +63,10 @@ def _copy(folder: int, target: Path, owner: int | None, wait: bool, left: _Left,
     left.listed -= len(names)
     names.sort(key=lambda name: (not name.endswith(".ipynb"), name))  # notebooks before it is too much
     starts = depth == MAX_DEPTH or any(name.endswith(".ipynb") for name in names)
-    for name in names[: max(left.files, 0)]:
+    for name in names:
+        if left.files == 0:
+            put_aside(target / name, LEFT_OUT)  # it stands for the rest, too
+            break
         left.files -= 1
         try:
             kept = free(target / name_as_data(name, package, starts), name)
@@ -100,7 +103,7 @@ def _copy_one(
         if not stat.S_ISREG(status.st_mode) or owner not in (None, status.st_uid):
             return NOT_FOLLOWED
         most = min(MAX_FILE, left.size)
-        if left.files < 0 or (status.st_size > most and not name.endswith(".ipynb")):
+        if status.st_size > most and not name.endswith(".ipynb"):
             return LEFT_OUT
         with target.open("wb") as copied:
             while most > 0 and (piece := file.read(min(PIECE, most))):

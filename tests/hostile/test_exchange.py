@@ -340,6 +340,7 @@ def test_what_is_too_deep_too_large_or_too_much_is_left_out(
     found = brought_in(inbox, tmp_path)
     assert found[f"{LAB}.ipynb"] == b"the notebook" and len(found) <= 152
     assert max(path.count("/") for path in found) <= copying.MAX_DEPTH
+    assert any(path.startswith("z") and path.endswith(LEFT_OUT) for path in found), "too many are noted"
 
 
 def test_paths_and_names_as_long_as_can_be_keep_no_submission_from_its_score(inbox: Inbox, tmp_path: Path) -> None:
