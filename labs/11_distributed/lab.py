@@ -631,6 +631,7 @@ print("devices", parallel.device_ids, " names", list(parallel.state_dict()))
 # import os
 # import torch
 # import torch.distributed as dist
+# import torch.distributed.nn  # now: DDP imports it, and its defaults would keep a group that exists by then
 # from torch import nn
 # from torch.nn.parallel import DistributedDataParallel as DDP
 # from torch.utils.data import DataLoader, DistributedSampler, TensorDataset
@@ -660,11 +661,11 @@ print("devices", parallel.device_ids, " names", list(parallel.state_dict()))
 #     print(f"rank {rank}: {len(sampler)} samples, bias {model.module.bias.item():.6f}")
 #     if rank == 0:
 #         torch.save(model.module.state_dict(), "model.pt")
-#     dist.destroy_process_group()
 #
 #
 # if __name__ == "__main__":
 #     main()
+#     dist.destroy_process_group()
 # ```
 #
 # Start it with `python -m torch.distributed.run --standalone --nproc_per_node=2 train.py`; `torchrun` is the same
@@ -682,7 +683,8 @@ print("devices", parallel.device_ids, " names", list(parallel.state_dict()))
 # `init_process_group` reads the rank, the world size and the address of rank 0 from the environment. Without `torchrun`
 # you must set `MASTER_ADDR`, `MASTER_PORT`, `RANK` and `WORLD_SIZE` yourself, or give rank and world size as arguments.
 # (This script also reads `LOCAL_RANK` and `LOCAL_WORLD_SIZE`, the same two counted on one machine.)
-# `destroy_process_group` ends the group; many examples leave it out, and the sampler too.
+# `destroy_process_group` ends the group; many examples leave it out, and the sampler too. Call it last, once no model
+# holds the group: a thread of gloo that still runs while Python shuts down can abort the process.
 #
 # Can a notebook start the processes? With `torch.multiprocessing.spawn(f, nprocs=2)` and an f from a cell, each process
 # prints `AttributeError: Can't get attribute 'f' on <module '__main__' (built-in)>`, and the call raises
