@@ -34,7 +34,7 @@ with check("doubles 2"):
 ADD = "def add(a, b):\n    return a + b\n"
 ADDS = 'with check("adds"):\n    assert add(2, 3) == 5\n'
 EAT = "blocks = []\nwhile True:\n    blocks.append(bytearray(20_000_000))\n"
-FORKS = "import os, time\nfor _ in range(500):\n    if os.fork() == 0:\n        time.sleep(30)\n        os._exit(0)\n"
+FORKS = "import os, time\nfor _ in range(500):\n    if os.fork() == 0:\n        time.sleep(36000)\n        os._exit(0)\n"
 FILES = "kept = [open('/dev/null') for _ in range(500)]\n"
 LONG_FILE = "with open('long', 'wb') as file:\n    file.write(bytes(20_000_000))\n"
 DISK = "for n in range(20):\n    with open(str(n), 'wb') as file:\n        file.write(bytes(4_000_000))\n"
@@ -191,7 +191,7 @@ def test_a_limit_that_was_hit_before_is_not_told_as_the_reason_of_what_comes_lat
 
 
 def test_a_program_that_a_cell_has_started_serves_every_check(fork_server: ForkServer) -> None:
-    starts = "import subprocess\nhelper = subprocess.Popen(['/bin/sleep', '60'])\n"
+    starts = "import subprocess\nhelper = subprocess.Popen(['/bin/sleep', '36000'])\n"
     answer = "def double(x):\n    import os\n    os.kill(helper.pid, 0)\n    return 2 * x\n"
     steps = [
         Step("setup", "given", GIVEN),
@@ -220,7 +220,7 @@ def test_outputs_that_cannot_be_written_down_are_told_and_end_nothing(fork_serve
 
 
 def test_processes_that_a_check_leaves_behind_are_gone_at_its_end(fork_server: ForkServer) -> None:
-    daemon = "import os, time\nif os.fork() == 0:\n    os.setsid()\n    if os.fork() == 0:\n        time.sleep(60)\n    os._exit(0)\n"
+    daemon = "import os, time\nif os.fork() == 0:\n    os.setsid()\n    if os.fork() == 0:\n        time.sleep(36000)\n    os._exit(0)\n"
     count = (
         "import os\ndef add(a, b):\n    pids = [n for n in os.listdir('/proc') if n.isdigit()]\n"
         "    return sum(') Z ' not in open(f'/proc/{n}/stat').read() for n in pids)\n"
