@@ -20,7 +20,7 @@ NEVER = datetime.min
 class Arrival:
     """A submission in the exchange. when: the time that it says, UTC without a zone, as nbgrader keeps times.
 
-    written: when its secret was, by the file system. owner: the uid of its folder. wrong: why it counts for nobody.
+    written: when it changed last, by the file system. owner: the uid of its folder. wrong: why it counts for nobody.
     comes: it is so new that it may still be being copied, and `wrong` says what is missing.
     """
 

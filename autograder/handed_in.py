@@ -14,6 +14,7 @@ TIMESTAMP = "timestamp.txt"
 SECRET = "submission_secret.txt"  # what `nbgrader submit` writes last
 MAX_TIME = 100  # bytes of a text that says a time
 COLLECT = "gradlab watch {lab} --once --newest (from the exchange), or gradlab collect {lab} ZIP (from an LMS)"
+YEARS = range(1971, 9999)  # a year more or less, for a time zone, is still a time
 A_PATH = re.compile(r"(^|[\s:])/|\.\.")  # as a time zone, which dateutil would open
 
 
@@ -30,7 +31,7 @@ def time_of(text: str) -> datetime | None:
         time: datetime | None = parse_utc(text.strip() or None)
     except Exception:  # a parser of a stranger's text: whatever it raises, there is no time
         return None
-    return time
+    return time if time is None or time.year in YEARS else None
 
 
 def small_text(path: str | Path, most: int = MAX_TIME, within: int | None = None) -> str | None:

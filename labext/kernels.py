@@ -2,19 +2,19 @@
 
 from __future__ import annotations
 
-import sys
+import itertools
 from pathlib import Path
 from typing import Any
 
 LAUNCHER = "ipykernel_launcher"
-SAFE_PATH = "-P"  # Python doesn't look for modules where it is started; IPython adds that folder once it is up
+OURS = Path(__file__).with_name("kernel_launcher.py")
 
 
 def protect_kernels(specs: Any) -> None:
     """Have this manager of kernel specifications start Python kernels without the current folder on their path.
 
     `python -m ipykernel_launcher` imports from the notebook's folder first: opening a notebook would run a file of that
-    name beside it.
+    name beside it. Python's option -P keeps the folder away for good, and students' cells import from it.
 
     Args:
         specs: The server's jupyter_client.kernelspec.KernelSpecManager.
@@ -23,19 +23,15 @@ def protect_kernels(specs: Any) -> None:
 
     def get_kernel_spec(kernel_name: str) -> Any:
         spec = read(kernel_name)
-        spec.argv = protected(spec.argv)
+        spec.argv = replace_launcher(spec.argv)
         return spec
 
     specs.get_kernel_spec = get_kernel_spec
 
 
-def protected(command: list[str]) -> list[str]:
-    """The command with the option, if it starts ipykernel by this interpreter; others may not know the option."""
-    if LAUNCHER not in command or SAFE_PATH in command or not _is_this(command[0]):
-        return command
-    return [command[0], SAFE_PATH, *command[1:]]
-
-
-def _is_this(program: str) -> bool:
-    """Jupyter replaces the bare names by its own interpreter."""
-    return program in ("python", "python3", sys.executable) or Path(program).resolve() == Path(sys.executable).resolve()
+def replace_launcher(command: list[str]) -> list[str]:
+    """The command with our launcher, if it starts ipykernel's as a module; any other command as it is."""
+    for place, (option, module) in enumerate(itertools.pairwise(command)):
+        if (option, module) == ("-m", LAUNCHER):
+            return [*command[:place], str(OURS), *command[place + 2 :]]
+    return command

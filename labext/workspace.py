@@ -8,6 +8,7 @@ them as the instructor.
 from __future__ import annotations
 
 import os
+import stat
 from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
@@ -89,9 +90,10 @@ class Workspace:
 def read_workspace(root: Path) -> Workspace:
     """Decide which course this folder belongs to: the one course at or above it.
 
-    A course is a folder with `source/` and `nbgrader_config.py`. Its configuration is a program, so it counts only if
-    it belongs to this process's user, to root, or to the owner of the served folder. A course inside another one
-    doesn't count: what looks like it may have been handed in.
+    A course is a folder with `source/` and `nbgrader_config.py`. What is in it is run, so it counts only if its folder,
+    its configuration and all of `source/` belong to this process's user, to root, or to the owner of the served folder,
+    and if no one else can write there. A course inside another one doesn't count: what looks like it may have been
+    handed in.
     """
     root = root.resolve()
     if SUBMISSIONS.intersection(root.parts):
@@ -101,12 +103,20 @@ def read_workspace(root: Path) -> Workspace:
 
 
 def _is_course(folder: Path, root: Path) -> bool:
-    config = folder / CONFIG
-    return (folder / "source").is_dir() and config.is_file() and _is_trusted(config, root)
+    source, config = folder / "source", folder / CONFIG
+    if not (source.is_dir() and config.is_file()):
+        return False
+    return all(_is_trusted(path, root) for path in (folder, config, source, *source.rglob("*")))
 
 
-def _is_trusted(config: Path, root: Path) -> bool:
-    """Whether this file's owner may decide what the server runs. A file that doesn't exist runs nothing."""
-    if not hasattr(os, "getuid") or not config.exists():
+def _is_trusted(path: Path, root: Path) -> bool:
+    """Whether this path's owner may decide what the server runs, and no one else. One that doesn't exist runs nothing.
+
+    A link is its owner's, wherever it leads. A sticky folder that everyone can write keeps others' files as they are.
+    """
+    if not hasattr(os, "getuid") or not os.path.lexists(path):
         return True
-    return config.stat().st_uid in {os.getuid(), 0, root.stat().st_uid}
+    status = path.lstat()
+    mine = status.st_uid in {os.getuid(), 0, root.stat().st_uid}
+    open_to_all = bool(status.st_mode & stat.S_IWOTH) and not (status.st_mode & stat.S_ISVTX)
+    return mine and (stat.S_ISLNK(status.st_mode) or not open_to_all)

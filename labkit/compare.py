@@ -109,8 +109,33 @@ def describe(value: Any) -> str:
         return f"a NumPy array of shape {value.shape}, {value.dtype}"
     if value is None or isinstance(value, bool | int | float | torch.dtype):
         return repr(value)
-    text = repr(value) if isinstance(value, str | list | tuple | dict | set) and len(value) <= 80 else ""
-    return text if 0 < len(text) <= 80 else f"a {type(value).__name__}"
+    text = repr(value) if isinstance(value, str | list | tuple | dict | set) and _is_plain(value) else ""
+    return text if 0 < len(text) <= 80 else describe_type(value)
+
+
+def describe_type(value: Any) -> str:
+    """What kind of value this is. A name that the value's author chose isn't quoted: it could say anything."""
+    kind = type(value)
+    if isinstance(value, tuple) and hasattr(kind, "_fields"):
+        return "a named tuple"
+    known = kind.__module__.partition(".")[0] in ("builtins", "collections", "numpy", "torch")
+    name = kind.__name__ if known and kind.__name__.isascii() and len(kind.__name__) < 40 else "object of its own class"
+    return f"{'an' if name[0] in 'aeiouAEIOU' else 'a'} {name}"
+
+
+def _is_plain(value: Any) -> bool:
+    """Whether a repr shows nothing but numbers, brackets and texts that know not to show themselves."""
+    if len(value) > 80:
+        return False
+    if isinstance(value, dict):
+        return type(value) is dict and all(map(_is_plain_part, [*value, *value.values()]))
+    return isinstance(value, str) or (type(value) in (list, tuple, set) and all(map(_is_plain_part, value)))
+
+
+def _is_plain_part(part: Any) -> bool:
+    if isinstance(part, list | tuple | dict | set | str):
+        return _is_plain(part)
+    return part is None or type(part) in (bool, int, float, complex) or isinstance(part, torch.dtype)
 
 
 def _tensors_close(

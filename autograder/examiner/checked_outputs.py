@@ -47,8 +47,8 @@ def _characters(value: Any) -> int:
     if isinstance(value, str):
         return len(value) + 4
     if isinstance(value, dict):
-        return sum(len(key) + 6 + _characters(inner) for key, inner in value.items())
-    return sum(map(_characters, value)) if isinstance(value, list) else 8
+        return 8 + sum(len(key) + 6 + _characters(inner) for key, inner in value.items())
+    return 8 + sum(map(_characters, value)) if isinstance(value, list) else 8
 
 
 def _output(output: Any) -> Output | None:

@@ -8,11 +8,15 @@ from collections.abc import Iterable
 from dataclasses import replace
 from pathlib import Path
 
-from autograder.arrivals import Arrival
-from autograder.grading.inbox import HANDING_IN, name_of_uid
-from autograder.handed_in import SECRET, TIMESTAMP, time_in, utc_now
+from autograder.arrivals import CLOCKS, Arrival
+from autograder.grading.inbox import HANDING_IN, name_of_uid, newest_change
+from autograder.handed_in import SECRET, TIMESTAMP, time_in, utc_now, utc_of_file
 from autograder.intake.copying import copy_plain, opened_folder
 from autograder.whole_files import in_place_of
+
+
+class ChangedError(OSError):
+    """A submission is no longer what was decided on: its time by the file system's clock is another."""
 
 
 def bring_in(arrival: Arrival, course: Path) -> None:
@@ -31,6 +35,8 @@ def bring_in(arrival: Arrival, course: Path) -> None:
                 raise OSError(f"its folder was {name_of_uid(arrival.owner)}'s, and is {name_of_uid(owner)}'s")
             # Where students share a user, a folder's owner says nothing of its files.
             copy_plain(descriptor, new, owner if name_of_uid(owner) == arrival.student else None, wait)
+            if utc_of_file(newest_change(descriptor)) > arrival.written + CLOCKS:
+                raise ChangedError("it changed after it was looked at, and is looked at anew")
         for name, text in ((TIMESTAMP, f"{arrival.when:%Y-%m-%d %H:%M:%S.%f} UTC"), (SECRET, arrival.secret)):
             _put(new / name, text)
 

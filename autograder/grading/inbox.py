@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import itertools
 import os
 import pwd
 import re
@@ -30,6 +31,7 @@ from autograder.words import readable, some
 
 MAX_SECRET = 4096  # bytes
 MAX_EACH = 1000  # submissions of one student for a lab
+MAX_TIMED = 2_000  # files of one submission whose times are looked at
 MAX_OPENED = 20  # of them that are opened again in one look; the others wait for the next
 TIME = r"\d{4}-\d\d-\d\d \d\d:\d\d:\d\d[^+]*"
 HANDING_IN = timedelta(minutes=1)  # in which files that cannot be read may become so: `nbgrader submit` sets that last
@@ -133,7 +135,7 @@ class Inbox:
                 if not secret:
                     return f"it has no {SECRET} that can be read, which nbgrader submit writes last"
                 owner = os.fstat(descriptor).st_uid
-                changed = os.stat(SECRET, dir_fd=descriptor, follow_symlinks=False).st_ctime
+                changed = newest_change(descriptor)
         except OSError as error:
             return f"it cannot be read: {error.strerror}"
         when, written = time_of(said), utc_of_file(changed)
@@ -243,6 +245,13 @@ def _zone(name: str) -> tzinfo:
         return UTC if name == "UTC" else ZoneInfo(name)
     except (OSError, ValueError, KeyError):
         raise GradlabError(f"c.Exchange.timezone in nbgrader_config.py names no time zone: {name!r}") from None
+
+
+def newest_change(folder: int) -> float:
+    """When this folder, or what is directly in it, changed last by the file system's clock, which no student sets."""
+    with os.scandir(folder) as entries:
+        times = [entry.stat(follow_symlinks=False).st_ctime for entry in itertools.islice(entries, MAX_TIMED)]
+    return max(os.fstat(folder).st_ctime, *times)
 
 
 def name_of_uid(uid: int) -> str:

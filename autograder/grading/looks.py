@@ -97,19 +97,30 @@ def due_now(on: Watching) -> list[Arrival]:
     for arrival in newest(on.found, now):
         if arrival.folder in on.done or on.later.get(arrival.folder, now) > now:
             continue
-        history = read_history(on.course, arrival.lab, arrival.student)
-        there = time_in(submitted_folder(arrival, on.course)) == arrival.when
-        earliest, settings = arrival.written - CLOCKS, on.settings_of(arrival)
-        decision = decide(arrival.when, history, settings, now, earliest, there or on.newest, on.inbox.zone)
-        marked = any(mark.cause == CAUSE and mark.submitted == arrival.when for mark in history)
-        is_done = marked and there and not decision.never and _is_released(on, arrival)
-        if is_done or superseded(arrival, on.course, on.together(arrival)):
-            on.done.add(arrival.folder)
-        elif decision.now:
-            due.append(arrival)
-        else:
-            _leave(on, arrival, decision, history)
+        try:
+            if _is_due(on, arrival, now):
+                due.append(arrival)
+        except Exception as error:  # of what a stranger wrote: it is this submission's, and tried again later
+            on.put_off(arrival)
+            on.tell(f"{arrival.shown_name}: {type(error).__name__}: {error}\n    it is tried again later")
     return sorted(due, key=lambda arrival: on.turns[arrival.student])
+
+
+def _is_due(on: Watching, arrival: Arrival, now: datetime) -> bool:
+    """Whether this submission is to be marked now; if not, what is said of it is said."""
+    history = read_history(on.course, arrival.lab, arrival.student)
+    there = time_in(submitted_folder(arrival, on.course)) == arrival.when
+    earliest, settings = arrival.written - CLOCKS, on.settings_of(arrival)
+    decision = decide(arrival.when, history, settings, now, earliest, there or on.newest, on.inbox.zone)
+    marked = any(mark.cause == CAUSE and mark.submitted == arrival.when for mark in history)
+    is_done = marked and there and not decision.never and _is_released(on, arrival)
+    if is_done or superseded(arrival, on.course, on.together(arrival)):
+        on.done.add(arrival.folder)
+    elif decision.now:
+        return True
+    else:
+        _leave(on, arrival, decision, history)
+    return False
 
 
 def _take_term(on: Watching, term: Term) -> None:

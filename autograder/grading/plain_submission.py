@@ -11,10 +11,12 @@ from nbformat import NotebookNode
 from nbgrader.utils import compute_checksum, determine_grade, is_grade, is_solution, is_task
 
 from autograder.digest import digest
+from autograder.examiner.connection import Stopped
+from autograder.examiner.watchdog import watchdog
 from autograder.forkserver.client import ForkServer
 from autograder.gradebook.writer import Marks
 from autograder.grading.notebook_text import notebook_text
-from autograder.grading.one_submission import Graded, limit_outputs, versions_on
+from autograder.grading.one_submission import TOO_MUCH, Graded, limit_outputs, versions_on
 from autograder.grading.task import HandedInNotebook, Task, key_of, made_of
 from autograder.intake.handed_in_cells import beside, digest_answer, waits
 from autograder.intake.read import Refused, read_notebook
@@ -161,7 +163,11 @@ def _repaired(own: PlainNotebook, came: HandedInNotebook | None, refusal: str) -
         why = refusal or (came.refusal if came else f"No notebook named {own.name}.ipynb was handed in.")
         return None, blank(own, why)[1]
     try:
-        return repair(read_notebook(came.notebook, came.notes), own)
+        with watchdog() as dog:
+            dog.wind()
+            return repair(read_notebook(came.notebook, came.notes), own)
+    except Stopped:
+        return None, blank(own, TOO_MUCH)[1]
     except Refused as refused:
         return None, blank(own, str(refused))[1]
 

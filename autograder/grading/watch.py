@@ -26,7 +26,7 @@ from autograder.gradebook.reader import result_in
 from autograder.gradebook.writer import recorded
 from autograder.grading.attempts import CAUSE, standing
 from autograder.grading.class_writer import GradebookWriter, course_of, graded_there
-from autograder.grading.collection import bring_in
+from autograder.grading.collection import ChangedError, bring_in
 from autograder.grading.inbox import inbox_of
 from autograder.grading.looks import Watching, due_now, left_over
 from autograder.grading.one_submission import Graded
@@ -155,7 +155,9 @@ class _Stretch:
         try:
             bring_in(arrival, on.course)
         except OSError as error:
-            self._failed(arrival, f"cannot be copied: {error}")
+            on.memory.known.pop(arrival.folder.name, None)  # another may be there by now: it is looked at anew
+            if not isinstance(error, ChangedError):
+                self._failed(arrival, f"cannot be copied: {error}")
             return []
         try:
             writer = self._writer(lab)

@@ -72,9 +72,14 @@ def outcome_of(task: Task, secret: Sequence[Path], fork_servers: ForkServers) ->
             graded = _grade(attempt, secret, fork_servers)
             return replace(graded, trouble=log) if attempt is not task else graded
         except GradlabError as error:
-            return Failure(str(error))
+            used = fork_servers.get(purpose(task))
+            if used is None or not used.lost:
+                return Failure(str(error))
+            log = log or traceback.format_exc()
         except Exception:
             log = log or traceback.format_exc()
+            for fork_server in fork_servers.values():
+                fork_server.lost = True  # nobody knows what it was about to say
     return Failure(log)
 
 
@@ -90,6 +95,8 @@ def _grade(task: Task, secret: Sequence[Path], fork_servers: ForkServers) -> Gra
 
 def _fork_server(task: Task, secret: Sequence[Path], fork_servers: ForkServers) -> ForkServer:
     key = purpose(task)
-    if key not in fork_servers or fork_servers[key].lost:
+    if key in fork_servers and fork_servers[key].lost:
+        fork_servers.pop(key).hang_up()
+    if key not in fork_servers:
         fork_servers[key] = ForkServer(key, secret)
     return fork_servers[key]

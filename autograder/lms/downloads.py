@@ -26,8 +26,8 @@ from autograder.lms.zip_forms import (
     CANVAS,
     GRADESCOPE,
     MOODLE_FILE,
-    Entry,
     Pile,
+    ZipEntry,
     decide_system,
     name_some,
     pile_canvas,
@@ -129,7 +129,7 @@ def _alone(downloads: Iterable[Download], trouble: list[str]) -> list[Download]:
 
 
 def _downloads(
-    system: System, archive: zipfile.ZipFile, entries: Sequence[Entry], people: Sequence[Person], trouble: list[str]
+    system: System, archive: zipfile.ZipFile, entries: Sequence[ZipEntry], people: Sequence[Person], trouble: list[str]
 ) -> Iterator[Download]:
     if system is System.GRADESCOPE:
         yield from _gradescope(archive, entries, people, trouble)
@@ -158,7 +158,7 @@ def _of(people: Sequence[Person], pile: Pile, system: System) -> Person:
 
 
 def _gradescope(
-    archive: zipfile.ZipFile, entries: Sequence[Entry], people: Sequence[Person], trouble: list[str]
+    archive: zipfile.ZipFile, entries: Sequence[ZipEntry], people: Sequence[Person], trouble: list[str]
 ) -> Iterator[Download]:
     """By the list alone, and by the folders beside it: what is in these, a student named."""
     top = top_of(entries)

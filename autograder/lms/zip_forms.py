@@ -29,7 +29,7 @@ AS_MADE = "\n    fix: give the zip as the LMS made it, or put each notebook at s
 
 
 @dataclass(frozen=True)
-class Entry:
+class ZipEntry:
     """A file in the zip. parts: its path, without a slash at its beginning."""
 
     info: zipfile.ZipInfo
@@ -47,10 +47,10 @@ class Pile:
     name: str
     lms_id: str
     origin: str
-    files: dict[str, Entry] = field(default_factory=dict)
+    files: dict[str, ZipEntry] = field(default_factory=dict)
     left_out: list[str] = field(default_factory=list)
 
-    def add(self, name: str, entry: Entry) -> None:
+    def add(self, name: str, entry: ZipEntry) -> None:
         """Keep this file, unless another of its name is nearer to the top. Of two that are as near, the later one."""
         before = self.files.get(name)
         if before is not None and len(before.parts) < len(entry.parts):
@@ -73,16 +73,16 @@ class Pile:
         return {name: self.files[name].info for name in names[:MAX_FILES]}
 
 
-def read_entries(infos: Iterable[zipfile.ZipInfo]) -> list[Entry]:
+def read_entries(infos: Iterable[zipfile.ZipInfo]) -> list[ZipEntry]:
     """Every file, but no folder."""
     return [
-        Entry(info, tuple(part for part in PurePosixPath(info.filename).parts if part.strip("/")))
+        ZipEntry(info, tuple(part for part in PurePosixPath(info.filename).parts if part.strip("/")))
         for info in infos
         if not info.is_dir()
     ]
 
 
-def decide_system(entries: Sequence[Entry]) -> System:
+def decide_system(entries: Sequence[ZipEntry]) -> System:
     """The one LMS whose form all of these have. Raises GradlabError where there is none, or more than one.
 
     A name can have both Canvas's and Moodle's form: a student of either may choose the end of it. The others decide.
@@ -107,13 +107,13 @@ def decide_system(entries: Sequence[Entry]) -> System:
     return _only(System.GRADESCOPE, [entry for entry in entries if entry.parts[: len(top)] != top])
 
 
-def top_of(entries: Sequence[Entry]) -> tuple[str, ...]:
+def top_of(entries: Sequence[ZipEntry]) -> tuple[str, ...]:
     """The folder that Gradescope's list is in: the zip itself, or its only folder."""
     lists = [entry for entry in entries if entry.parts[-1:] == (GRADESCOPE,) and len(entry.parts) <= 2]
     return min(lists, key=lambda entry: len(entry.parts)).parts[:-1]
 
 
-def pile_canvas(entries: Sequence[Entry], trouble: list[str]) -> list[Pile]:
+def pile_canvas(entries: Sequence[ZipEntry], trouble: list[str]) -> list[Pile]:
     """A pile for each name and number. What Canvas wrote itself, or a student put into a folder, is none of them."""
     piles: dict[tuple[str, str], Pile] = {}
     rest: dict[str, list[str]] = {}
@@ -132,7 +132,7 @@ def pile_canvas(entries: Sequence[Entry], trouble: list[str]) -> list[Pile]:
     return list(piles.values())
 
 
-def pile_moodle(entries: Sequence[Entry], trouble: list[str]) -> list[Pile]:
+def pile_moodle(entries: Sequence[ZipEntry], trouble: list[str]) -> list[Pile]:
     """A pile for each name and number, of the files that were handed in as files: no online text, no comments."""
     piles: dict[tuple[str, str], Pile] = {}
     rest: dict[str, list[str]] = {}
@@ -174,12 +174,12 @@ def _is_canvas(first: str) -> bool:
     return bool(CANVAS.fullmatch(first) or CANVAS_PAGE.fullmatch(first))
 
 
-def _is_list(entry: Entry, named: set[str]) -> bool:
+def _is_list(entry: ZipEntry, named: set[str]) -> bool:
     """Gradescope's own: at the top of the zip or of a folder that no student has."""
     return len(entry.parts) <= 2 and entry.first not in named
 
 
-def _only(system: System, others: Sequence[Entry]) -> System:
+def _only(system: System, others: Sequence[ZipEntry]) -> System:
     if others:
         raise GradlabError(
             f"the zip mixes forms: some of it is as {system.title()} makes it, and this is not: "
@@ -188,9 +188,9 @@ def _only(system: System, others: Sequence[Entry]) -> System:
     return system
 
 
-def _name(entries: Sequence[Entry]) -> str:
+def _name(entries: Sequence[ZipEntry]) -> str:
     return name_some([entry.info.filename for entry in entries])
 
 
-def _instance(entries: Sequence[Entry]) -> str:
+def _instance(entries: Sequence[ZipEntry]) -> str:
     return "".join(f", for instance {entry.info.filename[:MAX_SHOWN]!r}" for entry in entries[:1])

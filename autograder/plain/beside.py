@@ -110,6 +110,8 @@ def plain(value: Any) -> Any:
     kind = type(value)
     if kind is Told:
         return as_sent(value)
+    if kind is int and not -(2**63) <= value < 2**63:
+        raise NoValueError("a very large integer came back")  # a set of some with one hash takes hours to make
     if isinstance(value, ATOMS):
         return value  # no array comes over with objects in it
     if kind in (list, set, frozenset):

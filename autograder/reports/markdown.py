@@ -50,7 +50,7 @@ def render_markdown(text: str, attachments: Attachments) -> str:
 
     HTML in the text is shown as text. Pictures are the cell's own attachments. Links lead to the web and show where.
     """
-    return str(_parser().render(text, {"attachments": attachments}))
+    return str(_parser().render(text, {"attachments": attachments, "shown": set()}))
 
 
 @functools.cache
@@ -92,8 +92,10 @@ def _check_formula(formula: str) -> str:
 def _render_picture(_: RendererHTML, tokens: Sequence[Token], number: int, __: Any, env: Mapping[str, Any]) -> str:
     token = tokens[number]
     words, source = escape(token.content), str(token.attrGet("src") or "")
-    for kind, data in env["attachments"].get(source.removeprefix("attachment:"), {}).items():
+    name, shown = source.removeprefix("attachment:"), env["shown"]
+    for kind, data in env["attachments"].get(name, {}).items() if name not in shown else ():
         if source.startswith("attachment:") and kind in PICTURES and may_be_shown(data):
+            shown.add(name)  # once: its bytes would be in the page each time
             return f'<img alt="{words}" src="data:{kind};base64,{escape("".join(data.split()))}">'
     return f"<em>(a picture: {words or escape(source)})</em>"
 

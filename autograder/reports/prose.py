@@ -16,6 +16,7 @@ import sys
 import threading
 from collections.abc import Iterator
 from contextvars import ContextVar
+from dataclasses import dataclass
 
 from markupsafe import Markup
 
@@ -25,31 +26,47 @@ MAX_TEXT = 10_000  # characters that are formatted; a longer text is shown as it
 MAX_SHOWN = 50_000  # characters of a text; the rest is cut off
 SECONDS = 2.0  # of processor time for one text; a page of 10,000 characters takes a tenth of one
 WAIT_SECONDS = 600.0  # by the clock, on a machine that is busy with other things
-MAX_ANSWER = 2**26  # bytes
+MAX_ANSWER = 2**24  # bytes of one text's HTML: a cell's pictures have 8 million characters together
 LONG_PAGE = 5.0  # seconds for all texts of one page
+LARGE_PAGE = 30_000_000  # characters of their HTML
 
-_left: ContextVar[float | None] = ContextVar("seconds left for the texts of this page", default=None)
+
+@dataclass
+class Budget:
+    """What is left for the texts of one page. seconds: of processor time. characters: of HTML."""
+
+    seconds: float = LONG_PAGE
+    characters: int = LARGE_PAGE
+
+    @property
+    def is_spent(self) -> bool:
+        return self.seconds <= 0 or self.characters <= 0
+
+
+_budget: ContextVar[Budget | None] = ContextVar("what is left for the texts of this page", default=None)
 
 
 def prose(text: str, attachments: Attachments | None = None) -> Markup:
     """Show a text as HTML. HTML in it is shown as text, pictures are those of the cell's own attachments."""
-    left = _left.get()
-    if len(text) > MAX_TEXT or (left is not None and left <= 0):
+    budget = _budget.get()
+    if len(text) > MAX_TEXT or (budget is not None and budget.is_spent):
         return _as_it_is(text)
     page = _render_cached(text) if not attachments else _render(text, attachments)
-    if page is None and left is not None:
-        _left.set(left - SECONDS)  # it had them
+    if budget is not None:
+        budget.seconds -= SECONDS if page is None else 0.0  # it had them
+        budget.characters -= len(page or text)
+        page = None if budget.characters < 0 else page
     return _as_it_is(text) if page is None else Markup(page)
 
 
 @contextlib.contextmanager
 def bound_page() -> Iterator[None]:
     """Bound what all texts of one page may take together; the texts after that are shown as they are."""
-    token = _left.set(LONG_PAGE)
+    token = _budget.set(Budget())
     try:
         yield
     finally:
-        _left.reset(token)
+        _budget.reset(token)
 
 
 def _as_it_is(text: str) -> Markup:

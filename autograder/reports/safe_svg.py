@@ -10,6 +10,22 @@ from xml.etree import ElementTree
 
 MAX_CHARACTERS = 200_000
 MAX_ELEMENTS = 10_000
+MAX_DEPTH = 20
+MAX_PAINTED = 4_000_000_000  # pixels, if each element covered the whole picture
+# A browser takes seconds for a few of these, and a list of what is harmless is shorter than that of what isn't.
+THEME = "@media(prefers-color-scheme:dark)"  # in labkit's pictures
+PROPERTIES = frozenset(
+    """background fill fill-opacity fill-rule
+    stroke stroke-width stroke-opacity stroke-linecap stroke-linejoin stroke-miterlimit
+    stroke-dasharray stroke-dashoffset opacity color font font-family font-size font-style font-weight font-variant
+    text-anchor text-decoration dominant-baseline alignment-baseline letter-spacing word-spacing white-space display
+    visibility shape-rendering text-rendering vector-effect paint-order""".split()
+)
+ATTRIBUTES = PROPERTIES | frozenset(
+    """id class style x y x1 x2 y1 y2 cx cy r rx ry dx dy width height points d transform viewbox version role title
+    lang
+    preserveaspectratio type rotate textlength lengthadjust tabindex focusable""".split()
+)
 SVG = "{http://www.w3.org/2000/svg}"
 ELEMENTS = frozenset(
     SVG + name for name in "svg g title desc style rect circle ellipse line polyline polygon path text tspan".split()
@@ -29,10 +45,36 @@ def is_safe(svg: str, most_pixels: int) -> bool:
     elements = list(root.iter())
     if root.tag != SVG + "svg" or len(elements) > MAX_ELEMENTS or not 0 < size <= most_pixels:
         return False
+    if len(elements) * size > MAX_PAINTED or _depth(root) > MAX_DEPTH:
+        return False
     return all(element.tag in ELEMENTS and _is_plain(element) for element in elements)
 
 
 def _is_plain(element: ElementTree.Element) -> bool:
-    named = all("href" not in name and not name.lower().startswith("on") for name in element.attrib)
+    """Whether it has known attributes and properties only, and refers to nothing."""
+    named = all(_is_known(name.rpartition("}")[2].lower()) for name in element.attrib)
     texts = (*element.attrib.values(), element.text or "", element.tail or "")  # a style can go on after an element
-    return named and not any(map(REFERS.search, texts))
+    styles = [element.get("style", ""), *([element.text or ""] if element.tag == SVG + "style" else [])]
+    return named and not any(map(REFERS.search, texts)) and all(map(_is_plain_style, styles))
+
+
+def _is_known(name: str) -> bool:
+    return name in ATTRIBUTES or name.startswith(("data-", "aria-")) or name == "space"
+
+
+def _is_plain_style(text: str) -> bool:
+    """Whether a style sets known properties only. text: declarations, with or without selectors around them."""
+    text = text.replace(THEME, "")
+    if "@" in text:
+        return False
+    declarations = re.split(r"[;{}]", text)
+    names = [part.partition(":")[0].strip().lower() for part in declarations if ":" in part]
+    return all(name in PROPERTIES for name in names)
+
+
+def _depth(root: ElementTree.Element) -> int:
+    depth, level = 0, [root]
+    while level and depth <= MAX_DEPTH:
+        depth += 1
+        level = [child for element in level for child in element]
+    return depth

@@ -69,7 +69,8 @@ class Unpacker:
             raise ProtocolError(f"nested deeper than {MAX_DEPTH}")
         unpack = UNPACKERS.get(packed[0])
         if unpack is None:
-            return values.unpack(packed[0], packed[1:], lambda v: self._item(v, depth + 1))
+            value = values.unpack(packed[0], packed[1:], lambda v: self._item(v, depth + 1))
+            return values.without_name(value) if self._told else value
         return unpack(self, packed, depth + 1)
 
     def _item(self, packed: Plain, depth: int) -> Any:

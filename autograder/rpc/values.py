@@ -13,6 +13,8 @@ import torch
 from autograder.rpc.frames import MAX_ITEMS, Plain, ProtocolError
 from autograder.rpc.tensors import DTYPES
 
+NAMELESS = "Record"
+SENT: set[str] = set()  # names of the named tuples that this process has sent
 KINDS = "biufc?"  # of NumPy's dtypes
 TORCH_CONSTANTS = {
     str(value): value for value in vars(torch).values() if isinstance(value, torch.layout | torch.memory_format)
@@ -62,6 +64,7 @@ def pack_tuple(value: tuple[Any, ...], item: Recurse) -> Plain:
     if kind.__module__ == "torch.return_types":
         return ["torch record", kind.__name__, *items]
     if isinstance(fields, tuple) and len(fields) == len(items) and all(isinstance(f, str) for f in fields):
+        SENT.add(kind.__name__)
         return ["record", f"{kind.__module__}.{kind.__qualname__}", list(fields), *items]
     return ["tuple", *items]
 
@@ -125,6 +128,17 @@ def _record(name: str, fields: tuple[str, ...]) -> Any:
     module, _, last = name.rpartition(".")
     last = last if last.isidentifier() and len(last) < 100 else "Record"
     return collections.namedtuple(last, fields, module=module[:100] or None)
+
+
+def without_name(value: Any) -> Any:
+    """A value of a student process; a named tuple without the name that it chose, which a message could quote.
+
+    Names of named tuples that went there before are no secret of its own.
+    """
+    kind = type(value)
+    if not (isinstance(value, tuple) and hasattr(kind, "_fields")) or kind.__name__ in SENT:
+        return value
+    return _record(NAMELESS, kind._fields)(*value)
 
 
 def _refuse(what: str) -> Any:

@@ -1,5 +1,6 @@
 """seccomp. Stops: sockets but unix ones, ptrace and process_vm_*, io_uring, new namespaces and mounts, memory that no
-file or process is charged for (memfd, System V), device nodes, keys, bpf, TIOCSTI. Not kill, nor /proc/PID/mem."""
+file or process is charged for (memfd, System V), device nodes, keys, bpf, TIOCSTI,
+asking what is in the page cache. Not kill, nor /proc/PID/mem."""
 
 from __future__ import annotations
 
@@ -26,9 +27,10 @@ DENIED = """
     settimeofday clock_settime clock_adjtime adjtimex iopl ioperm modify_ldt vm86 vm86old move_pages migrate_pages
     memfd_secret shmget shmat shmctl shmdt msgget msgsnd msgrcv msgctl semget semop semtimedop semctl
     mq_open mq_unlink
+    fadvise64 readahead mincore preadv2 pwritev2
 """.split()
 # Newer than libseccomp 2.5; these numbers hold on every architecture.
-DENIED_BY_NUMBER = {"open_tree_attr": 467}
+DENIED_BY_NUMBER = {"open_tree_attr": 467, "cachestat": 451}
 # Callers that know these have another way, which they take when there is no such call.
 ABSENT = ("clone3", "memfd_create")
 # Nothing happens, and the caller is told that it did. Each session would get a processor share of its own.

@@ -34,7 +34,9 @@ with check("doubles 2"):
 ADD = "def add(a, b):\n    return a + b\n"
 ADDS = 'with check("adds"):\n    assert add(2, 3) == 5\n'
 EAT = "blocks = []\nwhile True:\n    blocks.append(bytearray(20_000_000))\n"
-FORKS = "import os, time\nfor _ in range(500):\n    if os.fork() == 0:\n        time.sleep(36000)\n        os._exit(0)\n"
+FORKS = (
+    "import os, time\nfor _ in range(500):\n    if os.fork() == 0:\n        time.sleep(36000)\n        os._exit(0)\n"
+)
 FILES = "kept = [open('/dev/null') for _ in range(500)]\n"
 LONG_FILE = "with open('long', 'wb') as file:\n    file.write(bytes(20_000_000))\n"
 DISK = "for n in range(20):\n    with open(str(n), 'wb') as file:\n        file.write(bytes(4_000_000))\n"

@@ -250,7 +250,9 @@ def test_a_command_does_not_wait_for_the_programs_that_it_leaves_running(fork_se
 
 def test_all_that_a_command_wrote_before_it_ended_is_shown(fork_server: ForkServer) -> None:
     """And it ends, where a program that it leaves running goes on writing for ever."""
-    whole, beside = here(fork_server, ["!head -c 60000 /dev/zero | tr '\\0' x", "!yes & echo started\nprint('goes on')"])
+    whole, beside = here(
+        fork_server, ["!head -c 60000 /dev/zero | tr '\\0' x", "!yes & echo started\nprint('goes on')"]
+    )
     assert whole[0]["text"] == "x" * 60_000
     assert beside[0]["text"]
 

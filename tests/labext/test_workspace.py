@@ -113,3 +113,29 @@ def test_a_link_to_a_notebook_elsewhere_is_no_copy(tmp_path: Path) -> None:
     root.mkdir()
     (root / LAB).symlink_to(other / LAB)
     assert Workspace(root).own_copy(f"{LAB}/{LAB}.ipynb") is None
+
+
+@pytest.mark.skipif(os.getuid() != 0, reason="only root can give a file to another user")
+@pytest.mark.parametrize("part", ["nbgrader_config.py", "source", f"source/{LAB}", f"source/{LAB}/{LAB}.ipynb", ""])
+def test_a_course_of_which_another_user_has_a_part_does_not_count(part: str, tmp_path: Path) -> None:
+    course = make_course(tmp_path / "shared")
+    (course / "work").mkdir()
+    assert read_workspace(course / "work").course == course
+    os.chown(course / part, 1234, -1)
+    assert read_workspace(course / "work").course is None
+
+
+@pytest.mark.skipif(os.getuid() != 0, reason="only root can give a file to another user")
+def test_a_link_is_its_owners_wherever_it_leads(tmp_path: Path) -> None:
+    course = make_course(tmp_path / "shared")
+    (tmp_path / "roots.py").write_text("raise SystemExit")
+    (course / "nbgrader_config.py").unlink()
+    (course / "nbgrader_config.py").symlink_to(tmp_path / "roots.py")
+    os.lchown(course / "nbgrader_config.py", 1234, -1)
+    assert read_workspace(course).course is None
+
+
+def test_a_course_that_everyone_can_write_does_not_count(tmp_path: Path) -> None:
+    course = make_course(tmp_path / "shared")
+    (course / "source").chmod(0o777)
+    assert read_workspace(course).course is None

@@ -331,6 +331,15 @@ def test_a_drawing_of_labkit_is_shown_as_an_image_with_its_words() -> None:
 def test_a_drawing_that_refers_to_anything_or_is_too_much_is_left_out(inside: str) -> None:
     assert is_safe(PLAIN.format("<g><text>1</text></g>"), MAX_PIXELS)
     assert not is_safe(PLAIN.format(inside), MAX_PIXELS)
+    for slow in (
+        PLAIN.format('<g style="filter:blur(40px)"><rect/></g>'),
+        PLAIN.format('<rect style="fill:red; mix-blend-mode:color"/>'),
+        PLAIN.format('<g filter="blur(9px)"/>'),
+        PLAIN.format("<style>rect { animation: x 1s infinite }</style>"),
+        PLAIN.format("<style><g/>@import 'x'</style>"),
+        PLAIN.format("<g>" * 30 + "</g>" * 30),
+    ):
+        assert not is_safe(slow, MAX_PIXELS), slow
     assert not is_safe("<!DOCTYPE svg [<!ENTITY a 'a'>]>" + PLAIN.format("<g/>"), MAX_PIXELS)
     assert not is_safe(PLAIN.replace("'9'", "'90000'").format(""), MAX_PIXELS)
 

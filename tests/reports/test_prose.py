@@ -7,7 +7,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from markupsafe import Markup, escape
 
-from autograder.reports.prose import _left, _renderer, bound_page, prose
+from autograder.reports.prose import _budget, _renderer, bound_page, prose
 
 PIXEL = "iVBORw0KGgo="
 HOSTILE = ["<script>alert(1)</script>", "<img src=x onerror=alert(1)>", r"\href{javascript:alert(1)}{x}", "<!ENTITY a>"]
@@ -73,9 +73,22 @@ def test_a_parser_that_never_ends_costs_that_text_its_format_and_no_other(monkey
 
 def test_texts_of_a_page_share_a_bound() -> None:
     with bound_page():
-        _left.set(0.0)
+        budget = _budget.get()
+        assert budget is not None
+        budget.seconds = 0.0
         assert prose("**not** formatted") == '<pre class="plain">**not** formatted</pre>'
     assert prose("**formatted**") == "<p><strong>formatted</strong></p>\n"
+
+
+def test_a_picture_is_in_a_text_once_and_a_page_has_a_bound_on_its_length() -> None:
+    own = {"a": {"image/png": PIXEL}}
+    assert prose("![](attachment:a)" * 500, own).count("data:image/png") == 1
+    with bound_page():
+        budget = _budget.get()
+        assert budget is not None
+        budget.characters = 100
+        texts = [prose(f"**{'x' * 30}{number}**") for number in range(9)]
+    assert 0 < sum("<strong>" in text for text in texts) < 4
 
 
 def test_links_lead_to_the_web_and_say_where() -> None:
