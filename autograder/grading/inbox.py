@@ -249,9 +249,12 @@ def _zone(name: str) -> tzinfo:
 
 def newest_change(folder: int) -> float:
     """When this folder, or what is directly in it, changed last by the file system's clock, which no student sets."""
+    times = [os.fstat(folder).st_ctime]
     with os.scandir(folder) as entries:
-        times = [entry.stat(follow_symlinks=False).st_ctime for entry in itertools.islice(entries, MAX_TIMED)]
-    return max(os.fstat(folder).st_ctime, *times)
+        for entry in itertools.islice(entries, MAX_TIMED):
+            with contextlib.suppress(FileNotFoundError):  # its writer may take it away meanwhile
+                times.append(entry.stat(follow_symlinks=False).st_ctime)
+    return max(times)
 
 
 def name_of_uid(uid: int) -> str:

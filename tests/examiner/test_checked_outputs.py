@@ -7,7 +7,7 @@ import nbformat
 from hypothesis import given
 from hypothesis import strategies as st
 
-from autograder.examiner.checked_outputs import MAX_DATA, MAX_ITEMS, MAX_TEXT, read_outputs
+from autograder.examiner.checked_outputs import CUT, MAX_DATA, MAX_ITEMS, MAX_TEXT, read_outputs, within
 
 PLAIN = st.none() | st.booleans() | st.integers() | st.floats() | st.text(st.characters(), max_size=9)
 ANYTHING = st.recursive(
@@ -106,3 +106,9 @@ def test_outputs_are_bounded() -> None:
     pictures = {"image/png": "x" * (MAX_DATA // 2 + 1), "image/jpeg": "x" * (MAX_DATA // 2 + 1)}
     (output,) = read_outputs(json.dumps([{"output_type": "display_data", "data": pictures}]))
     assert list(output["data"]) == ["image/png"]
+
+
+def test_empty_lists_count_as_output_too() -> None:
+    listed = [{"output_type": "display_data", "metadata": {}, "data": {"application/json": [[], {}] * 1_000}}]
+    (output,) = read_outputs(json.dumps(listed))
+    assert within([output], 10_000)[0][0]["text"] == CUT

@@ -5,6 +5,7 @@ import io
 import os
 import stat
 from collections.abc import Callable, Iterator
+from dataclasses import replace
 from datetime import datetime, timedelta
 from pathlib import Path
 from threading import Event, Thread
@@ -388,3 +389,21 @@ def test_a_time_that_names_a_file_is_none() -> None:
         assert time_of(f"2026-02-01 10:00:00 {zone}") is None
     assert time_of("2026-02-01 10:00:00 Europe/Berlin") == datetime(2026, 2, 1, 9)
     assert time_of("") is None and NEVER < NOW
+
+
+def test_what_changed_later_came_later_whatever_its_secret_says(inbox: Inbox, tmp_path: Path) -> None:
+    folder = submit(inbox, "ada")
+    (before,) = arrivals(inbox)
+    while not (folder / f"{LAB}.ipynb").stat().st_ctime > (folder / SECRET).stat().st_ctime:
+        (folder / f"{LAB}.ipynb").write_text("the solution")
+    (after,) = arrivals(inbox)
+    assert after.written > before.written
+    with pytest.raises(OSError, match="changed after"):
+        bring_in(replace(after, written=after.written - CLOCKS * 2), tmp_path)
+
+
+@pytest.mark.parametrize("year", ["0001", "1000", "9999"])
+def test_a_time_that_no_calendar_can_move_is_none(inbox: Inbox, year: str) -> None:
+    submit(inbox, "mallory", f"{year}-01-01 00:00:00 UTC")
+    (found,) = arrivals(inbox)
+    assert found.wrong == "its name says no time"

@@ -1,11 +1,14 @@
 """Text of a student process is compared as any other, passed on as any other, and shown by nobody."""
 
+import collections
+
 import pytest
 import torch
 
+from autograder.rpc import values
 from autograder.rpc.told import Told
 from labkit.check import check, recording
-from labkit.compare import Mismatch, assert_close
+from labkit.compare import Mismatch, assert_close, describe
 from tests.examiner.test_trust import world_of
 
 SECRET = "what the hidden check passed in"
@@ -58,3 +61,15 @@ def test_what_is_no_answer_is_not_quoted(reply: object) -> None:
     with pytest.raises(Stopped) as raised:
         RemoteNamespace(_answers(reply), {}).proxy("f")()
     assert str(raised.value) == "the Python process sent what is no answer"
+
+
+def test_a_named_tuple_of_a_student_brings_no_name_and_one_that_was_sent_keeps_its_own() -> None:
+    """A name has a hundred letters: a message that quoted it would hold what a hidden check passed in."""
+    said = collections.namedtuple("A" + "\u4e00" * 90, "x")(1)
+    sent = collections.namedtuple("Batch", "x")(1)
+    values.pack_tuple(sent, lambda part: part)
+    assert type(values.without_name(said)).__name__ == "Record" and values.without_name(said) == said
+    assert values.without_name(sent) is sent
+    for value in (said, [said], {"a": said}, [b"letters"], type("B" * 30, (), {})()):
+        assert not set(describe(value)) & {"\u4e00", "B"} and "letters" not in describe(value)
+    assert describe([1, 2.5, None, True]) == "[1, 2.5, None, True]"
