@@ -14,7 +14,7 @@ TIMESTAMP = "timestamp.txt"
 SECRET = "submission_secret.txt"  # what `nbgrader submit` writes last
 MAX_TIME = 100  # bytes of a text that says a time
 COLLECT = "gradlab watch {lab} --once --newest (from the exchange), or gradlab collect {lab} ZIP (from an LMS)"
-YEARS = range(1971, 9999)  # a year more or less, for a time zone, is still a time
+YEARS = range(1971, 10_000)  # in which a calendar can name a time, in any zone
 A_PATH = re.compile(r"(^|[\s:])/|\.\.")  # as a time zone, which dateutil would open
 
 

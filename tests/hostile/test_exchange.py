@@ -402,7 +402,7 @@ def test_what_changed_later_came_later_whatever_its_secret_says(inbox: Inbox, tm
         bring_in(replace(after, written=after.written - CLOCKS * 2), tmp_path)
 
 
-@pytest.mark.parametrize("year", ["0001", "1000", "9999"])
+@pytest.mark.parametrize("year", ["0001", "1000", "1970"])
 def test_a_time_that_no_calendar_can_move_is_none(inbox: Inbox, year: str) -> None:
     submit(inbox, "mallory", f"{year}-01-01 00:00:00 UTC")
     (found,) = arrivals(inbox)
