@@ -283,5 +283,5 @@ def test_a_submission_that_ends_its_graders_is_given_up() -> None:
     task = Task(LAB, "student", b"{}", "", (), "", b"", Settings())
     again, empty, last = (next_try(task, tries, "exit status -9") for tries in range(1, TRIES + 2))
     assert again == task
-    assert not isinstance(empty, Failure) and empty.notebook is None and "ended the grader" in empty.refusal
+    assert not isinstance(empty, Failure) and empty.notebook is None and "failed twice" in empty.refusal
     assert isinstance(last, Failure) and "exit status -9" in last.reason
