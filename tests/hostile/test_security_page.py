@@ -32,7 +32,7 @@ def test_the_limits_are_those_of_the_code() -> None:
     for text in (
         f"| a cell | {timeouts.cell:g} s |",
         f"| a check | {timeouts.check:g} s ",
-        f"| a submission | {timeouts.submission:g} s, two thirds of it for its cells |",
+        f"| a submission | {timeouts.submission:g} s by the clock, two thirds of it for its cells;",
         f"| {limits.memory >> 30} GiB |",
         f"| {limits.processes}; {limits.descriptors}; {limits.file_size >> 20} MiB; {limits.disk >> 30} GiB and {limits.files:,} files |",
         f"{kernel.MAX_TEXT:,} characters, {kernel.MAX_LINES:,} lines, {kernel.MAX_ITEMS} pieces, {kernel.MAX_DATA // 10**6} MB",
