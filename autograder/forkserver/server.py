@@ -133,8 +133,10 @@ def _carry_out(order: Any, orders: socket.socket, runs: Runs) -> Any:
     """The answer to ["start"], with which a socket comes, or to [what, pid, ...]."""
     what, *arguments = order
     if what == "start":
-        _, (control, *_), _, _ = socket.recv_fds(orders, 1, 1)
-        return runs.start(control)
+        _, descriptors, _, _ = socket.recv_fds(orders, 1, 1)
+        if not descriptors:
+            raise ConnectionClosed("the client ended within an order")
+        return runs.start(descriptors[0])
     orders_about: dict[str, Any] = {
         "adopt": runs.adopt,
         "kill_group": runs.kill_group,

@@ -189,7 +189,7 @@ def _hashes(root: Path) -> dict[Path, str]:
     # The runner puts links aside in the folder of whoever handed them in.
     own = [p for p in kept if "submitted" in p.parts and ".not-followed" in p.name]
     return {
-        p.relative_to(root): hashlib.sha256(p.read_bytes()).hexdigest()
+        p.relative_to(root).with_name(p.name.removesuffix(".not-run")): hashlib.sha256(p.read_bytes()).hexdigest()
         for p in kept
         if p.is_file() and not p.is_symlink() and p not in own
     }
