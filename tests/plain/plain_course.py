@@ -22,7 +22,7 @@ c.Examine.cell_seconds = 4
 STOCK = """c = get_config()
 c.CourseDirectory.course_id = "own"
 c.OverwriteCells.add_missing_cells = True
-c.Execute.timeout = 4
+c.Execute.timeout = 60
 """
 Cell = dict[str, Any]
 Row = tuple[str, str, float, float, bool, list[Any], list[Any]]
