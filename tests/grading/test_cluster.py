@@ -184,6 +184,8 @@ def test_a_moment_without_a_worker_loses_no_submission(
 @pytest.mark.nightly
 def test_the_workers_are_seen_while_the_client_asks_for_something_else(tmp_path: Path, scheduler: str) -> None:
     """Dask's client asks its scheduler for totals on its own, without workers: here all the time."""
+    import distributed  # noqa: F401  what is set before its defaults are there takes them along when it ends
+
     settings = Settings()
     with (
         dask.config.set({"distributed.client.scheduler-info-interval": "1ms"}),
