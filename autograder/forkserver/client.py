@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
+import contextlib
 import copy
 import os
 import signal
 import socket
 import time
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
 from dataclasses import astuple, dataclass, field
 from pathlib import Path
 from typing import Any
@@ -68,9 +69,10 @@ class ForkServer:
         """A new student process, in its sandbox."""
         ours, theirs = socket.socketpair()
         try:
-            self._send(["start"])
-            socket.send_fds(self.orders, [b"s"], [theirs.fileno()])
-            pid, trouble = self._receive()
+            with self._exchange():
+                self._send(["start"])
+                socket.send_fds(self.orders, [b"s"], [theirs.fileno()])
+                pid, trouble = self._receive()
         finally:
             theirs.close()
         if not pid:
@@ -130,18 +132,26 @@ class ForkServer:
         self.started.close()
 
     def _ask(self, order: list[Any]) -> Any:
-        """The reply to an order. Nothing comes between the two: a reply that is left would be the next order's."""
+        """The reply to an order."""
+        with self._exchange():
+            self._send(order)
+            return self._receive()
+
+    @contextlib.contextmanager
+    def _exchange(self) -> Iterator[None]:
+        """An order and its reply. Nothing comes between the two: a reply that is left would be the next order's.
+
+        Raises GradlabError when an earlier exchange was broken off.
+        """
         if self.lost:
             raise GradlabError("the fork server is lost")
         alarms = signal.pthread_sigmask(signal.SIG_BLOCK, {signal.SIGPROF})  # the examiner's watchdog waits until then
-        answered = False
         try:
-            self._send(order)
-            reply = self._receive()
-            answered = True
-            return reply
+            yield
+        except BaseException:
+            self.lost = True
+            raise
         finally:
-            self.lost = self.lost or not answered
             signal.pthread_sigmask(signal.SIG_SETMASK, alarms)
 
     def _send(self, order: list[Any]) -> None:

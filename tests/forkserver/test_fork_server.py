@@ -12,8 +12,10 @@ import pytest
 
 from autograder.errors import GradlabError
 from autograder.examiner.clock import Clock, Timeouts
+from autograder.examiner.connection import Stopped
 from autograder.examiner.examine import Step, examine
 from autograder.examiner.submission_code import Student
+from autograder.forkserver import client
 from autograder.forkserver.client import ForkServer, Purpose, refuse_readable
 from autograder.forkserver.imports import COMPILER, EVERYTHING, groups_of
 from autograder.forkserver.starting import start
@@ -172,6 +174,26 @@ def test_a_warm_process_that_died_is_replaced_for_the_next_submission(tmp_path: 
     second.student().kill()
     converters.close_warm()
     assert second.started.process.poll() is not None
+
+
+@pytest.mark.parametrize("order", ["start", "why"])
+def test_an_order_whose_reply_was_not_read_is_the_last(order: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    """The next order would take that reply for its own: one submission's for another's."""
+
+    def break_off(*_: object) -> None:
+        raise Stopped("working with this result took too long")
+
+    server = ForkServer(Purpose(strongest_level(available()), Limits()), started=start(1, ()))
+    try:
+        with monkeypatch.context() as broken:
+            broken.setattr(client, "receive", break_off)
+            with pytest.raises(Stopped):
+                server.student() if order == "start" else server.why(1)
+        assert server.lost
+        with pytest.raises(GradlabError, match="lost"):
+            server.student()
+    finally:
+        server.close()
 
 
 def test_a_level_that_does_not_exist_is_refused_by_name() -> None:
