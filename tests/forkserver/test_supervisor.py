@@ -1,6 +1,7 @@
 """A run's processes are gone when the supervisor says so, also on a kernel that does not tell when one ends."""
 
 import errno
+import functools
 import os
 import socket
 import time
@@ -62,12 +63,12 @@ def _unknown_to_the_kernel(pid: int, flags: int = 0) -> int:
     raise OSError(errno.ENOSYS, f"pidfd_open({pid}, {flags})")
 
 
-def _fork_when_told(control: int) -> None:
-    """Fork one that takes memory where it is told "memory", and one that waits where it is told anything else."""
+def _fork_when_told(memory: int, control: int) -> None:
+    """Fork one that takes this memory where it is told "memory", and one that waits where it is told anything else."""
     os.write(control, b"in its sandbox")
     while told := os.read(control, 16):
         if os.fork() == 0:
-            block = bytearray(b"x") * (MEMORY if told == b"memory" else 1)
+            block = bytearray(b"x") * (memory if told == b"memory" else 1)
             os.write(control, b"!")
             time.sleep(3600)
             del block
@@ -77,8 +78,10 @@ def _fork_when_told(control: int) -> None:
 @pytest.fixture
 def small() -> Iterator[Runs]:
     layers = require(strongest_level(available()))
-    limits = Limits(memory=memory_watch._statm(os.getpid())[1] + MEMORY // 2)
-    running = Runs(layers, limits, runtime_paths(), network_for(layers), "cpu", _fork_when_told)
+    own = memory_watch._statm(os.getpid())[1]  # shared with its forks, and so counted by parts, however much that is
+    limits = Limits(memory=own + MEMORY // 2)
+    take = functools.partial(_fork_when_told, own + MEMORY)
+    running = Runs(layers, limits, runtime_paths(), network_for(layers), "cpu", take)
     yield running
     running.stop_all()
 
