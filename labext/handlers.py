@@ -53,8 +53,9 @@ class StateHandler(APIHandler):
         if len(self.request.body) > MAX_BYTES:
             raise web.HTTPError(413, "this notebook is too large to be looked at")
         asked = _read_request(self)
-        root, own = self.workspace.root, self.workspace.own_copy(str(asked.get("path", "")))
-        path = own or self.workspace.inside(str(asked.get("path", "")))
+        root, at = self.workspace.root, str(asked.get("path", ""))
+        own = self.workspace.own_copy(at)
+        path = own or self.workspace.inside(at)
         if path is None:
             raise web.HTTPError(404, "there is no such notebook")
         try:

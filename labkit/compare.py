@@ -110,10 +110,10 @@ def describe(value: Any) -> str:
     if value is None or isinstance(value, bool | int | float | torch.dtype):
         return repr(value)
     text = repr(value) if isinstance(value, str | list | tuple | dict | set) and _is_plain(value) else ""
-    return text if 0 < len(text) <= 80 else describe_type(value)
+    return text if 0 < len(text) <= 80 else _describe_type(value)
 
 
-def describe_type(value: Any) -> str:
+def _describe_type(value: Any) -> str:
     """What kind of value this is. A name that the value's author chose isn't quoted: it could say anything."""
     kind = type(value)
     if isinstance(value, tuple) and hasattr(kind, "_fields"):

@@ -49,5 +49,13 @@ def watchdog(seconds: float = SECONDS) -> Iterator[Watchdog]:
             signal.signal(signal.SIGPROF, before)
 
 
+@contextlib.contextmanager
+def bound_work(seconds: float = SECONDS) -> Iterator[None]:
+    """Bound the processor time of what is done inside. Raises Stopped when that is over."""
+    with watchdog(seconds) as dog:
+        dog.wind()
+        yield
+
+
 def _bark(*_: Any) -> None:
     raise Stopped("working with this result took too long")

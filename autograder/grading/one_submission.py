@@ -20,7 +20,7 @@ from autograder.digest import digest
 from autograder.examiner.clock import Timeouts
 from autograder.examiner.connection import Stopped
 from autograder.examiner.examine import Step, StepResult, examine
-from autograder.examiner.watchdog import watchdog
+from autograder.examiner.watchdog import bound_work
 from autograder.forkserver.client import ForkServer
 from autograder.gradebook.writer import Marks, marks_of
 from autograder.grading.notebook_text import notebook_text
@@ -66,8 +66,7 @@ def grade_task(task: Task, fork_server: ForkServer) -> Graded:
     try:
         if task.notebook is None:
             raise Refused(task.refusal)
-        with watchdog() as dog:
-            dog.wind()
+        with bound_work():
             repaired = repair(read_notebook(task.notebook, task.notes), course, read_releases(task.releases))
     except Stopped:
         repaired = blank(course, TOO_MUCH)

@@ -12,7 +12,7 @@ from nbgrader.utils import compute_checksum, determine_grade, is_grade, is_solut
 
 from autograder.digest import digest
 from autograder.examiner.connection import Stopped
-from autograder.examiner.watchdog import watchdog
+from autograder.examiner.watchdog import bound_work
 from autograder.forkserver.client import ForkServer
 from autograder.gradebook.writer import Marks
 from autograder.grading.notebook_text import notebook_text
@@ -163,8 +163,7 @@ def _repaired(own: PlainNotebook, came: HandedInNotebook | None, refusal: str) -
         why = refusal or (came.refusal if came else f"No notebook named {own.name}.ipynb was handed in.")
         return None, blank(own, why)[1]
     try:
-        with watchdog() as dog:
-            dog.wind()
+        with bound_work():
             return repair(read_notebook(came.notebook, came.notes), own)
     except Stopped:
         return None, blank(own, TOO_MUCH)[1]

@@ -55,7 +55,7 @@ def settle(folder: Path, lab: str, notebooks: Sequence[str] = ()) -> None:
             os.replace(path, free(path.with_name(kept), path.name))
     _keep_a_sound_timestamp(folder / TIMESTAMP)
     if len(every) == 1 and not os.path.lexists(wanted):
-        others = _notebooks(folder)
+        others = _notebooks(_everything(folder))
         wanted.write_bytes(others[0].read_bytes() if len(others) == 1 else b"")
 
 
@@ -71,12 +71,13 @@ def notes_on(path: Path, content: bytes, asked: Sequence[Path] = ()) -> list[str
 
     asked: the other notebooks that are graded.
     """
-    others = [p for p in _notebooks(path.parent) if p != path and p not in asked]
+    found = _everything(path.parent)
+    others = [p for p in _notebooks(found) if p != path and p not in asked]
     same = [p for p in others if content and p.stat().st_size == len(content) and p.read_bytes() == content]
     rest = [p for p in others if p not in same]
-    aside = [p.with_suffix("") for p in _everything(path.parent) if p.suffix == NOT_FOLLOWED]
-    out = [p.with_suffix("") for p in _everything(path.parent) if p.suffix in (LEFT_OUT, UNREADABLE)]
-    settings = [p.with_suffix("") for p in _everything(path.parent) if p.suffix == NOT_RUN]
+    aside = [p.with_suffix("") for p in found if p.suffix == NOT_FOLLOWED]
+    out = [p.with_suffix("") for p in found if p.suffix in (LEFT_OUT, UNREADABLE)]
+    settings = [p.with_suffix("") for p in found if p.suffix == NOT_RUN]
     out = [p for p in out if p != path.with_name(TIMESTAMP)]
     notes = []
     if same:
@@ -110,8 +111,8 @@ def _everything(folder: Path) -> list[Path]:
     return found
 
 
-def _notebooks(folder: Path) -> list[Path]:
-    return [p for p in _everything(folder) if p.suffix == ".ipynb" and _is_plain(p) and p.stat().st_size]
+def _notebooks(found: Sequence[Path]) -> list[Path]:
+    return [p for p in found if p.suffix == ".ipynb" and _is_plain(p) and p.stat().st_size]
 
 
 def _is_plain(path: Path) -> bool:

@@ -23,7 +23,7 @@ from autograder.examiner.connection import STARVED, Stopped
 from autograder.examiner.execution import new_namespace
 from autograder.examiner.remote import RemoteNamespace
 from autograder.examiner.submission_code import Student
-from autograder.examiner.watchdog import watchdog
+from autograder.examiner.watchdog import bound_work
 from autograder.plain.eligible import PlainSource
 from autograder.plain.score import score_of
 from autograder.rpc.frames import ProtocolError
@@ -60,8 +60,7 @@ def decide(cell: NotebookNode, name: str, course: PlainSource, student: Student,
     run = CheckConnection(student, name, clock.check)
     errors = io.StringIO()
     value: Any = None
-    with run as connection, watchdog(EXAMINER_SECONDS) as dog:
-        dog.wind()
+    with run as connection, bound_work(EXAMINER_SECONDS):
         try:
             for statement in course.imports:
                 exec(statement, namespace)

@@ -11,7 +11,6 @@ import json
 import re
 import resource
 import signal
-import struct
 import sys
 from collections.abc import Mapping, Sequence
 from typing import IO, Any
@@ -25,6 +24,7 @@ from markupsafe import escape
 from mdit_py_plugins.dollarmath import dollarmath_plugin
 
 from autograder.reports.picture_size import may_be_shown
+from autograder.reports.prose import LENGTH, Attachments
 
 MAX_FORMULA = 2_000  # characters
 MEMORY = 2**30  # bytes of address space
@@ -40,9 +40,6 @@ ATTRIBUTES = frozenset(
     fence form minsize maxsize linethickness width height depth lspace rspace separator movablelimits largeop""".split()
 )
 PICTURES = {"image/png", "image/jpeg", "image/gif"}
-LENGTH = struct.Struct("!I")  # in front of each message
-
-Attachments = Mapping[str, Mapping[str, str]]  # a cell's: name -> type -> base64
 
 
 def render_markdown(text: str, attachments: Attachments) -> str:
@@ -50,7 +47,7 @@ def render_markdown(text: str, attachments: Attachments) -> str:
 
     HTML in the text is shown as text. Pictures are the cell's own attachments. Links lead to the web and show where.
     """
-    return str(_parser().render(text, {"attachments": attachments, "shown": set()}))
+    return str(_parser().render(text, {"attachments": attachments, "shown": set(), "links": []}))
 
 
 @functools.cache
@@ -100,15 +97,15 @@ def _render_picture(_: RendererHTML, tokens: Sequence[Token], number: int, __: A
     return f"<em>(a picture: {words or escape(source)})</em>"
 
 
-def _open_link(_: RendererHTML, tokens: Sequence[Token], number: int, __: Any, ___: Any) -> str:
+def _open_link(_: RendererHTML, tokens: Sequence[Token], number: int, __: Any, env: Mapping[str, Any]) -> str:
     """A link to the web; any other would lead to the server that shows the page, with its reader's login."""
     href = str(tokens[number].attrGet("href") or "")
+    env["links"].append(href)
     return f'<a href="{escape(href)}" rel="noopener noreferrer nofollow">' if _is_web(href) else ""
 
 
-def _close_link(_: RendererHTML, tokens: Sequence[Token], number: int, __: Any, ___: Any) -> str:
-    opening = next(token for token in reversed(tokens[:number]) if token.type == "link_open")
-    href = str(opening.attrGet("href") or "")
+def _close_link(_: RendererHTML, tokens: Sequence[Token], number: int, __: Any, env: Mapping[str, Any]) -> str:
+    href = env["links"].pop()
     return f"{'</a>' if _is_web(href) else ''} ({escape(href)})"
 
 

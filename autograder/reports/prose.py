@@ -11,17 +11,19 @@ import functools
 import json
 import os
 import select
+import struct
 import subprocess
 import sys
 import threading
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from contextvars import ContextVar
 from dataclasses import dataclass
 
 from markupsafe import Markup
 
-from autograder.reports.markdown import LENGTH, Attachments
+Attachments = Mapping[str, Mapping[str, str]]  # a cell's: name -> type -> base64
 
+LENGTH = struct.Struct("!I")  # in front of each message to the process that renders
 MAX_TEXT = 10_000  # characters that are formatted; a longer text is shown as it is
 MAX_SHOWN = 50_000  # characters of a text; the rest is cut off
 SECONDS = 2.0  # of processor time for one text; a page of 10,000 characters takes a tenth of one

@@ -12,19 +12,17 @@ MAX_CHARACTERS = 200_000
 MAX_ELEMENTS = 10_000
 MAX_DEPTH = 20
 MAX_PAINTED = 4_000_000_000  # pixels, if each element covered the whole picture
-# A browser takes seconds for a few of these, and a list of what is harmless is shorter than that of what isn't.
 THEME = "@media(prefers-color-scheme:dark)"  # in labkit's pictures
+# A browser takes seconds for a few others, and a list of what is harmless is shorter than that of what isn't.
 PROPERTIES = frozenset(
-    """background fill fill-opacity fill-rule
-    stroke stroke-width stroke-opacity stroke-linecap stroke-linejoin stroke-miterlimit
-    stroke-dasharray stroke-dashoffset opacity color font font-family font-size font-style font-weight font-variant
-    text-anchor text-decoration dominant-baseline alignment-baseline letter-spacing word-spacing white-space display
-    visibility shape-rendering text-rendering vector-effect paint-order""".split()
+    """background fill fill-opacity fill-rule stroke stroke-width stroke-opacity stroke-linecap stroke-linejoin
+    stroke-miterlimit stroke-dasharray stroke-dashoffset opacity color font font-family font-size font-style font-
+    weight font-variant text-anchor text-decoration dominant-baseline alignment-baseline letter-spacing word-
+    spacing white-space display visibility shape-rendering text-rendering vector-effect paint-order""".split()
 )
 ATTRIBUTES = PROPERTIES | frozenset(
     """id class style x y x1 x2 y1 y2 cx cy r rx ry dx dy width height points d transform viewbox version role title
-    lang
-    preserveaspectratio type rotate textlength lengthadjust tabindex focusable""".split()
+    lang preserveaspectratio type rotate textlength lengthadjust tabindex focusable""".split()
 )
 SVG = "{http://www.w3.org/2000/svg}"
 ELEMENTS = frozenset(

@@ -6,6 +6,7 @@ check of a notebook on, no text of the student's own reaches a page, from any ch
 
 from __future__ import annotations
 
+import itertools
 import re
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
@@ -117,14 +118,10 @@ def known_inside(exercises: Sequence[ExerciseResult]) -> set[str]:
     """Names of those of which a page may say that they were decided in the submission's own process.
 
     A submission chooses that by what its functions return: after a hidden test it would say what that passed in.
+    exercises: of one notebook, in its order.
     """
-    found, hidden = set(), set[str]()
-    for exercise in exercises:
-        if any(outcome.hidden for outcome in exercise.checks):
-            hidden.add(exercise.notebook)
-        if exercise.own_process and exercise.notebook not in hidden:
-            found.add(exercise.name)
-    return found
+    before = itertools.takewhile(lambda each: not any(outcome.hidden for outcome in each.checks), exercises)
+    return {exercise.name for exercise in before if exercise.own_process}
 
 
 def _starts(notebook: str, cell: str) -> tuple[str, ...]:

@@ -1,6 +1,6 @@
 """seccomp. Stops: sockets but unix ones, ptrace and process_vm_*, io_uring, new namespaces and mounts, memory that no
-file or process is charged for (memfd, System V), device nodes, keys, bpf, TIOCSTI,
-asking what is in the page cache. Not kill, nor /proc/PID/mem."""
+file or process is charged for (memfd, System V), device nodes, keys, bpf, TIOCSTI, asking
+what the page cache holds. Not kill, nor /proc/PID/mem."""
 
 from __future__ import annotations
 
