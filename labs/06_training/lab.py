@@ -709,14 +709,14 @@ torch.use_deterministic_algorithms(False)
 
 # %% example
 shuffler = torch.Generator().manual_seed(0)
-eight = DataLoader(list(range(8)), batch_size=2, shuffle=True, generator=shuffler)
+eight = DataLoader(TensorDataset(torch.arange(8)), batch_size=2, shuffle=True, generator=shuffler)
 with torch.device("cpu"):
     reading = iter(eight)
-    print("before the stop        ", [next(reading).tolist() for _ in range(2)])
+    print("before the stop        ", [next(reading)[0].tolist() for _ in range(2)])
     state_then = shuffler.get_state()
-    print("the rest, without it   ", [two.tolist() for two in reading])
+    print("the rest, without it   ", [two.tolist() for (two,) in reading])
     shuffler.set_state(state_then)
-    print("after it, by this state", [two.tolist() for two in eight])
+    print("after it, by this state", [two.tolist() for (two,) in eight])
 
 # %% [markdown]
 # Another epoch. The loader drew the whole order when the epoch began, so the state that came after it leads to the next
