@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from pathlib import Path
 from typing import Any
 
 from jupyter_server.base.handlers import APIHandler, JupyterHandler
@@ -11,7 +12,7 @@ from tornado import web
 from labext.handing_in import ASK, NotHandedIn, class_of, hand_in
 from labext.marking import GraderProcess, NoGrader
 from labext.workspace import Workspace
-from labkit.progress import marks_of, page_path, progress_of, read_progress, title_of
+from labkit.progress import DAMAGED, marks_of, page_path, progress_of, read_progress, title_of
 
 MAX_BYTES = 20_000_000  # of a notebook whose state the browser asks for
 PAGE_POLICY = (
@@ -38,7 +39,7 @@ class CourseHandler(APIHandler):
     @web.authenticated
     def get(self) -> None:
         folder = self.workspace.root
-        labs = [lab.as_dict() | {"changed": (folder / lab.path).stat().st_mtime} for lab in read_progress(folder)]
+        labs = [lab.as_dict() | {"changed": _changed_at(folder / lab.path)} for lab in read_progress(folder)]
         self.finish({"title": title_of(folder), "labs": labs})
 
 
@@ -62,7 +63,7 @@ class StateHandler(APIHandler):
             lab = progress_of(
                 asked.get("notebook", {}), path.relative_to(root).as_posix(), marks_of(own) if own else {}
             )
-        except (AttributeError, KeyError, TypeError, ValueError):
+        except DAMAGED:
             lab = None
         if lab is None:
             raise web.HTTPError(400, "this notebook is not a lab of a course")
@@ -112,6 +113,14 @@ class PageHandler(JupyterHandler):
         self.set_header("Content-Type", "text/html; charset=utf-8")
         self.set_header("Content-Security-Policy", PAGE_POLICY)
         self.finish(page.read_text(encoding="utf-8"))
+
+
+def _changed_at(path: Path) -> float:
+    """When this file was saved last, in seconds; 0 if it is gone by now."""
+    try:
+        return path.stat().st_mtime
+    except OSError:
+        return 0.0
 
 
 def _read_request(handler: APIHandler) -> dict[str, Any]:

@@ -8,6 +8,9 @@ from __future__ import annotations
 
 import contextlib
 import json
+import math
+import os
+import stat
 from collections.abc import Iterable, Mapping
 from dataclasses import asdict, dataclass
 from datetime import date
@@ -25,6 +28,9 @@ PREDICTION = "gradlab_prediction"  # in the metadata of a cell that asks for one
 REVIEW_DAYS = (1, 3, 7)  # after which a prediction that was wrong once is asked for again
 START = "00_start_here.ipynb"
 WORK = ("exercise", "question")  # kinds of cells that a student writes
+MAX_BYTES = 100_000_000  # of a notebook
+# What reading a damaged notebook raises.
+DAMAGED = (ArithmeticError, AttributeError, LookupError, RecursionError, TypeError, ValueError)
 
 
 @dataclass(frozen=True)
@@ -110,13 +116,16 @@ def read_progress(folder: Path) -> list[LabProgress]:
     found = []
     for path in _labs(folder):
         # A notebook that claims to be a lab and isn't whole must not cost the others their place in the panel.
-        with contextlib.suppress(AttributeError, KeyError, TypeError, ValueError):
+        with contextlib.suppress(*DAMAGED):
             found.append(progress_of(_read(path), path.relative_to(folder).as_posix(), marks_of(path)))
     return [lab for lab in found if lab]
 
 
 def progress_of(notebook: Mapping[str, Any], path: str, marks: Mapping[str, Any]) -> LabProgress | None:
-    """Of one notebook as JSON; None where it is no lab's. marks: exercise -> {source, points}, as they were given."""
+    """Of one notebook as JSON; None where it is no lab's. marks: exercise -> {source, points}, as they were given.
+
+    Raises one of DAMAGED if a fact in the notebook is missing, or of another type than a page can show.
+    """
     lab = notebook.get("metadata", {}).get(KEY, {})
     if "lab" not in lab:
         return None
@@ -125,11 +134,14 @@ def progress_of(notebook: Mapping[str, Any], path: str, marks: Mapping[str, Any]
     checks = {facts["exercise"]: (facts, cell) for facts, cell in cells if facts.get("kind") == "check"}
     quizzes = {facts["exercise"] for facts, _ in cells if facts.get("kind") == "prose" and facts.get("exercise")}
     work = tuple(
-        _work(name, "quiz" if name in quizzes else facts["kind"], facts, cell, checks.get(name), marks.get(name, {}))
+        _work(
+            _str(name), "quiz" if name in quizzes else facts["kind"], facts, cell, checks.get(name), marks.get(name, {})
+        )
         for name, (facts, cell) in known.items()
     )
     begun = any(each.state != UNTOUCHED for each in work) or any(_was_used(cell) for _, cell in cells)
-    return LabProgress(lab["lab"], lab["title"], path, lab["minutes"], tuple(lab["needs"]), work, _missed(cells), begun)
+    name, title, needs = _str(lab["lab"]), _str(lab["title"]), tuple(_str(each) for each in lab["needs"])
+    return LabProgress(name, title, path, int(_number(lab["minutes"])), needs, work, _missed(cells), begun)
 
 
 def _was_used(cell: Mapping[str, Any]) -> bool:
@@ -142,7 +154,7 @@ def _missed(cells: Iterable[tuple[Mapping[str, Any], Mapping[str, Any]]]) -> tup
         for facts, cell in cells
         if facts.get("kind") == "predict"
     ]
-    return tuple(name for name, made in asked if _is_due(made, date.today()))
+    return tuple(_str(name) for name, made in asked if _is_due(made, date.today()))
 
 
 def _is_due(made: Mapping[str, Any], today: date) -> bool:
@@ -165,7 +177,7 @@ def _work(
 ) -> Work:
     text = _text(cell)
     source = digest_of(text)
-    points = check[0]["points"] if check else facts.get("points", 0.0)
+    points = _number(check[0]["points"] if check else facts.get("points", 0.0))
     verdict = _verdict(check[1]) if check else {}
     ran = verdict.get("checks", []) if verdict.get("source") == source else []
     passed = sum(bool(outcome.get("passed")) for outcome in ran)
@@ -203,13 +215,19 @@ def page_path(notebook: Path) -> Path:
 
 
 def marks_of(notebook: Path) -> Mapping[str, Any]:
-    """The marks of the notebook at this path; none where it was not marked."""
-    return _read(marks_path(notebook))
+    """The marks of the notebook at this path; none where it was not marked. What is no mark is left out."""
+    marks = {}
+    for name, mark in _read(marks_path(notebook)).items():
+        with contextlib.suppress(*DAMAGED):
+            marks[name] = {"source": _str(mark["source"]), "points": _number(mark["points"])}
+    return marks
 
 
 def title_of(folder: Path) -> str:
     """The course's title, as its start page has it; empty where there is none."""
-    return str(_read(folder / START).get("metadata", {}).get(KEY, {}).get("title", ""))
+    with contextlib.suppress(*DAMAGED):
+        return _str(_read(folder / START)["metadata"][KEY]["title"])
+    return ""
 
 
 def _labs(folder: Path) -> list[Path]:
@@ -217,12 +235,33 @@ def _labs(folder: Path) -> list[Path]:
 
 
 def _read(path: Path) -> dict[str, Any]:
-    """The JSON in this file; nothing where there is none, or where it is damaged."""
+    """The JSON in this file; nothing if there is none, or if it is damaged, too large, or no plain file.
+
+    A pipe is not waited for.
+    """
     try:
-        found = json.loads(path.read_text(encoding="utf-8"))
+        descriptor = os.open(path, os.O_RDONLY | getattr(os, "O_NONBLOCK", 0))
+        with open(descriptor, "rb") as file:
+            status = os.fstat(descriptor)
+            plain = stat.S_ISREG(status.st_mode) and status.st_size <= MAX_BYTES
+            found = json.loads(file.read(MAX_BYTES)) if plain else {}
     except (OSError, ValueError, RecursionError):
         return {}
     return found if isinstance(found, dict) else {}
+
+
+def _str(value: object) -> str:
+    """A text. Raises TypeError for anything else: a page could not show it."""
+    if not isinstance(value, str):
+        raise TypeError("this is no text")
+    return value
+
+
+def _number(value: object) -> float:
+    """A finite number. Raises ValueError for anything else: JSON for a browser has no others."""
+    if isinstance(value, bool) or not isinstance(value, int | float) or not math.isfinite(value):
+        raise ValueError("this is no finite number")
+    return value
 
 
 def _text(cell: Mapping[str, Any]) -> str:

@@ -21,6 +21,7 @@ from autograder.desk.rubric import Rubric
 from autograder.digest import digest
 from autograder.gradebook.names import natural
 from autograder.gradebook.store import load_result
+from autograder.intake.handed_in_cells import digest_answer
 from autograder.metadata import plain_name
 from autograder.reports.feedback import Shown, shown_cell
 from autograder.reports.prose import bound_page
@@ -44,7 +45,7 @@ class Question:
 
 @dataclass(frozen=True)
 class ReadAnswer:
-    """What one student wrote. order: a key that tells nothing of the student. same: equal for equal texts."""
+    """What one student wrote. order: a key that tells nothing of the student. same: equal if all that is shown is."""
 
     student: str
     name: str
@@ -121,7 +122,7 @@ def _answer(desk: Desk, place: GradedPlace, plain: bool, student: str, name: str
         () if place.by_hand else _checks(desk, place, student, plain),
         mark,
         order=digest(place.key, student)[:16],
-        same=digest(*(cell.source.strip() for cell in cells))[:16],
+        same=digest_answer(cells),
     )
 
 

@@ -15,6 +15,7 @@ from typing import Any
 from autograder.examiner.connection import Stopped
 
 SECONDS = 60.0
+TOO_LONG = "working with this result took too long"
 
 
 class Watchdog:
@@ -58,4 +59,4 @@ def bound_work(seconds: float = SECONDS) -> Iterator[None]:
 
 
 def _bark(*_: Any) -> None:
-    raise Stopped("working with this result took too long")
+    raise Stopped(TOO_LONG)

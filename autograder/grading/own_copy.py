@@ -29,7 +29,7 @@ from autograder.plain.assignment import is_plain
 from autograder.reports.feedback import feedback_page
 from autograder.sandbox import available, strongest_level
 from autograder.whole_files import write_whole
-from labkit.progress import marks_path, page_path, sources_of
+from labkit.progress import DAMAGED, marks_path, page_path, sources_of
 
 STUDENT = "your own copy"
 WITHOUT = (
@@ -92,8 +92,11 @@ def mark(
     autograded = nbformat.reads(graded.notebook, as_version=4)
     result = _result(graded, autograded)
     page = page_path(notebook)
-    write_whole(page, feedback_page(result, autograded))
-    write_whole(marks_path(notebook), json.dumps(_marks(result, json.loads(content)), indent=1))
+    try:
+        write_whole(page, feedback_page(result, autograded))
+        write_whole(marks_path(notebook), json.dumps(_marks(result, content), indent=1))
+    except OSError as error:
+        raise GradlabError(f"the page of {notebook} cannot be written: {error}") from None
     by_hand = sum(e.worth for e in result.exercises if e.points is None)
     return OwnMark(result.points, result.worth - by_hand, by_hand, page)
 
@@ -149,8 +152,12 @@ def _result(graded: Graded, notebook: NotebookNode) -> SubmissionResult:
     )
 
 
-def _marks(result: SubmissionResult, notebook: dict[str, Any]) -> dict[str, Any]:
-    sources = sources_of(notebook)
+def _marks(result: SubmissionResult, content: bytes) -> dict[str, Any]:
+    """Exercise -> its mark; nothing if JupyterLab can't read the notebook as it is, and so can't show marks in it."""
+    try:
+        sources = sources_of(json.loads(content))
+    except DAMAGED:
+        return {}
     return {
         e.name: {"source": sources[e.name], "points": e.points}
         for e in result.exercises

@@ -65,6 +65,7 @@ def examined(
     paths = files_beside(course, ids["assignment"], ids["student"], ignore, own_files(config, ids["assignment"]))
     beside, given, told = read_beside(course, ids["assignment"], ids["student"], paths)
     task = Task(ids["assignment"], ids["student"], None, "", (), "", b"", settings, beside=beside, given=given)
+    task = replace(task, isolates_tests=True)  # this process grades the whole class, and no other takes its place
     notes = [*notes_of(notebook), *told]
     empty = counts_as_empty(notes)
     os.environ["GRADLAB_DEVICE"] = settings.device

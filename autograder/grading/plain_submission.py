@@ -23,7 +23,7 @@ from autograder.intake.read import Refused, read_notebook
 from autograder.metadata import is_written, name_of, plain_name
 from autograder.plain.assignment import PlainAssignment, PlainNotebook
 from autograder.plain.preprocess import as_released, blank, repair
-from autograder.plain.run_notebook import Ran, is_automatic, run_notebook, with_files
+from autograder.plain.run_notebook import DecisionPlan, Ran, is_automatic, run_notebook, with_files
 from autograder.plain.worked import decided_inside
 from autograder.result import GradedCell, Result
 from labkit.outcome import Outcome
@@ -95,7 +95,7 @@ def run_one(
     key = digest(own.model_dump_json(), repr(timeouts), *parts)
     if key not in TRIED:
         TRIED[key] = decided_inside(own, with_files(fork_server.student, given), timeouts, as_kept)
-    return run_notebook(notebook, own, start, timeouts, as_kept, TRIED[key])
+    return run_notebook(notebook, own, start, timeouts, as_kept, DecisionPlan(TRIED[key], task.isolates_tests))
 
 
 def plain_marks(result: Result, notebooks: Mapping[str, NotebookNode], submitted: datetime | None = None) -> Marks:

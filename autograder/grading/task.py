@@ -82,6 +82,7 @@ class Task:
 
     plain: of a plain assignment its notebooks, in place of `notebook`; `course` then is a PlainAssignment. beside: the
     files that its cells may read, by their paths; those of a lab read none. given: which of them are the course's.
+    isolates_tests: whether its tests beside the student process run in a child of the grader: they ended one before.
     """
 
     lab: str
@@ -97,6 +98,7 @@ class Task:
     plain: tuple[HandedInNotebook, ...] = ()
     beside: tuple[tuple[str, bytes], ...] = ()
     given: frozenset[str] = frozenset()
+    isolates_tests: bool = False
 
 
 @functools.cache

@@ -55,7 +55,7 @@ def next_try(task: Task, tries: int, ended: object) -> Task | Failure:
     """For the submission of a grader that ended, the tries-th one: once more, then as an empty one, then no more."""
     if tries > TRIES:
         return Failure(f"its grader ended {tries} times, at last by {ended}")
-    return replace(task, notebook=None, refusal=UNGRADABLE) if tries == TRIES else task
+    return replace(task, notebook=None, refusal=UNGRADABLE) if tries == TRIES else replace(task, isolates_tests=True)
 
 
 def outcome_of(task: Task, secret: Sequence[Path], fork_servers: ForkServers) -> Graded | Failure:
@@ -67,7 +67,8 @@ def outcome_of(task: Task, secret: Sequence[Path], fork_servers: ForkServers) ->
         the machine is at fault, and the outcome is a Failure.
     """
     log = ""
-    for attempt in (task, task, replace(task, notebook=None, refusal=UNGRADABLE)):
+    empty = replace(task, notebook=None, refusal=UNGRADABLE)
+    for attempt in (task, replace(task, isolates_tests=True), empty):
         try:
             graded = _grade(attempt, secret, fork_servers)
             return replace(graded, trouble=log) if attempt is not task else graded

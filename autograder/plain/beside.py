@@ -9,6 +9,7 @@ from __future__ import annotations
 import ast
 import contextlib
 import io
+import math
 from collections import OrderedDict
 from collections.abc import Callable
 from dataclasses import dataclass
@@ -21,16 +22,16 @@ from autograder.examiner.check_connection import CheckConnection
 from autograder.examiner.clock import Clock
 from autograder.examiner.connection import STARVED, Stopped
 from autograder.examiner.execution import new_namespace
+from autograder.examiner.kernel_limits import call_in_child, limit_process
 from autograder.examiner.remote import RemoteNamespace
 from autograder.examiner.submission_code import Student
-from autograder.examiner.watchdog import bound_work
+from autograder.examiner.watchdog import TOO_LONG, bound_work
 from autograder.plain.eligible import PlainSource
 from autograder.plain.score import score_of
 from autograder.rpc.frames import ProtocolError
 from autograder.rpc.told import Told, as_sent
 
 ATOMS = (type(None), bool, int, float, complex, str, bytes, range, slice, np.generic, np.ndarray)
-EXAMINER_SECONDS = 60.0
 
 
 class NoValueError(Exception):
@@ -49,37 +50,64 @@ class Beside:
     stopped: bool = False
 
 
-def decide(cell: NotebookNode, name: str, course: PlainSource, student: Student, clock: Clock) -> Beside:
-    """The tests of this cell, whose source is the course's. name: of the place that the student was marked with."""
+def decide(
+    cell: NotebookNode,
+    name: str,
+    course: PlainSource,
+    student: Student,
+    clock: Clock,
+    seconds: float,
+    isolate: bool = False,
+) -> Beside:
+    """Run the tests of this cell, whose source is the course's.
+
+    Args:
+        cell: The test cell.
+        name: Of the place that the student was marked with.
+        course: What the notebook's own source says.
+        student: Whose functions the tests call.
+        clock: Bounds the calls.
+        seconds: Of processor time that the tests may take here; a C function that doesn't end has twice as long.
+        isolate: Run them in a child of this process, which then survives whatever they do with what comes back.
+            Otherwise the kernel ends this process if they take too long.
+    """
+    namespace = new_namespace() | {"print": lambda *_args, **_kwargs: None}
+    try:
+        for statement in course.imports:
+            exec(statement, namespace)
+    except Exception as error:
+        return Beside(None, f"the grader cannot do the course's imports: {type(error).__name__}")
+    with CheckConnection(student, name, clock.check) as connection:
+        remote = RemoteNamespace(connection, namespace)
+        namespace |= {function: _guarded(remote.proxy(function)) for function in course.functions}
+        connection.renew()
+
+        def run() -> Beside:
+            with limit_process(math.ceil(2 * seconds)), bound_work(seconds):
+                return _run_tests(cell, name, namespace)
+
+        return call_in_child(run, lost=Beside(0.0, TOO_LONG, stopped=True)) if isolate else run()
+
+
+def _run_tests(cell: NotebookNode, name: str, namespace: dict[str, Any]) -> Beside:
     tree = ast.parse(cell.source)
     for node in ast.walk(tree):
         if isinstance(node, ast.Assert):
             node.msg = None  # it could quote what came, and nobody reads it
     last = tree.body.pop() if tree.body and isinstance(tree.body[-1], ast.Expr) else None
-    namespace = new_namespace() | {"print": lambda *_args, **_kwargs: None}
-    run = CheckConnection(student, name, clock.check)
     errors = io.StringIO()
     value: Any = None
-    with run as connection, bound_work(EXAMINER_SECONDS):
-        try:
-            for statement in course.imports:
-                exec(statement, namespace)
-        except Exception as error:
-            return Beside(None, f"the grader cannot do the course's imports: {type(error).__name__}")
-        remote = RemoteNamespace(connection, namespace)
-        namespace |= {function: _guarded(remote.proxy(function)) for function in course.functions}
-        connection.renew()
-        try:
-            with contextlib.redirect_stdout(io.StringIO()), contextlib.redirect_stderr(errors):
-                exec(compile(tree, f"<{name}>", "exec"), namespace)
-                if isinstance(last, ast.Expr):
-                    value = eval(compile(ast.Expression(last.value), f"<{name}>", "eval"), namespace)
-        except NoValueError as error:
-            return Beside(None, str(error))
-        except Stopped as stopped:
-            return Beside(None if str(stopped) == STARVED else 0.0, str(stopped), stopped=True)
-        except Exception:
-            return Beside(0.0, "the tests did not pass outside of the submission's own process")
+    try:
+        with contextlib.redirect_stdout(io.StringIO()), contextlib.redirect_stderr(errors):
+            exec(compile(tree, f"<{name}>", "exec"), namespace)
+            if isinstance(last, ast.Expr):
+                value = eval(compile(ast.Expression(last.value), f"<{name}>", "eval"), namespace)
+    except NoValueError as error:
+        return Beside(None, str(error))
+    except Stopped as stopped:
+        return Beside(None if str(stopped) == STARVED else 0.0, str(stopped), stopped=True)
+    except Exception:
+        return Beside(0.0, "the tests did not pass outside of the submission's own process")
     return Beside(_points(cell, value))
 
 

@@ -7,8 +7,9 @@ before the cell runs: a process that has run it knows what the tests want, and c
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence, Set
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
+from functools import partial
 
 import nbformat
 from nbformat import NotebookNode
@@ -19,6 +20,7 @@ from autograder.examiner.clock import Clock, Timeouts
 from autograder.examiner.connection import Stopped
 from autograder.examiner.process import StudentProcess
 from autograder.examiner.submission_code import Start, Student
+from autograder.examiner.watchdog import TOO_LONG
 from autograder.intake.handed_in_cells import short_name, shown_name
 from autograder.intake.notes import RAN_WITHOUT
 from autograder.metadata import name_of
@@ -36,7 +38,20 @@ ELSEWHERE = "it passed only in the submission's own process"
 OWN_PROCESS = "decided in the submission's own process"
 INSIDE = "the course's own solution does not pass it elsewhere"
 PUT_SECONDS = 60.0
+EXAMINER_SECONDS = 60.0  # of processor time that the tests of a cell may take in the grader
+SHORT_SECONDS = 5.0  # the same after tests of this notebook took too long
 Filter = Callable[[NotebookNode], NotebookNode]
+
+
+@dataclass(frozen=True)
+class DecisionPlan:
+    """How test cells are decided. inside: those that are not decided beside the process, see worked.py.
+
+    isolate: whether what decides beside the process is a child of the grader's, see decide().
+    """
+
+    inside: frozenset[str] = frozenset()
+    isolate: bool = False
 
 
 @dataclass
@@ -83,12 +98,12 @@ def run_notebook(
     start: Start,
     timeouts: Timeouts,
     as_nbgrader_keeps: Filter,
-    inside: Set[str] = frozenset(),
+    plan: DecisionPlan | None = None,
 ) -> Ran:
     """The graded cells of a repaired notebook, whose code cells get their outputs here.
 
-    as_nbgrader_keeps: what nbgrader does with outputs before it looks at them for the score. inside: test cells that
-    are not decided beside the process, see worked.py.
+    as_nbgrader_keeps: what nbgrader does with outputs before it looks at them for the score. plan: without one, every
+    test cell that can be is decided beside the process.
     """
     ran, code = Ran(), [cell for cell in notebook.cells if cell.cell_type == "code"]
     before = GlobalState().read()
@@ -99,7 +114,7 @@ def run_notebook(
     quiet = _after_hidden(code, hidden)
     scores: dict[str, Score] = {}
     try:
-        _run_cells(code, student, look, ran, clock, inside, course)
+        _run_cells(code, student, look, ran, clock, plan or DecisionPlan(), course)
         kept = as_nbgrader_keeps(nbformat.from_dict(notebook))
         for cell in kept.cells:
             if is_automatic(cell):
@@ -140,7 +155,7 @@ def _run_cells(
     look: PlainSource,
     ran: Ran,
     clock: Clock,
-    inside: Set[str],
+    plan: DecisionPlan,
     course: PlainNotebook,
 ) -> None:
     """Every cell's outputs, and before it, where its tests can be decided beside the process, what they give there."""
@@ -150,7 +165,10 @@ def _run_cells(
             cell.outputs = []
             continue
         if is_automatic(cell) and can_be_beside(cell.source, look):
-            ran.beside[name] = Beside(None, INSIDE) if name in inside else _asked(cell, look, student, clock)
+            inside = name in plan.inside
+            seconds = SHORT_SECONDS if any(each.why == TOO_LONG for each in ran.beside.values()) else EXAMINER_SECONDS
+            asked = partial(decide, course=look, student=student, clock=clock, seconds=seconds, isolate=plan.isolate)
+            ran.beside[name] = Beside(None, INSIDE) if inside else _asked(cell, student, asked)
         cell.execution_count = number
         try:
             cell.outputs = [
@@ -168,13 +186,13 @@ def _run_cells(
     ran.short_names = {name_of(cell): short_name(cell, name_of(cell)) for cell in code}
 
 
-def _asked(cell: NotebookNode, look: PlainSource, student: Student, clock: Clock) -> Beside:
+def _asked(cell: NotebookNode, student: Student, decide_tests: Callable[[NotebookNode, str], Beside]) -> Beside:
     """What its tests give in a fork of the process as it is before the cell runs."""
     name = name_of(cell)
     try:
         student.mark(name)
         student.keep()
-        return decide(cell, name, look, student, clock)
+        return decide_tests(cell, name)
     except Stopped as stopped:
         return Beside(None, str(stopped), stopped=True)
 

@@ -27,6 +27,9 @@ from autograder.reports.picture_size import may_be_shown
 from autograder.reports.prose import LENGTH, Attachments
 
 MAX_FORMULA = 2_000  # characters
+# A domain of letters: browsers take a last part with a digit for an address in numbers.
+WEB = re.compile(r"https?://(?:[a-z0-9_-]+\.)+(?P<domain>[a-z]{2,}|xn--[a-z0-9-]+)(?::\d+)?(?:[/?#]|$)", re.IGNORECASE)
+PRIVATE = ("localhost", "local", "internal", "lan", "home", "localdomain", "arpa", "intranet", "test", "onion")
 MEMORY = 2**30  # bytes of address space
 MACROS = re.compile(r"\\(def|edef|gdef|xdef|let|futurelet|newcommand|renewcommand|newenvironment|DeclareMathOperator)")
 MATHML = "{http://www.w3.org/1998/Math/MathML}"
@@ -98,7 +101,7 @@ def _render_picture(_: RendererHTML, tokens: Sequence[Token], number: int, __: A
 
 
 def _open_link(_: RendererHTML, tokens: Sequence[Token], number: int, __: Any, env: Mapping[str, Any]) -> str:
-    """A link to the web; any other would lead to the server that shows the page, with its reader's login."""
+    """A link to the web; any other could lead to a server of the reader's own, with their login."""
     href = str(tokens[number].attrGet("href") or "")
     env["links"].append(href)
     return f'<a href="{escape(href)}" rel="noopener noreferrer nofollow">' if _is_web(href) else ""
@@ -110,7 +113,9 @@ def _close_link(_: RendererHTML, tokens: Sequence[Token], number: int, __: Any, 
 
 
 def _is_web(href: str) -> bool:
-    return href.lower().startswith(("http://", "https://"))
+    """Whether this address is one of the public web: no number, and no name that only a machine or a house knows."""
+    address = WEB.match(href)
+    return address is not None and address["domain"].lower() not in PRIVATE
 
 
 def serve(requests: IO[bytes], answers: IO[bytes], seconds: float) -> None:

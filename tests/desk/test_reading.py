@@ -80,6 +80,18 @@ def test_pictures_of_an_answer_are_its_attachments(course: Path) -> None:
     assert f"data:image/png;base64,{PICTURE}" in question_page("/d", read(course, LAB, LAB, QUESTION), "x")
 
 
+def test_answers_are_the_same_only_if_all_that_is_shown_of_them_is(course: Path) -> None:
+    """One mark is saved for all of them, so a picture or a cell beside the text counts."""
+    path = autograded_path(course, LAB, "dan")
+    path.write_text(
+        path.read_text().replace(
+            '"id": "question-why"', f'"attachments": {{"a.png": {{"image/png": "{PICTURE}"}}}}, "id": "question-why"'
+        )
+    )
+    same = {answer.student: answer.same for answer in read(course, LAB, LAB, QUESTION).answers}
+    assert same["cleo"] != same["dan"]
+
+
 def test_an_exercise_shows_its_code_and_the_checks_that_failed(course: Path) -> None:
     page = read(course, LAB, LAB, CHECK)
     assert "return x.sum()" in page.answers[0].cells[0].source

@@ -5,7 +5,8 @@ The first line says what it tries. Then come options as comments, and the cells,
   exercise  in place of `double`             end             behind the last check
   file: X   beside the notebook              folder          run by the test, with `folder` and `notebook`, to spoil these
 Where there is no `exercise`, the answer of `double` is wrong, or right where `# expects: double=2` says so. `# expects:
-shift=any` says that the attacker's other marks may be lost; without it they stay. `# told: TEXT` must be in the result that the student reads.
+shift=any` says that the attacker's other marks may be lost; without it they stay. `# told: TEXT | TEXT` says
+that one of these must be in the result that the student reads: which limit comes first can depend on the machine.
 Attacks find COURSE, NEIGHBOUR, DROP, GRADER and others in their namespace, as if they had been told, and HELPERS. What they
 catch they print: BREACH, or a canary.
 """

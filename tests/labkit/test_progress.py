@@ -1,6 +1,8 @@
 """Where a student stands, as the notebooks tell it."""
 
 import json
+import os
+from collections.abc import Iterator
 from datetime import date, timedelta
 from pathlib import Path
 from typing import Any
@@ -8,7 +10,7 @@ from typing import Any
 import pytest
 
 from labkit.history import digest_of
-from labkit.progress import marks_path, progress, progress_of, read_progress, sources_of
+from labkit.progress import START, marks_path, progress, progress_of, read_progress, sources_of, title_of
 from labkit.verdict import MIME
 
 STUB = "def f():\n    raise NotImplementedError()"
@@ -110,6 +112,53 @@ def test_a_folder_gives_its_labs_in_order_and_nothing_for_other_files(tmp_path: 
     shown = progress(str(tmp_path / "01_one"))
     assert "01_one: 1 of 2 done; next: f" in repr(shown)
     assert '<a href="02_two/02_two.ipynb">' in shown._repr_mimebundle_()["text/html"]
+
+
+def replaced(tree: Any, value: object) -> Iterator[Any]:
+    """Copies of this JSON, each with another value in it replaced."""
+    for key in tree if isinstance(tree, dict) else range(len(tree)):
+        copy = json.loads(json.dumps(tree))
+        copy[key] = value
+        yield copy
+        if isinstance(tree[key], dict | list):
+            for inner in replaced(tree[key], value):
+                copy = json.loads(json.dumps(tree))
+                copy[key] = inner
+                yield copy
+
+
+def test_whatever_is_wrong_with_a_notebook_costs_no_more_than_its_place(tmp_path: Path) -> None:
+    for name in ("01_one", "02_two"):
+        (tmp_path / name).mkdir()
+    (tmp_path / "02_two" / "02_two.ipynb").write_text(json.dumps(lab(MINE)))
+    damaged, marks = tmp_path / "01_one" / "01_one.ipynb", marks_path(tmp_path / "01_one" / "01_one.ipynb")
+    marks.parent.mkdir()
+    notebook = lab(MINE, verdict(MINE, True))
+    notebook["cells"].append(cell("predict", exercise="p"))
+    notebook["cells"][-1]["metadata"]["gradlab_prediction"] = {"right": True, "missed": True, "again": 1, "on": "x"}
+    mark = {"f": {"source": digest_of(MINE), "points": 2.5}}
+    for value in (5, float("nan"), float("-inf"), 10**400, None, True, "x", [], {}, [{}], {"a": 1}):
+        for notebook_now, marks_now in [
+            *((each, mark) for each in replaced(notebook, value)),
+            *((notebook, each) for each in replaced(mark, value)),
+            (value, mark),
+            (notebook, value),
+        ]:
+            damaged.write_text(json.dumps(notebook_now))
+            marks.write_text(json.dumps(marks_now))
+            found = read_progress(tmp_path)
+            json.dumps([each.as_dict() for each in found], allow_nan=False)
+            assert [each.path for each in found][-1:] == ["02_two/02_two.ipynb"]
+            assert marks_now is mark or len(found) == 2, "a damaged mark costs itself"
+            (tmp_path / START).write_text(json.dumps(notebook_now))
+            assert isinstance(title_of(tmp_path), str)
+
+
+def test_a_pipe_is_not_waited_for(tmp_path: Path) -> None:
+    (tmp_path / "01_one").mkdir()
+    for path in (tmp_path / "01_one" / "01_one.ipynb", tmp_path / START):
+        os.mkfifo(path)
+    assert read_progress(tmp_path) == [] and title_of(tmp_path) == ""
 
 
 def test_a_prediction_that_was_wrong_comes_back_until_it_is_right_and_then_at_growing_distances() -> None:

@@ -100,6 +100,20 @@ def test_links_lead_to_the_web_and_say_where() -> None:
         assert "<a" not in page and "href" not in page
 
 
+@pytest.mark.parametrize(
+    "host",
+    "localhost localhost:8888 127.0.0.1 127.1 0x7f.1 a.0x7f 2130706433 [::1] jupyter a.localhost. hub.local 10.0.0.1 "
+    "a.org@localhost localhost\\@a.org a.org:x 127。0。0。1".split(),
+)
+def test_no_link_leads_to_a_machine_of_the_readers_own(host: str) -> None:
+    page = prose(f"[x](http://{host}/logout) <http://{host}/logout> [x](HTTP://{host})")
+    assert "<a" not in page and "href" not in page
+
+
+def test_names_in_other_scripts_are_of_the_web() -> None:
+    assert "<a " in prose("[x](https://bücher.de/a)") and "<a " in prose("[x](https://例え.テスト)")
+
+
 def assert_plain(page: str) -> None:
     assert "<?" not in page and "<!" not in page
     root = ElementTree.fromstring(f"<page>{page.replace('<br />', '')}</page>")

@@ -42,6 +42,11 @@ def test_an_assert_of_a_check_can_say_something_about_it() -> None:
     assert outcomes[0].seen.startswith("you gave ['a text of") and SECRET not in outcomes[0].seen
 
 
+def test_a_message_that_names_its_type_names_the_one_the_student_knows() -> None:
+    with world_of(f=lambda: SECRET) as world:
+        assert type(world.proxy("f")()).__name__ == "str"
+
+
 def _answers(reply: object) -> object:
     class Line:
         def ask(self, request: object, callbacks: object) -> object:

@@ -1,6 +1,6 @@
 # Takes all memory.
 # expects: shift=any total=any double=2
-# told: memory
+# told: memory | time limit
 
 # %% before
 hoard = []
