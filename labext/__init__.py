@@ -14,12 +14,14 @@ def _jupyter_server_extension_points() -> list[dict[str, str]]:
 
 
 def _load_jupyter_server_extension(server: Any) -> None:
+    from labext.contents import protect_contents
     from labext.handlers import add_handlers
     from labext.kernels import protect_kernels
     from labext.submission_files import protect_submission_files
     from labext.workspace import read_workspace
     from labkit.progress import START
 
+    protect_contents(server)
     folder = server.contents_manager.root_dir
     protect_kernels(server.kernel_spec_manager)
     protect_submission_files()

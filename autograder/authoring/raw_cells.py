@@ -1,12 +1,12 @@
-"""Reads a percent-format file with jupytext, and each cell's header word by word."""
+"""Reads a file in the percent format: its cells, and each cell's header word by word."""
 
 from __future__ import annotations
 
+import io
 import re
+import tokenize
 from dataclasses import dataclass, field
 from pathlib import Path
-
-import jupytext
 
 from autograder.errors import SourceError
 
@@ -44,41 +44,51 @@ def read_cells(text: str, path: Path) -> list[RawCell]:
     code = next((i for i, line in enumerate(before) if line.strip() and not line.startswith("#")), None)
     if code is not None:
         raise SourceError(path, code + 1, "code before the first cell", "put a line '# %% given' above it")
+    for number, line in enumerate(lines, start=1):
+        if line.startswith("#%%"):
+            raise SourceError(path, number, "a header without a space", "write '# %%'")
     if not headers:
         raise SourceError(path, 1, "no cells", "start each cell with a line such as '# %% given'")
-    try:
-        notebook = jupytext.reads(
-            "\n".join(lines[headers[0] :]) + "\n",
-            fmt={"extension": ".py", "format_name": "percent", "comment_magics": False},
-        )
-    except Exception as error:
-        raise SourceError(path, 1, f"jupytext cannot read this file: {error}", "check the '# %%' lines") from None
-    if len(notebook.cells) != len(headers):
-        raise SourceError(
-            path,
-            headers[0] + 1,
-            f"{len(headers)} lines start with '# %%', but jupytext sees {len(notebook.cells)} cells",
-            "do not start a line of a string or a comment with '# %%'",
-        )
     raw = []
-    for line, cell in zip(headers, notebook.cells, strict=True):
-        words, label, options, tags = read_header(lines[line], path, line + 1)
-        markdown = cell.cell_type == "markdown"
-        if markdown != ("[markdown]" in tags):
-            raise SourceError(path, line + 1, "the type of this cell is unclear", "write '# %% [markdown]' for prose")
-        raw.append(
-            RawCell(path, line + 1, _first_line(lines, line, cell.source), markdown, cell.source, words, label, options)
-        )
+    for number, end in zip(headers, [*headers[1:], len(lines)], strict=True):
+        words, label, options, tags = read_header(lines[number], path, number + 1)
+        markdown = "[markdown]" in tags
+        first, last = _bounds(lines, number + 1, end)
+        own = lines[first:last]
+        if markdown:
+            own = _uncommented(own, path, first)
+        else:
+            _refuse_open_string(own, path, number)
+        raw.append(RawCell(path, number + 1, first + 1, markdown, "\n".join(own), words, label, options))
     return raw
 
 
-def _first_line(lines: list[str], header: int, source: str) -> int:
-    """jupytext drops blank lines after a header: the number of the line, from 1, where the source begins."""
-    number = header + 1
-    if source:
-        while number < len(lines) and not lines[number].strip():
-            number += 1
-    return number + 1
+def _bounds(lines: list[str], first: int, end: int) -> tuple[int, int]:
+    """Where the source of a cell begins and ends: without the blank lines around it."""
+    written = [number for number in range(first, end) if lines[number].strip()]
+    return (written[0], written[-1] + 1) if written else (first, first)
+
+
+def _uncommented(lines: list[str], path: Path, first: int) -> list[str]:
+    """Prose without the comment signs in front of it. first: the number of the first line, from 0."""
+    for number, line in enumerate(lines, start=first + 1):
+        if line.strip() and not line.startswith("#"):
+            raise SourceError(path, number, "code in a cell of prose", "begin the line with '# ', or start a new cell")
+    return [line.removeprefix("#").removeprefix(" ") for line in lines]
+
+
+def _refuse_open_string(lines: list[str], path: Path, header: int) -> None:
+    """A header within a string would cut the string off. Text that is no Python for another reason is not refused."""
+    try:
+        for _ in tokenize.generate_tokens(io.StringIO("\n".join(lines) + "\n").readline):
+            pass
+    except tokenize.TokenError as error:
+        if "string" in str(error):
+            problem = "a string does not end before the next line that starts with '# %%'"
+            fix = "end it in this cell, and do not start a line of a string with '# %%'"
+            raise SourceError(path, header + 1, problem, fix) from None
+    except (SyntaxError, ValueError):
+        pass  # said where the code is read
 
 
 def read_header(text: str, path: Path, line: int) -> tuple[list[str], str, dict[str, str], list[str]]:

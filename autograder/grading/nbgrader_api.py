@@ -39,7 +39,7 @@ def read_config(course: Path) -> Any:
     from traitlets.config.loader import PyFileConfigLoader
 
     if str(course) not in sys.path:
-        sys.path.insert(0, str(course))  # plugins that the configuration names, as nbgrader itself finds them
+        sys.path.append(str(course))  # plugins that the configuration names; after every installed module
     config = PyFileConfigLoader("nbgrader_config.py", path=str(course)).load_config()
     config.CourseDirectory.root = str(course)
     return config

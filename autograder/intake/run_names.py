@@ -15,7 +15,15 @@ from pathlib import Path
 from autograder.words import fitting, readable
 
 NOT_RUN = ".not-run"  # the ending under which such a file is kept
-CONFIGURATION = re.compile(r"\.?(nbgrader|jupyter|ipython)[\w.-]*config[\w.-]*", re.IGNORECASE)
+# Of nbgrader and Jupyter, of tools that look where they are started and run what they find there, and of editors, git
+# and shells, whose names begin with a dot.
+CONFIGURATION = re.compile(
+    r"\.?(nbgrader|jupyter|ipython)[\w.-]*config[\w.-]*"
+    r"|conftest\.py|pytest\.ini|tox\.ini|setup\.cfg|pyproject\.toml|noxfile\.py|mypy\.ini|pylintrc[\w.-]*"
+    r"|matplotlibrc|(site|user)customize\.py|jupytext[\w.-]*|[\w.-]+\.code-workspace"
+    r"|\.(?!ipynb_checkpoints$|DS_Store$|_).+",
+    re.IGNORECASE | re.DOTALL,
+)
 MODULES = (".py", ".pyc", ".pyw", ".so", ".pyd")
 PACKAGE = "__init__"
 

@@ -108,7 +108,27 @@ def test_a_configuration_is_renamed_once_and_said(tmp_path: Path) -> None:
     settle(tmp_path, "n")
     assert [p.name for p in (tmp_path / "x").iterdir()] == ["nbgrader_config.py.not-run"]
     (note,) = notes_on(tmp_path / "n.ipynb", b"{}")
-    assert note == "Settings of Jupyter, and files named like installed modules, are not used: x/nbgrader_config.py."
+    assert note == "Settings of tools, and files named like installed modules, are not used: x/nbgrader_config.py."
+
+
+def test_what_a_tool_runs_where_it_is_started_is_renamed(tmp_path: Path) -> None:
+    files = (
+        "n.ipynb",
+        "conftest.py",
+        "x/pyproject.toml",
+        "mypy.ini",
+        ".pdbrc",
+        "matplotlibrc",
+        "jupytext.toml",
+        "data.ini",
+    )
+    for name in (*files, ".git/config", ".vscode/tasks.json", ".DS_Store", "a.code-workspace"):
+        (tmp_path / name).parent.mkdir(exist_ok=True)
+        (tmp_path / name).write_text("{}")
+    settle(tmp_path, "n")
+    kept = sorted(p.relative_to(tmp_path).as_posix() for p in tmp_path.iterdir() if not p.name.endswith(".not-run"))
+    assert kept == [".DS_Store", "data.ini", "n.ipynb", "x"]
+    assert [p.name for p in (tmp_path / "x").iterdir()] == ["pyproject.toml.not-run"]
 
 
 def test_a_module_in_the_place_of_an_installed_one_is_renamed_where_a_kernel_starts(tmp_path: Path) -> None:

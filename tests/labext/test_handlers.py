@@ -95,7 +95,7 @@ def test_a_kernel_runs_no_file_beside_its_notebook_before_a_cell_does(tmp_path: 
         json.dumps({"nbformat": 4, "nbformat_minor": 5, "metadata": {}, "cells": []})
     )
     (root / "mallory" / "helper.py").write_text("")
-    for name in ("ipykernel_launcher", "runpy", "json", "traitlets", "zmq", "IPython"):
+    for name in ("ipykernel_launcher", "runpy", "json", "traitlets", "zmq", "IPython", "storemagic"):
         (root / "mallory" / f"{name}.py").write_text(f"open({str(trace)!r}, 'a').write({name!r})\n")
     with lab_server(root, home, course=True, start=SERVER) as server:
         session = {"path": "mallory/n.ipynb", "name": "n", "type": "notebook", "kernel": {"name": "python3"}}
@@ -108,8 +108,15 @@ def test_a_kernel_runs_no_file_beside_its_notebook_before_a_cell_does(tmp_path: 
         client.load_connection_file()
         client.start_channels()
         client.wait_for_ready()
+        for _request in (client.complete("imp"), client.inspect("print"), client.history(raw=True)):
+            client.get_shell_msg(timeout=None)
+        # Silently, as an extension may.
+        cells = {"import storemagic": True, "import os, sys; assert os.getcwd() not in sys.path_importer_cache": True}
+        cells["import helper"] = False
+        replies = [client.execute_interactive(cell, silent=silent, allow_stdin=False) for cell, silent in cells.items()]
         has_run = trace.exists()
-        reply = client.execute_interactive("import helper", allow_stdin=False)
         client.stop_channels()
-    assert not has_run
-    assert reply["content"]["status"] == "ok", "a cell imports what is beside its notebook"
+    silent_import, not_searched, imports = (reply["content"]["status"] for reply in replies)
+    assert silent_import == "error" and not has_run
+    assert not_searched == "ok", "no module was looked for in the folder, whatever its name"
+    assert imports == "ok", "a cell imports what is beside its notebook"
