@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import unicodedata
 from collections.abc import Sequence
 
 MOST = 5  # names in one line
@@ -25,6 +26,11 @@ def count(number: int, noun: str, one: str = "", more: str = "") -> str:
 def readable(name: str) -> str:
     """The name without bytes that are no UTF-8, which no database takes, and without line breaks."""
     return "".join(c if c.isprintable() else "?" for c in name.encode("utf-8", "replace").decode())
+
+
+def without_controls(text: str) -> str:
+    """The text without characters that a terminal obeys or that reorder others; lines and tabs are kept."""
+    return "".join(c if c in "\n\t" or unicodedata.category(c)[0] != "C" else "?" for c in text)
 
 
 def fitting(name: str, ending: str = "") -> str:

@@ -15,17 +15,18 @@ def _jupyter_server_extension_points() -> list[dict[str, str]]:
 
 def _load_jupyter_server_extension(server: Any) -> None:
     from labext.contents import protect_contents
+    from labext.formgrader import protect_formgrader
     from labext.handlers import add_handlers
     from labext.kernels import protect_kernels
-    from labext.submission_files import protect_submission_files
     from labext.workspace import read_workspace
     from labkit.progress import START
 
     protect_contents(server)
     folder = server.contents_manager.root_dir
     protect_kernels(server.kernel_spec_manager)
-    protect_submission_files()
-    add_handlers(server.web_app, read_workspace(Path(folder)))
+    workspace = read_workspace(Path(folder))
+    protect_formgrader(workspace)
+    add_handlers(server.web_app, workspace)
     # Jupyter Notebook has no panel of the course: it opens the course's first page in place of the list of files.
     if server.default_url == f"{server.base_url}tree" and (Path(folder) / START).is_file():
         server.default_url = f"{server.base_url}notebooks/{START}"

@@ -38,7 +38,7 @@ class Workspace:
     def config(self) -> Config:
         """What nbgrader's configuration says here: the user's own files, and the served folder's if it is trusted."""
         config = Config()
-        own = [str(self.root)] if self.places and _is_trusted(self.root / CONFIG, self.root) else []
+        own = [str(self.root)] if self.places and is_trusted(self.root / CONFIG, self.root) else []
         for folder in [*reversed(jupyter_config_path()), *own]:
             try:
                 config.merge(PyFileConfigLoader(CONFIG, path=folder).load_config())
@@ -106,10 +106,10 @@ def _is_course(folder: Path, root: Path) -> bool:
     source, config = folder / "source", folder / CONFIG
     if not (source.is_dir() and config.is_file()):
         return False
-    return all(_is_trusted(path, root) for path in (folder, config, source, *source.rglob("*")))
+    return all(is_trusted(path, root) for path in (folder, config, source, *source.rglob("*")))
 
 
-def _is_trusted(path: Path, root: Path) -> bool:
+def is_trusted(path: Path, root: Path) -> bool:
     """Whether this path's owner may decide what the server runs, and no one else. One that doesn't exist runs nothing.
 
     A link is its owner's, wherever it leads. A sticky folder that everyone can write keeps others' files as they are.

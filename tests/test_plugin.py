@@ -62,7 +62,7 @@ def test_what_a_submission_displays_does_not_run_in_the_instructors_browser(
     page, _ = HTMLExporter(config=api.config).from_filename(
         str(small_course / "autograded" / "mallory" / LAB / f"{LAB}.ipynb")
     )
-    assert "bold</b>" in page
+    assert "&lt;IPython.core.display.HTML object&gt;" in page, "HTML of a student's is shown by its text"
     for kind in ("html", "javascript", "markdown", "svg", "cell"):
         assert f"<script>alert('{kind}')" not in page
     assert not re.search(r"<img[^>]*onerror", page)
@@ -112,6 +112,18 @@ def test_a_text_of_the_courses_keeps_its_form_in_the_formgrader() -> None:
     cell.attachments = {"a.png": {"image/png": "AAAA"}}
     page = formgrader_page(nbformat.v4.new_notebook(cells=[cell]))
     assert "<details>a hint</details>" in page and "data:image/png;base64,AAAA" in page
+
+
+def test_html_of_a_student_is_not_parsed_and_much_code_is_not_coloured() -> None:
+    """A sanitizer takes hours for a few kilobytes, and a highlighter minutes, in the server that all notebooks need."""
+    html = "<div>" + "".join(f"<b id={n}>" for n in range(6000)) + "</div>" + "<div>x</div>" * 6000
+    shown, long, short = (
+        nbformat.v4.new_code_cell(text) for text in ("show()", "x\n" + " \n" * 16_000, "def f(): ...")
+    )
+    shown.outputs.append(nbformat.v4.new_output("display_data", {"text/html": html, "text/plain": "<a table>"}))
+    page = formgrader_page(nbformat.v4.new_notebook(cells=[shown, long, short]))
+    assert "<b id" not in page and "&lt;a table&gt;" in page
+    assert '<span class="k">def</span>' in page and page.count("<span") < 1000
 
 
 def test_a_picture_of_labkit_is_an_image_in_the_formgrader() -> None:

@@ -2,9 +2,16 @@
 
 from __future__ import annotations
 
-import pytest
+import io
 
-from autograder.words import count
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from rich.table import Table
+
+from autograder.cli.app import Terminal
+from autograder.gradebook.names import natural
+from autograder.words import count, without_controls
 
 
 @pytest.mark.parametrize(
@@ -13,3 +20,21 @@ from autograder.words import count
 def test_a_verb_goes_with_its_number(number: int, words: str) -> None:
     assert count(number, "submission", "waits", "wait") == words
     assert count(number, "submission") == words.rpartition(" ")[0]
+
+
+def test_no_text_moves_the_cursor_of_a_terminal() -> None:
+    text = "a\x1b]0;t\x07\x1b[2J\x9b8m\u202eb\r\n\tc é"
+    assert without_controls(text) == "a?]0;t???[2J?8m?b?\n\tc é".replace("t???", "t??")
+    printed = io.StringIO()
+    terminal = Terminal(file=printed, force_terminal=True, color_system=None)
+    table = Table("x")
+    table.add_row(text)
+    for shown in (text, table):
+        terminal.print(shown, markup=False)
+    assert not [c for c in printed.getvalue() if c in "\x1b\x07\x9b\r\u202e"]
+
+
+@given(st.lists(st.text()))
+def test_any_names_have_an_order(names: list[str]) -> None:
+    assert sorted(["wrong_10", "wrong_2", "²", "٣", *names], key=natural).index("wrong_2") < len(names) + 4
+    assert natural("wrong_2") < natural("wrong_10")

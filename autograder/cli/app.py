@@ -9,14 +9,16 @@ import os
 import sys
 from collections.abc import Iterator, Sequence
 from pathlib import Path
-from typing import Annotated
+from typing import Annotated, Any
 
 import typer
 from rich.console import Console
+from rich.text import Text
 
 from autograder.errors import GradlabError
 from autograder.whole_files import is_full
 from autograder.words import count as count
+from autograder.words import without_controls
 
 DOC = "A course whose labs grade themselves. A term with every command: docs/teaching.md."
 app = typer.Typer(add_completion=False, no_args_is_help=True, pretty_exceptions_enable=False, help=DOC)
@@ -29,8 +31,17 @@ ClusterAddress = Annotated[
     str, typer.Option(metavar="ADDRESS", help="Grade on the workers of this dask scheduler, e.g. tcp://HOST:8786.")
 ]
 LabName = Annotated[str, typer.Argument(help="The lab's name, as in labs/course.toml.")]
-out = Console(highlight=False, soft_wrap=True)
-err = Console(stderr=True, highlight=False, soft_wrap=True)
+
+
+class Terminal(Console):
+    """A console on which no text moves the cursor, sets a title or hides what follows: students name files and cells."""
+
+    def render_str(self, text: str, *args: Any, **kwargs: Any) -> Text:
+        return super().render_str(without_controls(text), *args, **kwargs)
+
+
+out = Terminal(highlight=False, soft_wrap=True)
+err = Terminal(stderr=True, highlight=False, soft_wrap=True)
 
 
 def tell_doubtful(lines: Sequence[str], most: int = 3) -> None:

@@ -11,6 +11,7 @@ from torch import Tensor
 from autograder.rpc.allowed_names import name_of
 from autograder.rpc.frames import ProtocolError
 from autograder.rpc.pure import HOOKS
+from autograder.rpc.random_states import apply_torch_state
 from autograder.rpc.tensors import acyclic, from_packed, raise_version, version
 from autograder.rpc.unpacking import refuse_colliding
 
@@ -93,6 +94,6 @@ def _replace_content(value: Any, content: Any) -> None:
         value.clear()
         value.update(members)
     elif isinstance(value, torch.Generator):
-        value.set_state(from_packed(content))
+        apply_torch_state(value, from_packed(content))
     else:
         raise ProtocolError("a change that does not fit its object")

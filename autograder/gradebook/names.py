@@ -24,4 +24,6 @@ def graded_names(exercise: str) -> tuple[str, str, str]:
 
 def natural(name: str) -> list[tuple[int, str]]:
     """A key that puts wrong_2 before wrong_10."""
-    return [(int(part), "") if part.isdigit() else (-1, part) for part in re.split(r"(\d+)", name)]
+    return [
+        (int(part), "") if part.isascii() and part.isdigit() else (-1, part) for part in re.split(r"([0-9]+)", name)
+    ]

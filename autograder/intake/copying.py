@@ -14,7 +14,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from autograder.intake.files import LEFT_OUT, NOT_FOLLOWED, UNREADABLE, free, is_too_long, put_aside
-from autograder.intake.run_names import name_as_data
+from autograder.intake.run_names import CHECKPOINTS, name_as_data
 from autograder.whole_files import is_of_one_name
 
 MAX_FILE = 100_000_001  # bytes; one more than a notebook may have, so that its size is what it is refused for
@@ -61,6 +61,7 @@ def _copy(folder: int, target: Path, owner: int | None, wait: bool, left: _Left,
     with os.scandir(folder) as entries:
         names = [entry.name for entry in itertools.islice(entries, left.listed)]
     left.listed -= len(names)
+    names = [name for name in names if name != CHECKPOINTS]
     names.sort(key=lambda name: (not name.endswith(".ipynb"), name))  # notebooks before it is too much
     starts = depth == MAX_DEPTH or any(name.endswith(".ipynb") for name in names)
     for name in names:

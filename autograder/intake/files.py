@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 import os
+import shutil
 import stat
 from collections.abc import Sequence
 from pathlib import Path
 
 from autograder.digest import digest
 from autograder.handed_in import TIMESTAMP, small_text, time_of
-from autograder.intake.run_names import NOT_RUN, name_as_data
+from autograder.intake.run_names import CHECKPOINTS, NOT_RUN, name_as_data
 from autograder.words import fitting, readable
 
 NOT_FOLLOWED = ".not-followed"  # an empty file of this ending stands where a link or a pipe was
@@ -41,6 +42,9 @@ def settle(folder: Path, lab: str, notebooks: Sequence[str] = ()) -> None:
         os.replace(content, wanted)
     for place, folders, _ in os.walk(folder, topdown=False):
         for name in folders:
+            if name == CHECKPOINTS:  # JupyterLab writes into it as the notebook beside it is opened, through links too
+                _remove(Path(place, name))
+                continue
             if name != name_as_data(name) and not os.path.islink(os.path.join(place, name)):
                 os.replace(os.path.join(place, name), free(Path(place, name_as_data(name)), name))
     _shorten_paths(folder)
@@ -57,6 +61,14 @@ def settle(folder: Path, lab: str, notebooks: Sequence[str] = ()) -> None:
     if len(every) == 1 and not os.path.lexists(wanted):
         others = _notebooks(_everything(folder))
         wanted.write_bytes(others[0].read_bytes() if len(others) == 1 else b"")
+
+
+def _remove(path: Path) -> None:
+    """Remove a folder with all that is in it, or the link that stands for it."""
+    if path.is_symlink():
+        path.unlink()
+    else:
+        shutil.rmtree(path)
 
 
 def settle_names(submitted: Path) -> None:
@@ -107,7 +119,7 @@ def _everything(folder: Path) -> list[Path]:
     for place, folders, files in os.walk(folder):
         links = [name for name in folders if os.path.islink(os.path.join(place, name))]
         found += [Path(place, name) for name in sorted([*files, *links])]
-        folders[:] = sorted(name for name in folders if name != ".ipynb_checkpoints" and name not in links)
+        folders[:] = sorted(name for name in folders if name != CHECKPOINTS and name not in links)
     return found
 
 

@@ -11,6 +11,7 @@ from nbgrader.utils import is_grade, is_solution, is_task
 
 from autograder.digest import digest
 from autograder.intake.notes import NOTES_ID
+from autograder.words import without_controls
 
 KEY = "handed_in"
 MAX_BEGIN = 40  # characters of a cell's first line
@@ -82,6 +83,7 @@ def short_name(cell: NotebookNode, name: str) -> str:
 def begin_of(text: str) -> str:
     """The first line that isn't blank, cut off; empty where there is none."""
     line = next((line.strip() for line in text.splitlines() if line.strip()), "").replace("`", "'")
+    line = without_controls(line)
     return line if len(line) <= MAX_BEGIN else line[:MAX_BEGIN].rstrip() + "…"
 
 

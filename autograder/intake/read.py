@@ -50,8 +50,8 @@ def read_notebook(content: bytes, notes_on_folder: Sequence[str] = ()) -> Notebo
     cells, left_out = [], []
     for number, cell in enumerate(_cells(data), start=1):
         try:
-            cells.append(_clean(cell))
-        except (ValueError, TypeError, AttributeError, KeyError):
+            cells.append(_clean(cell if data["nbformat"] == 4 else _upgrade(cell)))
+        except (ValueError, TypeError, AttributeError, LookupError):
             left_out.append(str(number))
     if left_out and not cells:
         raise Refused(f"The file is a damaged notebook: none of its cells can be read. {AGAIN}")
@@ -96,7 +96,7 @@ def _content(path: Path) -> bytes:
 
 
 def _cells(data: Any) -> list[Any]:
-    """The notebook's cells, as they are written in format 4. A damaged one doesn't cost the others."""
+    """The notebook's cells, as they are in its format."""
     version = data.get("nbformat") if isinstance(data, dict) else None
     if type(version) is not int or version not in (2, 3, 4):
         raise Refused(f"The file is JSON, but no notebook of format 2, 3 or 4. {AGAIN}")
@@ -113,7 +113,7 @@ def _cells(data: Any) -> list[Any]:
         raise Refused(
             f"The notebook has more than {MAX_CELLS:,} cells. Remove those that are not yours, and save again."
         )
-    return cells if version == 4 else [_upgrade(cell) for cell in cells]
+    return cells
 
 
 def _upgrade(cell: Any) -> Any:
@@ -125,13 +125,13 @@ def _upgrade(cell: Any) -> Any:
     text = own.get("input" if own.get("cell_type") == "code" else "source")
     source = "".join(text) if isinstance(text, list) and all(isinstance(line, str) for line in text) else text
     level = own.get("level")
-    if not isinstance(source, str) or len(source) > MAX_SOURCE or (level is not None and level not in range(1, 7)):
+    if not isinstance(source, str) or len(source) > MAX_SOURCE or (level is not None and type(level) is not int):
         return cell
     kept: dict[str, Any] = {
         "cell_type": own.get("cell_type"),
         "source": source,
         "input": source,
-        "level": level or 1,
+        "level": min(max(level or 1, 1), 6),
         "outputs": [],
     }
     upgraded = upgrade_cell(NotebookNode(kept))

@@ -15,6 +15,7 @@ from pathlib import Path
 from autograder.words import fitting, readable
 
 NOT_RUN = ".not-run"  # the ending under which such a file is kept
+CHECKPOINTS = ".ipynb_checkpoints"  # JupyterLab's own copies, which nobody needs of a submission
 # Of nbgrader and Jupyter, of tools that look where they are started and run what they find there, and of editors, git
 # and shells, whose names begin with a dot.
 CONFIGURATION = re.compile(

@@ -19,6 +19,7 @@ from autograder.assignments import assignments
 from autograder.errors import GradlabError
 from autograder.handed_in import SECRET, TIMESTAMP
 from autograder.intake.read import MAX_BYTES
+from autograder.intake.run_names import name_as_data
 from autograder.lms.gradescope_list import MAX_LIST, read_list
 from autograder.lms.people import Person, find
 from autograder.lms.systems import System
@@ -219,7 +220,7 @@ def _write(archive: zipfile.ZipFile, download: Download, course: Path, lab: str)
             if wanted in written:
                 left_out.append(written[wanted])
             written[wanted] = name
-            (new / wanted).write_bytes(content)
+            (new / name_as_data(wanted, starts=True)).write_bytes(content)
         if download.when is not None:
             time = download.when.astimezone(UTC) if download.when.tzinfo else download.when
             (new / TIMESTAMP).write_text(f"{time:%Y-%m-%d %H:%M:%S} UTC")

@@ -11,7 +11,7 @@ from typing import Any
 import nbformat
 from nbformat import NotebookNode
 from nbgrader.nbgraderformat import MetadataValidator
-from nbgrader.preprocessors import ClearHiddenTests
+from nbgrader.preprocessors import ClearHiddenTests, ClearMarkScheme
 from nbgrader.utils import is_grade, is_locked, is_solution, is_task
 from pydantic import Field
 from traitlets.config import Config
@@ -24,6 +24,7 @@ from autograder.plain.stock_settings import key_of, limits_of, skipped_in
 
 SILENT = logging.Logger("nbgrader, unheard")
 SILENT.addHandler(logging.NullHandler())
+Clear = tuple[ClearHiddenTests, ClearMarkScheme]
 
 
 class PlainCell(Model):
@@ -127,13 +128,14 @@ def read_assignment(course: Path, name: str, gradebook: Any, config: Any = None)
     config: of nbgrader, which says how hidden tests are marked, and which cells are run, and for how long.
     """
     paths = {path.stem: path for path in source_notebooks(course, name)}
-    hidden = ClearHiddenTests(config=Config({"ClearHiddenTests": dict((config or {}).get("ClearHiddenTests", {}))}))
+    settings = Config({kind: dict((config or {}).get(kind, {})) for kind in ("ClearHiddenTests", "ClearMarkScheme")})
+    clear = ClearHiddenTests(config=settings), ClearMarkScheme(config=settings)
     known = [row for row in gradebook.find_assignment(name).notebooks if row.name in paths]
     notebooks = []
     for row in known:
         also = [course / "release" / name / f"{row.name}.ipynb", *_headers(course, config or {})]
         more = [text for path in also for text in _unkept_texts(path)]
-        notebooks.append(_notebook(row, paths[row.name], hidden, config or {}, more))
+        notebooks.append(_notebook(row, paths[row.name], clear, config or {}, more))
     return PlainAssignment(name=name, notebooks=tuple(notebooks))
 
 
@@ -152,9 +154,7 @@ def _unkept_texts(path: Path) -> list[str]:
     return [cell.source.strip() for cell in cells if not _grade_id(cell) and cell.source.strip()]
 
 
-def _notebook(
-    row: Any, path: Path, hidden: ClearHiddenTests, config: Mapping[str, Any], more: Sequence[str]
-) -> PlainNotebook:
+def _notebook(row: Any, path: Path, clear: Clear, config: Mapping[str, Any], more: Sequence[str]) -> PlainNotebook:
     source = upgraded(nbformat.read(path, as_version=4))
     kernelspec = dict(source.metadata.get("kernelspec", {}))
     refuse_other_languages(path, kernelspec, source.metadata.get("language_info", {}))
@@ -173,7 +173,7 @@ def _notebook(
                 id=cell.name,
                 cell_type=cell.cell_type,
                 source=cell.source,
-                released=_without_hidden(cell.source, hidden) if cell.name in grades else cell.source,
+                released=_clear_regions(cell.source, clear),
                 checksum=cell.checksum or "",
                 grade=cell.name in grades,
                 solution=cell.name in solutions,
@@ -220,10 +220,13 @@ def _grade_id(cell: NotebookNode) -> str:
     return str(cell.metadata.get("nbgrader", {}).get("grade_id", "") or "")
 
 
-def _without_hidden(source: str, hidden: ClearHiddenTests) -> str:
+def _clear_regions(source: str, clear: Clear) -> str:
+    """The text without what nbgrader takes out of a release: hidden tests and mark schemes."""
     cell = NotebookNode(cell_type="code", source=source, metadata=NotebookNode())
+    tests, schemes = clear
     try:
-        hidden._remove_hidden_test_region(cell)
+        tests._remove_hidden_test_region(cell)
+        schemes._remove_mark_scheme_region(cell)
     except RuntimeError:
         return ""  # a region without an end: nobody but the instructor sees it
     return str(cell.source)

@@ -102,13 +102,13 @@ def _run_tests(cell: NotebookNode, name: str, namespace: dict[str, Any]) -> Besi
             exec(compile(tree, f"<{name}>", "exec"), namespace)
             if isinstance(last, ast.Expr):
                 value = eval(compile(ast.Expression(last.value), f"<{name}>", "eval"), namespace)
+            return Beside(_points(cell, value))  # to show the value is work on it, too
     except NoValueError as error:
         return Beside(None, str(error))
     except Stopped as stopped:
         return Beside(None if str(stopped) == STARVED else 0.0, str(stopped), stopped=True)
     except Exception:
         return Beside(0.0, "the tests did not pass outside of the submission's own process")
-    return Beside(_points(cell, value))
 
 
 def _points(cell: NotebookNode, value: Any) -> float:
@@ -123,13 +123,47 @@ def _points(cell: NotebookNode, value: Any) -> float:
 def _guarded(proxy: Callable[..., Any]) -> Callable[..., Any]:
     def call(*args: Any, **kwargs: Any) -> Any:
         try:
-            return plain(proxy(*args, **kwargs))
+            result = plain(proxy(*args, **kwargs))
         except (TypeError, ProtocolError) as error:
             if getattr(error, "from_student", False):
                 raise
             raise NoValueError("the tests pass something that is no value") from None
+        finally:
+            _make_plain([*args, *kwargs.values()])
+        return result
 
     return call
+
+
+def _make_plain(arguments: list[Any]) -> None:
+    """Make what a call left in its arguments plain, in place: the tests read it as they read a result.
+
+    Raises NoValueError if something else is in them.
+    """
+    waiting, known = arguments, set[int]()
+    while waiting:
+        value = waiting.pop()
+        if id(value) in known:
+            continue
+        known.add(id(value))
+        if isinstance(value, list):
+            value[:] = [each if _is_container(each) else plain(each) for each in value]
+            waiting += [each for each in value if _is_container(each)]
+        elif isinstance(value, dict):
+            own = {plain(key): each if _is_container(each) else plain(each) for key, each in value.items()}
+            value.clear()
+            value.update(own)
+            waiting += [each for each in value.values() if _is_container(each)]
+        elif isinstance(value, set):
+            own_set = {plain(each) for each in value}
+            value.clear()
+            value.update(own_set)
+        elif isinstance(value, tuple):
+            waiting += [each for each in value if _is_container(each)]
+
+
+def _is_container(value: Any) -> bool:
+    return isinstance(value, list | dict | set | tuple)
 
 
 def plain(value: Any) -> Any:

@@ -9,6 +9,8 @@ from dataclasses import dataclass, replace
 from nbformat import NotebookNode
 from nbgrader.utils import determine_grade, has_failed
 
+from autograder.words import without_controls
+
 MAX_MESSAGE = 300
 MAX_SHOWN = 60
 # A number of NumPy's as it shows itself since version 2. Before, it looked like a number of Python's.
@@ -73,7 +75,7 @@ def _remark(cell: NotebookNode) -> str:
     except ValueError:
         if text == "True":
             return ""
-    line = " ".join(text.split())
+    line = without_controls(" ".join(text.split()))
     shown = line if len(line) <= MAX_SHOWN else line[:MAX_SHOWN] + "…"
     return f"it shows {shown}, in which nbgrader reads no score: it gives all points"
 

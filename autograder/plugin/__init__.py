@@ -52,7 +52,8 @@ def configure(c: Any) -> None:
     c.GenerateFeedback.preprocessors = []
     # What a student's cell displays must not run in the browser of whoever reads it in the formgrader.
     c.HTMLExporter.sanitize_html = True
-    c.HTMLExporter.filters = {"markdown2html": "autograder.plugin.formgrader_text.render_text"}
+    filters = {"markdown2html": "render_text", "clean_html": "render_html", "highlight_code": "colour_code"}
+    c.HTMLExporter.filters = {name: f"autograder.plugin.formgrader_text.{own}" for name, own in filters.items()}
     # As images, since a sanitised page shows their HTML as text.
     c.WidgetsDataTypeFilter.display_data_priority = ["image/svg+xml", *NbConvertBase().display_data_priority]
     c.ClearSolutions.code_stub = {"python": "# YOUR CODE HERE\nraise NotImplementedError()"}

@@ -1,18 +1,33 @@
-"""How the formgrader shows text cells: nbgrader's own template puts a student's HTML into the instructor's page."""
+"""How the formgrader shows what a student wrote: nbgrader's own template works on it in the instructor's server.
+
+The filters here replace nbconvert's. They make no HTML of a student's HTML, which takes a sanitizer minutes to parse if it
+was written for that, and colour no more code than a page needs.
+"""
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from typing import Any
 
 from jinja2 import pass_context
 from jinja2.runtime import Context
+from markupsafe import Markup, escape
+from nbconvert.filters import Highlight2HTML
 from nbconvert.filters.markdown_mistune import IPythonRenderer, MarkdownWithMath
+from nbconvert.filters.strings import clean_html
 
+from autograder.course import Kind
+from autograder.metadata import facts_of
 from autograder.reports.prose import prose
+
+MAX_COLOURED = 100_000  # characters of code in a page, and lines: the highlighter's time grows with their square
+MAX_LINES = 500
+MAX_SHOWN = 100_000  # characters of a value
+COLOURED = "gradlab_coloured"  # in the page's resources: how much code has been coloured
 
 
 @pass_context
-def render_text(context: Context, source: str) -> str:
+def render_text(context: Context, source: str) -> Markup:
     """Show a text as HTML: the course's own as nbconvert does, everything else without HTML, scripts and addresses.
 
     Only a locked cell has the course's text for certain: the intake puts it back.
@@ -22,5 +37,32 @@ def render_text(context: Context, source: str) -> str:
     attachments = cell.get("attachments") or {}
     if cell.get("cell_type") == "markdown" and flags.get("locked") and not flags.get("solution"):
         renderer = IPythonRenderer(escape=False, attachments=attachments)
-        return str(MarkdownWithMath(renderer=renderer).render(source))
-    return str(prose(source, attachments))
+        return Markup(MarkdownWithMath(renderer=renderer).render(source))
+    return prose(source, attachments)
+
+
+@pass_context
+def render_html(context: Context, html: str) -> str:
+    """Show HTML of the grader's own: what render_text() made, and the card of a check. Of a value show its text."""
+    if isinstance(html, Markup):
+        return html
+    cell: Any = context.get("cell")
+    facts = facts_of(cell) if cell else None
+    if facts is not None and facts.kind is Kind.CHECK:
+        return str(clean_html(html))
+    output: Any = context.get("output") or {}
+    text = output.get("data", {}).get("text/plain", "") if isinstance(output, Mapping) else ""
+    shown = "".join(text) if isinstance(text, list) else str(text)
+    return Markup("<pre>{}</pre>").format(shown[:MAX_SHOWN])
+
+
+@pass_context
+def colour_code(context: Context, source: str, language: str | None = None, metadata: Any = None) -> str:
+    """Show code in colours, unless it is more than a page's share: then as it is."""
+    resources: Any = context.get("resources")
+    before = resources.get(COLOURED, 0) if isinstance(resources, dict) else MAX_COLOURED
+    cost = len(source) + MAX_COLOURED // MAX_LINES * source.count("\n")
+    if before + cost > MAX_COLOURED:
+        return f'<div class="highlight"><pre>{escape(source)}</pre></div>'
+    resources[COLOURED] = before + cost
+    return str(Highlight2HTML(pygments_lexer="python3")(source, language=language, metadata=metadata))

@@ -14,6 +14,7 @@ import torch
 from autograder.rpc.frames import Plain, ProtocolError
 from autograder.rpc.tensors import from_packed
 
+TORCH_BEGIN = struct.Struct("<QiiQ")
 NUMPY_END = struct.Struct("<iid")
 PYTHON_END = struct.Struct("<i?d")
 WORDS = 624  # of the Mersenne Twister
@@ -27,7 +28,20 @@ def seed_all() -> None:
 
 def set_torch_state(packed: Plain) -> None:
     """Raises an exception of any type."""
-    torch.default_generator.set_state(from_packed(packed))
+    apply_torch_state(torch.default_generator, from_packed(packed))
+
+
+def apply_torch_state(generator: torch.Generator, state: torch.Tensor) -> None:
+    """Set a generator's state. Raises ProtocolError for one with which torch would read outside its memory.
+
+    A state on the CPU begins with the seed (8 bytes), how many words are left and whether it was seeded (4 each), and
+    the place of the next word (8): ATen/CPUGeneratorImpl.cpp.
+    """
+    if generator.device.type == "cpu":
+        _, left, _, following = TORCH_BEGIN.unpack_from(bytes(state.numpy()))
+        if not (0 <= following <= WORDS) or (left != 1 and left + following != WORDS + 1):
+            raise ProtocolError("malformed random state")
+    generator.set_state(state)
 
 
 class _TorchState:

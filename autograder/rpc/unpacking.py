@@ -14,6 +14,7 @@ from autograder.rpc import blocks, values
 from autograder.rpc.arrays import rebuild_array
 from autograder.rpc.frames import MAX_DEPTH, MAX_ITEMS, Plain, ProtocolError
 from autograder.rpc.known import Known
+from autograder.rpc.random_states import apply_torch_state
 from autograder.rpc.tensors import Enter, acyclic, from_packed, rebuild
 from autograder.rpc.told import Told
 
@@ -147,7 +148,7 @@ class Unpacker:
 
     def _generator(self, packed: list[Plain], depth: int) -> torch.Generator:
         generator = torch.Generator(str(packed[1]))
-        generator.set_state(from_packed(packed[2]))
+        apply_torch_state(generator, from_packed(packed[2]))
         self._known.register(generator)
         return generator
 

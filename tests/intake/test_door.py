@@ -291,6 +291,16 @@ def test_an_old_notebook_takes_no_more_memory_than_its_json(number: int) -> None
     assert any("left out, by their number: 3" in note for note in notebook.metadata.notes)
 
 
+@pytest.mark.parametrize("level", [1.0, True, -1, 7, 10**400, "1", [1], None])
+def test_a_strange_heading_costs_no_more_than_itself(level: Any) -> None:
+    cells = [
+        {"cell_type": "heading", "level": level, "source": ["a"]},
+        {"cell_type": "code", "input": "x = 1", "outputs": []},
+    ]
+    read = read_notebook(json.dumps({"nbformat": 3, "metadata": {}, "worksheets": [{"cells": cells}]}).encode())
+    assert read.cells[-1].source == "x = 1"
+
+
 @pytest.mark.parametrize("sheets", [None, [], [3], [{"cells": 3}], [{"cells": []}, {}], {"cells": []}])
 def test_an_old_notebook_without_cells_is_refused(sheets: Any) -> None:
     with pytest.raises(Refused, match="no list of cells"):

@@ -131,6 +131,20 @@ def test_what_a_tool_runs_where_it_is_started_is_renamed(tmp_path: Path) -> None
     assert [p.name for p in (tmp_path / "x").iterdir()] == ["pyproject.toml.not-run"]
 
 
+def test_checkpoints_are_removed_with_the_links_in_them(tmp_path: Path) -> None:
+    """JupyterLab writes into them when somebody opens the notebook."""
+    outside, folder = tmp_path / "outside", tmp_path / "n"
+    (folder / "x" / ".ipynb_checkpoints").mkdir(parents=True)
+    outside.mkdir()
+    (outside / "kept").touch()
+    (folder / "n.ipynb").write_text("{}")
+    (folder / ".ipynb_checkpoints").symlink_to(outside)
+    (folder / "x" / ".ipynb_checkpoints" / "n-checkpoint.ipynb").symlink_to(outside / "new")
+    settle(folder, "n")
+    assert sorted(p.relative_to(folder).as_posix() for p in folder.rglob("*")) == ["n.ipynb", "x"]
+    assert [p.name for p in outside.iterdir()] == ["kept"]
+
+
 def test_a_module_in_the_place_of_an_installed_one_is_renamed_where_a_kernel_starts(tmp_path: Path) -> None:
     for name in (
         "n.ipynb",

@@ -121,6 +121,16 @@ def names(system: System, course: Path) -> list[str]:
         return sorted(archive.namelist())
 
 
+def test_what_a_tool_would_run_has_another_name_from_the_first_moment(tmp_path: Path) -> None:
+    files = {
+        f"Ada Lovelace_501_assignsubmission_file_/{name}": b"x" for name in ("nbgrader_config.py", "json.py", ".pdbrc")
+    }
+    collect_zip(zipped(tmp_path / "a.zip", files | MOODLE), tmp_path, LAB, PEOPLE)
+    names = {path.name for path in (tmp_path / "submitted" / "ada" / LAB).iterdir()}
+    assert {f"{name}.not-run" for name in ("nbgrader_config.py", "json.py", ".pdbrc")} <= names
+    assert not names & {"nbgrader_config.py", "json.py", ".pdbrc"}
+
+
 @pytest.mark.parametrize("name", ["../../evil_71_1_x.ipynb", "/tmp/lovelaceada_71_1_x.ipynb", "a/../../b_71_1_x.ipynb"])
 def test_no_name_in_a_zip_leads_out_of_submitted(name: str, tmp_path: Path) -> None:
     course = tmp_path / "course"

@@ -58,6 +58,13 @@ def test_text_that_is_no_answer_does_no_harm(text: str) -> None:
     assert isinstance(features(text), list)
 
 
+@pytest.mark.parametrize(
+    "text", ["x = 0x" + "f" * 4000, "x = " + "9" * 4300, "x = 1e400j", "x = b'" + "\\xff" * 999 + "'"]
+)
+def test_no_constant_ends_the_comparison_of_a_class(text: str) -> None:
+    assert features(text)
+
+
 def test_copies_are_found_in_a_class_and_nobody_else(labs: list[Lab]) -> None:
     found = planted = 0
     for seed, lab in enumerate(lab for lab in labs if lab.name in ("01_tensors", "03_autograd", "05_inplace")):
