@@ -34,7 +34,7 @@ LabName = Annotated[str, typer.Argument(help="The lab's name, as in labs/course.
 
 
 class Terminal(Console):
-    """A console on which no text moves the cursor, sets a title or hides what follows: students name files and cells."""
+    """A console on which no text moves the cursor, sets a title or hides the rest: students name files and cells."""
 
     def render_str(self, text: str, *args: Any, **kwargs: Any) -> Text:
         return super().render_str(without_controls(text), *args, **kwargs)

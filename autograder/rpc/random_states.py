@@ -39,7 +39,7 @@ def apply_torch_state(generator: torch.Generator, state: torch.Tensor) -> None:
     """
     if generator.device.type == "cpu":
         _, left, _, following = TORCH_BEGIN.unpack_from(bytes(state.numpy()))
-        if not (0 <= following <= WORDS) or (left != 1 and left + following != WORDS + 1):
+        if not (0 <= following <= WORDS and 0 < left <= WORDS) or (left != 1 and left + following != WORDS + 1):
             raise ProtocolError("malformed random state")
     generator.set_state(state)
 
