@@ -1,7 +1,7 @@
 """How the formgrader shows what a student wrote: nbgrader's own template works on it in the instructor's server.
 
-The filters here replace nbconvert's. They make no HTML of a student's HTML, which can be written so that a sanitizer takes
-hours, and colour no more code than a page needs.
+The filters here replace nbconvert's. They make no HTML of a student's HTML, which can keep a sanitizer busy for hours,
+and colour no more code than a page needs.
 """
 
 from __future__ import annotations

@@ -1,5 +1,5 @@
 """A memory watch. Stops: a run whose processes together hold more memory than its bound, however it is split among
-children or shared mappings. It polls, so it is late by one poll; only a container's --memory is exact."""
+children, shared mappings or sockets. It polls, so it is late by one poll; only a container's --memory is exact."""
 
 from __future__ import annotations
 
@@ -13,6 +13,7 @@ from typing import Literal
 
 from autograder.sandbox.kill import kill_run
 from autograder.sandbox.processes import Run, of_run, real_uid
+from autograder.sandbox.socket_memory import socket_memory
 from autograder.sandbox.uid import reading_as
 
 PAGE = resource.getpagesize()
@@ -60,8 +61,10 @@ def held(state: MemoryWatch) -> int:
         size, own = _statm(pid)
         total += own
         grown += max(0, size - state.started)
-    if total > state.bound or grown > state.bound:
+    queued = socket_memory(pids)
+    if total + queued > state.bound or grown + queued > state.bound:
         total = _exactly(state, pids, total + grown)
+    total += queued
     state.peak = max(state.peak, total)
     return total
 

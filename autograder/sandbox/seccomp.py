@@ -1,6 +1,6 @@
 """seccomp. Stops: sockets but unix ones, ptrace and process_vm_*, io_uring, new namespaces and mounts, memory that no
 file or process is charged for (memfd, System V), device nodes, keys, bpf, TIOCSTI, asking
-what the page cache holds. Not kill, nor /proc/PID/mem."""
+what the page cache holds, larger buffers of sockets and pipes. Not kill, nor /proc/PID/mem."""
 
 from __future__ import annotations
 
@@ -39,6 +39,8 @@ AF_UNIX, AF_INET, AF_INET6, AF_NETLINK, LAST_FAMILY = 1, 2, 10, 16, 63
 SOCK_STREAM, SOCK_TYPE_MASK, NETLINK_ROUTE = 1, 0xF, 0
 NEW_NAMESPACE_BITS = (0x00000080, 0x00020000, *(1 << bit for bit in range(25, 31)))
 TIOCSTI, TIOCLINUX = 0x5412, 0x541C
+SOL_SOCKET, F_SETPIPE_SZ = 1, 1031
+BUFFER_SIZES = (7, 8, 32, 33)  # SO_SNDBUF, SO_RCVBUF and the same by force
 
 
 class _Program(ctypes.Structure):
@@ -68,6 +70,11 @@ def program(network: Network = "local") -> bytes:
         rules.add_rule(denied, "clone", when(0, bit, bit))
     # A process that hides from its own user hides from the watch as well.
     rules.add_rule(denied, "prctl", when(0, LOW_32_BITS, PR_SET_DUMPABLE))
+    # The watch counts a socket as large as the kernel makes it. Programs ask for more speed by these, and live without.
+    for option in BUFFER_SIZES:
+        of_socket = when(1, LOW_32_BITS, SOL_SOCKET), when(2, LOW_32_BITS, option)
+        _add(rules, seccomp.ERRNO(0), "setsockopt", *of_socket)
+    rules.add_rule(denied, "fcntl", when(1, LOW_32_BITS, F_SETPIPE_SZ))
     for request in (TIOCSTI, TIOCLINUX):
         rules.add_rule(denied, "ioctl", when(1, LOW_32_BITS, request))
     for name, argument in {"mknod": 1, "mknodat": 2}.items():

@@ -1,5 +1,6 @@
 """The kill that reaches escapees, and the memory watch: as root by uid, as an ordinary user by the keeper's tree."""
 
+import contextlib
 import ctypes
 import mmap
 import os
@@ -8,6 +9,7 @@ import platform
 import resource
 import select
 import signal
+import socket
 import threading
 import time
 from collections.abc import Callable
@@ -19,6 +21,7 @@ from autograder.sandbox.entry import enter
 from autograder.sandbox.kill import adopt_orphans, anyone, kill_run
 from autograder.sandbox.layers import DESCRIPTORS, KEEPER, PID, UID
 from autograder.sandbox.memory_watch import Ending, supervise
+from autograder.sandbox.namespaces import NETWORK
 from autograder.sandbox.plan import MIB, Limits, Plan
 from autograder.sandbox.processes import Run, of_run, of_uid
 from autograder.sandbox.system import PR_SET_DUMPABLE, prctl
@@ -33,6 +36,8 @@ WAYS = {
     "keeper": ("user", (KEEPER,)),
     "pid namespace": ("user", (KEEPER, PID)),
     "uid and pid namespace": ("root", (UID, KEEPER, PID)),
+    "uid and network namespace": ("root", (UID, NETWORK)),
+    "pid and network namespace": ("user", (KEEPER, PID, NETWORK)),
     "uid in a container": (CONTAINER, (UID,)),
     "uid and user namespace": (CONTAINER, (UID, KEEPER, PID)),
 }
@@ -275,6 +280,42 @@ def test_memory_ends_at_its_bound(way: str, act: Callable[[int], object], needs:
         act(held)
 
     told = supervised(way, act_when_watched, lambda run: supervise(run, 100 * MIB, LONG))
+    assert isinstance(told, tuple), told
+    assert told[0].reason == "memory" and told[1]
+
+
+def unread_pairs(_: int) -> None:
+    """Each takes what a socket's buffer may, as far as the descriptors reach."""
+    kept = [socket.socketpair() for _ in range(150)]
+    wait_at_most(LONG)
+    kept.clear()
+
+
+def unread_in_flight(_: int) -> None:
+    """The same in sockets that no process has open: they travel in another one."""
+    carrier, _end = socket.socketpair(socket.AF_UNIX, socket.SOCK_DGRAM)
+    carrier.setblocking(False)
+    kept = [carrier]
+    with contextlib.suppress(OSError):
+        for _ in range(300):
+            ends = socket.socketpair()
+            socket.send_fds(carrier, [b"x"], [each.fileno() for each in ends])
+            for each in ends:
+                each.close()
+    kept += [each for _ in range(100) for each in socket.socketpair()]
+    wait_at_most(LONG)
+
+
+@pytest.mark.parametrize("way", ["uid and network namespace", "pid and network namespace"])
+@pytest.mark.parametrize("act", [unread_pairs, unread_in_flight])
+def test_what_sockets_may_hold_counts(way: str, act: Callable[[int], object], needs: Needs) -> None:
+    check_needs(way, needs)
+
+    def act_when_watched(held: int) -> None:
+        wait_for_looks()
+        act(held)
+
+    told = supervised(way, act_when_watched, lambda run: supervise(run, 40 * MIB, LONG))
     assert isinstance(told, tuple), told
     assert told[0].reason == "memory" and told[1]
 

@@ -2,9 +2,11 @@
 
 import ctypes
 import errno
+import fcntl
 import mmap
 import os
 import platform
+import socket
 import stat
 
 import pytest
@@ -176,3 +178,25 @@ def test_threads_processes_and_programs_still_start(identity: str, needs: Needs)
         return subprocess.run(["/bin/echo", "hi"], stdout=subprocess.PIPE, check=True).stdout
 
     assert attempt(start, SECCOMP, identity=identity).value == b"hi\n"
+
+
+@pytest.mark.parametrize("identity", IDENTITIES)
+def test_buffers_of_sockets_and_pipes_stay_as_they_are(identity: str, needs: Needs) -> None:
+    """What is in them belongs to no process: the memory watch counts each as large as the kernel makes it."""
+    needs(SECCOMP, identity=identity)
+
+    def enlarge(_: RemoteNamespace) -> tuple[bool, bool]:
+        ends, larger = socket.socketpair(), []
+        for option in (socket.SO_SNDBUF, socket.SO_RCVBUF):
+            before = ends[0].getsockopt(socket.SOL_SOCKET, option)
+            ends[0].setsockopt(socket.SOL_SOCKET, option, 2 * before)
+            larger.append(ends[0].getsockopt(socket.SOL_SOCKET, option) > before)
+        reader, _writer = os.pipe()
+        try:
+            fcntl.fcntl(reader, seccomp.F_SETPIPE_SZ, 1 << 19)
+        except OSError as error:
+            return any(larger), error.errno != errno.EPERM
+        return any(larger), True
+
+    assert attempt(enlarge, identity=identity).value == (True, True)
+    assert attempt(enlarge, SECCOMP, identity=identity).value == (False, False)

@@ -1,0 +1,70 @@
+"""What a run's sockets may hold. Stops: filling the machine's memory with what is sent and never read, which the kernel
+charges to no process.
+
+Only where the run has a network of its own: the tables of the machine's say nothing of whose a socket is.
+"""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterable
+from pathlib import Path
+
+from autograder.sandbox.processes import real_uid
+from autograder.sandbox.uid import reading_as
+
+DEFAULT_BUFFER = 212_992  # bytes: the kernel's own default, with what it adds to each message
+
+
+def socket_memory(pids: Iterable[int]) -> int:
+    """Bytes: of a unix socket what its buffer takes, of a TCP socket what is queued there.
+
+    seccomp lets no run change the size of a buffer, see seccomp.py.
+    """
+    pid = next((pid for pid in pids if _has_own_network(pid)), None)
+    if pid is None:
+        return 0
+    lines = _table(pid, "unix")
+    queued = sum(_queued(line) for name in ("tcp", "tcp6") for line in _table(pid, name))
+    return len(lines) * _default_buffer() + queued
+
+
+def _has_own_network(pid: int) -> bool:
+    try:
+        return _network_of(pid) != os.stat("/proc/self/ns/net").st_ino
+    except OSError:
+        return False
+
+
+def _network_of(pid: int) -> int:
+    path = f"/proc/{pid}/ns/net"
+    try:
+        return os.stat(path).st_ino
+    except PermissionError:
+        owner = real_uid(pid)
+        if os.geteuid() or not owner:
+            raise
+        with reading_as(owner):
+            return os.stat(path).st_ino
+
+
+def _table(pid: int, name: str) -> list[bytes]:
+    """The lines of a table in /proc/PID/net, without its head; none where it is gone."""
+    try:
+        with open(f"/proc/{pid}/net/{name}", "rb") as file:
+            return file.read().splitlines()[1:]
+    except OSError:
+        return []
+
+
+def _queued(line: bytes) -> int:
+    """tx_queue:rx_queue, the fifth field, in hexadecimal."""
+    sent, _, received = line.split()[4].partition(b":")
+    return int(sent, 16) + int(received, 16)
+
+
+def _default_buffer() -> int:
+    try:
+        return int(Path("/proc/sys/net/core/wmem_default").read_text())
+    except (OSError, ValueError):
+        return DEFAULT_BUFFER
