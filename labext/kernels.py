@@ -13,8 +13,8 @@ OURS = Path(__file__).with_name("kernel_launcher.py")
 def protect_kernels(specs: Any) -> None:
     """Have this manager of kernel specifications start Python kernels without the current folder on their path.
 
-    `python -m ipykernel_launcher` imports from the notebook's folder: opening a notebook would run a file beside it that
-    has a name IPython looks for. Python's option -P keeps the folder away for good; students' cells import from it.
+    `python -m ipykernel_launcher` imports from the notebook's folder: opening a notebook would run a file beside it, if
+    IPython looks for its name. Python's option -P keeps the folder away for good, and students' cells import from it.
 
     Args:
         specs: The server's jupyter_client.kernelspec.KernelSpecManager.

@@ -6,8 +6,9 @@ What a check counts, records and computes in them is a fact, whatever the studen
 from __future__ import annotations
 
 import functools
+import inspect
 import types
-from collections.abc import Callable
+from collections.abc import Callable, Iterable, Iterator
 from typing import Any
 
 import torch
@@ -32,7 +33,8 @@ MAX_NODES = 2_000  # histories kept at a time
 MAX_KEPT = 2**30  # bytes of the arguments and results of these, by their shapes: memory that is expanded counts whole
 FUNCTIONS = (types.FunctionType, types.MethodType, types.BuiltinMethodType, functools.partial, Seen)
 OPERATIONS: dict[str, Callable[..., Any]] = {
-    **{name: operations.OPERATIONS[name] for name in ("call", "iter", "next", "len", "getitem", "enter")},
+    **{name: operations.OPERATIONS[name] for name in ("iter", "next", "len", "getitem", "enter")},
+    "call": lambda value, *args, **kwargs: _call(value, args, kwargs),
     "leave": lambda value, kind: operations.leave(value, kind and as_sent(kind)),
     "getattr": lambda value, name: _public(value, name),
 }
@@ -41,8 +43,11 @@ OPERATIONS: dict[str, Callable[..., Any]] = {
 class Callbacks:
     """What the checks of one cell passed to the student's functions, by number, and the histories of its uses."""
 
-    def __init__(self) -> None:
+    def __init__(self, check: Callable[[], int] = lambda: 0) -> None:
+        """check: the number of the check that runs, 0 before the first."""
         self._objects: list[Any] = []
+        self._passed: list[int] = []  # in which check each was passed last
+        self._check = check
         self._nodes: dict[int, Node] = {}
         self._bytes: dict[int, int] = {}  # of each of them
         self._uses = self._made = self._kept = 0
@@ -58,10 +63,16 @@ class Callbacks:
         if known is None:
             known = len(self._objects)
             self._objects.append(value)
+            self._passed.append(0)
+        self._passed[known] = self._check()
         return known
 
     def object(self, place: Any) -> Any:
         return self._objects[number(place, len(self._objects))]
+
+    def _is_over(self, place: int) -> bool:
+        """Whether an earlier check passed this: what is done with it now would be in no record of this one."""
+        return self._passed[place] not in (0, self._check())
 
     def forget(self, nodes: Plain) -> None:
         """The student's process cannot come back to these uses. Raises ProtocolError."""
@@ -123,6 +134,8 @@ class Callbacks:
 
     def _use(self, use: Use) -> UseReply:
         value, operate = self.object(use.number), OPERATIONS[use.operation]
+        if self._is_over(use.number):
+            operate = _refuse_earlier
         exchange = self._exchange()
         args, kwargs = arguments(exchange.unpack(use.arguments), use.keywords, Told)
         blocks, count = len(exchange.blocks), len(exchange.objects)
@@ -203,7 +216,51 @@ def _is_course(kind: type) -> bool:
 
 
 def _public(value: Any, name: Any) -> Any:
-    """An attribute of an object of the course's. Of functions and iterators there is none."""
+    """A method or property of an object of the course's, or an attribute that its class names in `offers`.
+
+    Others are the check's own records, and the functions that don't keep any. Of functions and iterators there is none.
+    """
     if not isinstance(name, str) or name.startswith("_") or not _is_course(type(value)):
         raise AttributeError(name)
+    if not hasattr(type(value), name) and name not in getattr(type(value), "offers", ()):
+        raise AttributeError(name)
     return getattr(value, name)
+
+
+def _call(value: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
+    """The result of a call that replaces no record which the check has bound."""
+    for name in _bound_names(value, len(args), kwargs):
+        raise TypeError(f"the argument {name!r} is the check's own")
+    return value(*args, **kwargs)
+
+
+def _bound_names(value: Any, count: int, names: Iterable[str]) -> Iterator[str]:
+    """Of the parameters that a call would give, those that the course has bound: by a default, or by partial().
+
+    A parameter whose default is None is one that a caller may give.
+
+    Args:
+        value: What is called.
+        count: Of positional arguments.
+        names: Of keyword arguments.
+    """
+    names, skipped = list(names), 0
+    while isinstance(value, Seen | functools.partial):
+        if isinstance(value, functools.partial):
+            yield from (name for name in names if name in value.keywords)
+            skipped += len(value.args)
+            value = value.func
+        else:
+            value = value._f
+    if _is_course(type(value)):
+        value = value.__call__
+    if not isinstance(value, types.FunctionType | types.MethodType):
+        return
+    parameters = list(inspect.signature(value).parameters.values())
+    bound = {each.name for each in parameters if each.default not in (inspect.Parameter.empty, None)}
+    places = [each.name for each in parameters if each.kind in (each.POSITIONAL_ONLY, each.POSITIONAL_OR_KEYWORD)]
+    yield from (name for name in (*places[skipped : skipped + count], *names) if name in bound)
+
+
+def _refuse_earlier(*_: Any, **__: Any) -> Any:
+    raise RuntimeError("this was passed by an earlier check, and is used after it")

@@ -27,6 +27,7 @@ class CheckConnection:
         self.student, self.name, self.seconds = student, name, seconds
         self.connection: Connection | None = None
         self.begun = False
+        self.checks = 0  # that have begun
         self.has_timed_out = False
         self.why_not = "a call where there is no check"
 
@@ -41,6 +42,7 @@ class CheckConnection:
     def renew(self) -> None:
         """Called as each check begins."""
         self.begun = True
+        self.checks += 1
         try:
             if self.connection is None or self.connection.broken:
                 self.connection = self.student.connect(self.name)

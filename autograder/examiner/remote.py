@@ -38,7 +38,7 @@ class RemoteNamespace:
         self.connection: Any = connection  # the caller's own kind of Asking
         self.namespace = namespace
         self.dropped = Dropped()
-        self.callbacks = Callbacks()
+        self.callbacks = Callbacks(lambda: int(getattr(connection, "checks", 0)))
         self._new: list[Remote] = []  # made by the reply that is being read
         self._remotes: weakref.WeakValueDictionary[int, Remote] = weakref.WeakValueDictionary()
 

@@ -64,7 +64,7 @@ def pack_tuple(value: tuple[Any, ...], item: Recurse) -> Plain:
     if kind.__module__ == "torch.return_types":
         return ["torch record", kind.__name__, *items]
     if isinstance(fields, tuple) and len(fields) == len(items) and all(isinstance(f, str) for f in fields):
-        SENT.add(kind.__name__)
+        SENT.update((kind.__name__, *fields))
         return ["record", f"{kind.__module__}.{kind.__qualname__}", list(fields), *items]
     return ["tuple", *items]
 
@@ -131,14 +131,16 @@ def _record(name: str, fields: tuple[str, ...]) -> Any:
 
 
 def without_name(value: Any) -> Any:
-    """A value of a student process; a named tuple without the name that it chose, which a message could quote.
+    """A value of a student process; a named tuple without the names that it chose, which a message could quote.
 
-    Names of named tuples that went there before are no secret of its own.
+    Names of named tuples that went there before, and of their fields, are no secret of its own.
     """
     kind = type(value)
-    if not (isinstance(value, tuple) and hasattr(kind, "_fields")) or kind.__name__ in SENT:
+    if not (isinstance(value, tuple) and hasattr(kind, "_fields")) or kind.__module__ == "torch.return_types":
         return value
-    return _record(NAMELESS, kind._fields)(*value)
+    name = kind.__name__ if kind.__name__ in SENT else NAMELESS
+    fields = tuple(f if f in SENT else f"field{n}" for n, f in enumerate(kind._fields))
+    return _record(name, fields)(*value)
 
 
 def _refuse(what: str) -> Any:

@@ -1,8 +1,10 @@
 """What a student's function can do with a check's own functions, and what it cannot."""
 
+import functools
 import os
 import threading
 import time
+from typing import Any
 
 import pytest
 import torch
@@ -18,21 +20,108 @@ class Course:
     """As a class that a check cell defines."""
 
     __module__ = "__main__"
+    offers = ("shown",)
 
     def __init__(self) -> None:
-        self._want, self.shown = 7, 3
+        self._want, self.shown, self.unrecorded = 7, 3, len
 
     def method(self) -> int:
         return self._want
 
 
-@pytest.mark.parametrize("name", ["_want", "__class__", "__dict__", "__init__", "method.__globals__", "nothing"])
+@pytest.mark.parametrize(
+    "name", ["_want", "__class__", "__dict__", "__init__", "method.__globals__", "nothing", "unrecorded"]
+)
 def test_what_a_check_keeps_to_itself_is_out_of_reach(name: str) -> None:
     with (
         world_of(f=lambda o: o._callbacks.use(o._number, "getattr", (name,), {})) as world,
         pytest.raises(AttributeError),
     ):
         world.proxy("f")(Course())
+
+
+def test_what_a_class_offers_can_be_read() -> None:
+    with world_of(f=lambda o: (o.shown, o.method())) as world:
+        assert world.proxy("f")(Course()) == (3, 7)
+
+
+class Recorder:
+    """As a class that a check cell defines, whose call has a record bound by a default."""
+
+    __module__ = "__main__"
+
+    def __call__(self, x: int, seen: list[int] = []) -> int:  # noqa: B006
+        seen.append(x)
+        return x
+
+    def method(self, x: int, *, seen: list[int] = []) -> int:  # noqa: B006
+        return self(x, seen)
+
+
+def recorders(seen: list[int]) -> list[Any]:
+    """What a check may pass that writes into `seen`, in all the ways Python binds it."""
+
+    def plain(x: int, seen: list[int] = seen) -> int:
+        seen.append(x)
+        return x
+
+    def by_keyword(x: int, *, seen: list[int] = seen, number: int = 3) -> int:
+        return plain(x, seen)
+
+    def any_keyword(x: int, *rest: Any, seen: list[int] = seen, **more: Any) -> int:
+        return plain(x, seen)
+
+    return [
+        plain,
+        by_keyword,
+        any_keyword,
+        functools.partial(plain, seen=seen),
+        functools.partial(any_keyword, seen=seen),
+        Seen(plain),
+        Seen(functools.partial(Seen(plain), seen=seen)),
+        Recorder(),
+        Recorder().method,
+        lambda x, seen=seen: plain(x, seen),
+    ]
+
+
+@pytest.mark.parametrize("way", range(len(recorders([]))))
+def test_no_call_replaces_a_record_that_a_check_has_bound(way: int) -> None:
+    seen: list[int] = []
+    with world_of(f=lambda g: g(5), liar=lambda g: g(5, seen=[]), other=lambda g: g(5, [])) as world:
+        assert world.proxy("f")(recorders(seen)[way]) == 5
+        before = len(seen)
+        for liar in ("liar", "other"):
+            try:
+                world.proxy(liar)(recorders(seen)[way])
+            except TypeError:
+                continue
+            assert len(seen) > before, "it was called, and so it was recorded"
+            before = len(seen)
+
+
+def test_a_parameter_with_none_as_its_default_can_be_given() -> None:
+    def step(x: int, closure: Any = None) -> tuple[int, Any]:
+        return x, closure
+
+    with world_of(f=lambda g: (g(1), g(1, 2), g(1, closure=3))) as world:
+        assert world.proxy("f")(step) == ((1, None), (1, 2), (1, 3))
+
+
+def test_what_an_earlier_check_passed_is_of_no_use_in_a_later_one() -> None:
+    """Otherwise an object without a record does the work while one with a record is used for show."""
+    kept: list[Any] = []
+
+    def work(g: Any) -> int:
+        kept.append(g)
+        return int(kept[0](2))
+
+    with world_of(f=work) as world:
+        world.connection.checks = 1
+        assert world.proxy("f")(lambda x: x + 1) == 3
+        world.connection.checks = 2
+        with pytest.raises(RuntimeError, match="an earlier check"):
+            world.proxy("f")(lambda x: x + 2)
 
 
 @pytest.mark.parametrize("name", ["f", "calls", "_f", "__globals__", "__closure__", "func"])

@@ -148,6 +148,7 @@ class _Batches:
     """As a class of a check cell, whose module is __main__."""
 
     __module__ = "__main__"
+    offers = ("scale",)
 
     def __init__(self):
         self.scale = 3.0
