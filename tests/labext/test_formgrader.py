@@ -49,6 +49,31 @@ def test_no_file_of_a_submission_is_a_page_that_may_run_a_script(server: LabServ
 
 
 @pytest.mark.slow
+def test_a_students_name_is_a_text(server: LabServer) -> None:
+    """Slow: a server starts."""
+    name = "<img src=x onerror=alert(1)>"
+    with Gradebook(f"sqlite:///{server.folder / 'gradebook.db'}") as gradebook:
+        gradebook.add_assignment(LAB)
+        gradebook.add_notebook(LAB, LAB)
+        gradebook.add_student("mallory", first_name=name, last_name=name)
+        gradebook.add_student(name)
+        ids = [gradebook.add_submission(LAB, student).notebooks[0].id for student in ("mallory", name)]
+    folder = server.folder / "autograded" / "mallory" / LAB
+    folder.mkdir(parents=True)
+    (folder / f"{LAB}.ipynb").write_bytes((server.folder / "release" / LAB / f"{LAB}.ipynb").read_bytes())
+    with DIRECT.open(server.address(f"formgrader/submissions/{ids[0]}/")) as response:
+        page = response.read().decode()
+    assert "<img src=x" not in page and "&lt;img src=x" in page
+    for path in (f"submissions/{ids[1]}/", "gradebook/%3Cimg%20src=x%3E/n", "manage_submissions/%3Cimg%20src=x%3E"):
+        try:
+            with DIRECT.open(server.address(f"formgrader/{path}")) as response:
+                page = response.read().decode()
+        except urllib.error.HTTPError as error:  # of the second student no notebook is there
+            page = error.read().decode()
+        assert "<img" not in page, path
+
+
+@pytest.mark.slow
 def test_no_address_makes_it_run_a_configuration_of_someone_elses(server: LabServer, tmp_path: Path) -> None:
     """Slow: a server starts. A picture in a submission can name any address of this server."""
     trace = tmp_path / "it_ran"
