@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import math
 import re
 from collections.abc import Callable
 from typing import Any
@@ -14,7 +15,12 @@ MAX_DATA = 4_000_000  # characters of one output's display data, pictures in bas
 MAX_DEPTH = 50  # of display data in JSON
 MAX_OF_SUBMISSION = 10_000_000  # characters of all outputs together
 CUT = "The limit on the output of a whole submission was reached: this cell's output is left out.\n"
-VERDICT = "application/vnd.gradlab"  # only the examiner shows verdicts
+# What a page or JupyterLab shows as it is. Others are programs for a renderer: a plot's can fetch other files of the
+# server that shows it, as whoever opens the notebook.
+MIMES = frozenset(
+    "text/plain text/html text/latex text/markdown image/png image/jpeg image/gif image/svg+xml application/json "
+    "application/vnd.jupyter.widget-view+json".split()
+)
 JSON = re.compile(r"application/(.*\+)?json")  # as in the notebook format's schema
 NAME = re.compile(r"[\w .-]{1,100}", re.ASCII)
 MAX_COUNT = 10**6  # of execution counts, and of a picture's width and height
@@ -25,13 +31,19 @@ Output = dict[str, Any]
 def read_outputs(text: Any) -> list[Output]:
     """The outputs in this JSON, each with the fields of its kind and within bounds; all else is dropped."""
     try:
-        listed = json.loads(text, parse_constant=str)
+        listed = json.loads(text, parse_constant=str, parse_float=_finite)
         if "\\ud" in text.lower():  # half a character, perhaps: no file could hold it
             listed = json.loads(json.dumps(listed, ensure_ascii=False).encode("utf-8", "replace"))
     except (TypeError, AttributeError, ValueError, RecursionError):
         return []
     found = [_output(output) for output in listed[:MAX_ITEMS]] if isinstance(listed, list) else []
     return [output for output in found if output]
+
+
+def _finite(text: str) -> float | str:
+    """A number as JSON has it; as text, if it is too large for a float: no notebook could hold infinity."""
+    number = float(text)
+    return number if math.isfinite(number) else text
 
 
 def within(outputs: list[Output], left: int) -> tuple[list[Output], int]:
@@ -74,7 +86,7 @@ def _data(data: dict[str, Any]) -> dict[str, Any]:
     left = MAX_DATA
     for mime, value in data.items():
         is_json = JSON.fullmatch(mime) and value is not None and _depth(value) < MAX_DEPTH
-        if mime.startswith(VERDICT) or len(mime) > 200 or not (is_json or isinstance(value, str)):
+        if mime not in MIMES or not (is_json or isinstance(value, str)):
             continue
         left -= len(value) if isinstance(value, str) else len(json.dumps(value))
         if left >= 0:

@@ -25,7 +25,7 @@ from autograder.intake.handed_in_cells import after
 from autograder.metadata import Facts, cell_name, facts_of, kind_of, name_of
 from autograder.reports.picture_size import MAX_PIXELS, may_be_shown, pixels
 from autograder.reports.plain_cells import part_of, plain_cells
-from autograder.reports.prose import bound_page, prose
+from autograder.reports.prose import bound_page, prose, takes_pixels
 from autograder.reports.render import render
 from autograder.reports.safe_svg import is_safe
 from autograder.reports.standing import duration
@@ -236,7 +236,7 @@ def shown_cell(cell: Any) -> Shown:
             if isinstance(drawing, str) and is_safe(drawing, MAX_PIXELS):
                 encoded = base64.b64encode(drawing.encode()).decode()
                 shown.pictures.append((f"data:image/svg+xml;base64,{encoded}", str(output.data.get("text/plain", ""))))
-            elif isinstance(picture, str) and may_be_shown(picture):
+            elif isinstance(picture, str) and may_be_shown(picture) and takes_pixels(pixels(picture) or 0):
                 shown.pictures.append((f"data:image/png;base64,{''.join(picture.split())}", ""))
             elif isinstance(picture, str):
                 size = pixels(picture)

@@ -31,14 +31,16 @@ WAIT_SECONDS = 600.0  # by the clock, on a machine that is busy with other thing
 MAX_ANSWER = 2**24  # bytes of one text's HTML: a cell's pictures have 8 million characters together
 LONG_PAGE = 5.0  # seconds for all texts of one page
 LARGE_PAGE = 30_000_000  # characters of their HTML
+PIXELS_OF_PAGE = 400_000_000  # of its pictures together: a browser takes four bytes for each
 
 
 @dataclass
 class Budget:
-    """What is left for the texts of one page. seconds: of processor time. characters: of HTML."""
+    """What is left for one page. seconds: of processor time for its texts. characters: of HTML. pixels: of pictures."""
 
     seconds: float = LONG_PAGE
     characters: int = LARGE_PAGE
+    pixels: int = PIXELS_OF_PAGE
 
     @property
     def is_spent(self) -> bool:
@@ -59,6 +61,15 @@ def prose(text: str, attachments: Attachments | None = None) -> Markup:
         budget.characters -= len(page or text)
         page = None if budget.characters < 0 else page
     return _as_it_is(text) if page is None else Markup(page)
+
+
+def takes_pixels(count: int) -> bool:
+    """Whether the page has room for a picture of so many pixels, which is then taken."""
+    budget = _budget.get()
+    if budget is None:
+        return True
+    budget.pixels -= count
+    return budget.pixels >= 0
 
 
 @contextlib.contextmanager

@@ -19,6 +19,15 @@ from autograder.rpc.tensors import Enter, acyclic, from_packed, rebuild
 from autograder.rpc.told import Told
 
 MAX_COMPOSITE = 1_000
+HASHED_BY_CONTENT = (
+    tuple,
+    frozenset,
+    complex,
+    int,
+    range,
+    slice,
+    np.generic,
+)  # so whoever sends them can choose hashes
 TOO_MANY_KEYS = "too many keys of a set or dict that are no plain values"
 
 
@@ -28,7 +37,7 @@ class Unpacker:
     told: whether texts are marked as such.
     """
 
-    __slots__ = ("_composite", "_enter", "_handle", "_items", "_known", "_named", "_sizes", "_told")
+    __slots__ = ("_alike", "_composite", "_enter", "_first", "_handle", "_items", "_known", "_named", "_sizes", "_told")
 
     def __init__(
         self,
@@ -42,6 +51,8 @@ class Unpacker:
         self._sizes: dict[int, int] = {}  # of what has arrived, by number: items, with everything inside
         self._items = 0  # of the message
         self._composite = 0  # keys in it that are no plain values
+        self._first: dict[int, Any] = {}  # by hash, of what has arrived that is no plain value, the first
+        self._alike = 0  # of the others, those that differ from it
 
     def unpack(self, message: Plain) -> Any:
         """The value of a message, of which nothing is believed. Raises ProtocolError, or the NameError of a handle."""
@@ -71,6 +82,7 @@ class Unpacker:
         unpack = UNPACKERS.get(packed[0])
         if unpack is None:
             value = values.unpack(packed[0], packed[1:], lambda v: self._item(v, depth + 1))
+            self._bound_hashes(value)
             return values.without_name(value) if self._told else value
         return unpack(self, packed, depth + 1)
 
@@ -84,8 +96,23 @@ class Unpacker:
         unpack = self._unpack
         return [unpack(packed[n], depth) for n in range(1, len(packed))]
 
+    def _bound_hashes(self, value: Any) -> None:
+        """Refuse many values of one hash, wherever they are: a check that makes a set of a list would take hours."""
+        if not isinstance(value, HASHED_BY_CONTENT) or _is_plain_key(value):
+            return
+        try:
+            first = self._first.setdefault(hash(value), value)
+        except TypeError:  # a list is in it: no set takes it
+            return
+        if first is not value and first != value:
+            self._alike += 1
+            if self._alike > MAX_COMPOSITE:
+                raise ProtocolError("too many values of one hash")
+
     def _tuple(self, packed: list[Plain], depth: int) -> Any:
-        return tuple(self._inside(packed, depth))
+        value = tuple(self._inside(packed, depth))
+        self._bound_hashes(value)
+        return value
 
     def _list(self, packed: list[Plain], depth: int) -> Any:
         items: list[Any] = []

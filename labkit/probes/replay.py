@@ -189,6 +189,7 @@ def _refuse_harmful(name: str, args: list[Any], kwargs: dict[str, Any]) -> None:
         if any(t.shape != (channels,) for t in tensors[1:]):  # not looked at by the operation itself
             raise GraphError("batch norm with parameters of another size")
         args[1:5] = [t.clone() if isinstance(t, Tensor) else t for t in args[1:5]]
+        kwargs |= {key: t.clone() for key, t in kwargs.items() if isinstance(t, Tensor)}
 
 
 def _work(name: str, args: list[Any], sizes: list[int]) -> float:

@@ -4,6 +4,7 @@ import json
 from typing import Any
 
 import nbformat
+import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
@@ -94,9 +95,27 @@ def test_display_data_that_is_nested_deep_is_left_out() -> None:
     deep: dict[str, Any] = {}
     for _ in range(600):
         deep = {"a": deep}
-    data = {"application/json": deep, "application/x+json": {"a": [1]}, "text/plain": "x"}
+    for value, kept in ((deep, ["text/plain"]), ({"a": [1]}, ["application/json", "text/plain"])):
+        data = {"application/json": value, "text/plain": "x"}
+        (output,) = read_outputs(json.dumps([{"output_type": "display_data", "data": data}]))
+        assert list(output["data"]) == kept
+
+
+@pytest.mark.parametrize(
+    "mime",
+    ["vnd.vega.v5+json", "vnd.vegalite.v5+json", "vnd.plotly.v1+json", "geo+json", "javascript", "pdf", "x+json"],
+)
+def test_a_program_for_a_renderer_is_left_out(mime: str) -> None:
+    """JupyterLab would run it for whoever opens the graded notebook, with their login."""
+    data = {f"application/{mime}": {"data": {"url": "../../source/x.ipynb"}}, "text/plain": "x"}
     (output,) = read_outputs(json.dumps([{"output_type": "display_data", "data": data}]))
-    assert list(output["data"]) == ["application/x+json", "text/plain"]
+    assert list(output["data"]) == ["text/plain"]
+
+
+def test_a_number_that_json_has_not_is_a_text() -> None:
+    said = '[{"output_type": "display_data", "data": {"application/json": [1e999, -1e999, NaN, 1.5]}}]'
+    (output,) = read_outputs(said)
+    assert output["data"]["application/json"] == ["1e999", "-1e999", "NaN", 1.5]
 
 
 def test_outputs_are_bounded() -> None:
