@@ -9,12 +9,14 @@ import builtins
 import contextlib
 import getpass
 import os
+import pdb
 import sys
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
 import ipykernel
+from IPython.core import debugger
 from IPython.core.error import UsageError
 
 from autograder.rpc.limit_words import limit_hit
@@ -92,6 +94,7 @@ class Kernel:
         self.shell.init_environment()
         self.shell.user_ns["_dh"][:] = [os.getcwd()]  # where %cd goes back to: the shell was made elsewhere
         set_environment()
+        _set_debuggers()
         sys.argv[:] = [LAUNCHER, "-f", f"{os.getcwd()}/kernel.json", "--HistoryManager.hist_file=:memory:"]
         self._at_home = True
 
@@ -100,6 +103,17 @@ class Kernel:
         shown = any(output["output_type"] == "error" for output in self.outputs.below.items)
         if error is not None and not shown and not isinstance(error, UsageError):
             self.show_error(error, [])
+
+
+def _skip() -> None:
+    """breakpoint(), where no debugger is attached."""
+
+
+def _set_debuggers() -> None:
+    """As a kernel does: breakpoint() is debugpy's, which lets a forgotten one pass, and pdb is IPython's."""
+    sys.breakpointhook = _skip
+    pdb.Pdb = debugger.Pdb = debugger.InterruptiblePdb  # type: ignore[misc, assignment]
+    pdb.set_trace = debugger.set_trace  # type: ignore[assignment]
 
 
 @contextlib.contextmanager
