@@ -12,7 +12,7 @@ import nbformat
 from nbformat import NotebookNode
 from nbgrader.nbgraderformat import MetadataValidator
 from nbgrader.preprocessors import ClearHiddenTests, ClearMarkScheme
-from nbgrader.utils import is_grade, is_locked, is_solution, is_task
+from nbgrader.utils import is_grade, is_solution
 from pydantic import Field
 from traitlets.config import Config
 
@@ -20,7 +20,7 @@ from autograder.course import Model
 from autograder.errors import GradlabError
 from autograder.intake.submitted_cells import defined
 from autograder.metadata import KEY
-from autograder.plain.stock_settings import key_of, limits_of, skipped_in
+from autograder.plain.stock_settings import keeps, key_of, limits_of, skipped_in
 
 SILENT = logging.Logger("nbgrader, unheard")
 SILENT.addHandler(logging.NullHandler())
@@ -104,9 +104,7 @@ def source_notebooks(course: Path, name: str) -> list[Path]:
 def kept_names(path: Path) -> set[str]:
     """nbgrader's names of the cells of this source notebook that it keeps."""
     cells = upgraded(nbformat.read(path, as_version=4)).cells
-    return {
-        _grade_id(cell) for cell in cells if is_grade(cell) or is_solution(cell) or is_locked(cell) or is_task(cell)
-    }
+    return {_grade_id(cell) for cell in cells if keeps(cell)}
 
 
 def is_plain(course: Path, name: str) -> bool:
@@ -217,7 +215,8 @@ def refuse_other_languages(path: Path, kernelspec: Mapping[str, Any], language_i
 
 
 def _grade_id(cell: NotebookNode) -> str:
-    return str(cell.metadata.get("nbgrader", {}).get("grade_id", "") or "")
+    """nbgrader's name of a cell that it keeps; empty for another."""
+    return str(cell.metadata.nbgrader.get("grade_id") or "") if keeps(cell) else ""
 
 
 def _clear_regions(source: str, clear: Clear) -> str:

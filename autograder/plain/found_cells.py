@@ -18,6 +18,7 @@ from autograder.intake.notes import RepairLog
 from autograder.intake.submitted_cells import defined
 from autograder.plain.assignment import PlainCell, PlainNotebook
 
+KEPT = ("grade", "solution", "locked", "task")  # with one of these, nbgrader keeps a cell
 UNWRITTEN = "NotImplementedError"  # what the stub of a program raises
 
 
@@ -59,7 +60,7 @@ def match(submitted: NotebookNode, course: PlainNotebook, found: RepairLog) -> l
     """The submission's cells in their order; some of them moved to where they belong, or taken for an answer."""
     pieces = [Piece(cell, number) for number, cell in enumerate(submitted.cells, start=1)]
     kept = {cell.id: cell for cell in course.cells}
-    _find_names(pieces, kept, found)
+    _find_names([piece for piece in pieces if not _is_ordinary(piece, course)], kept, found)
     _find_texts(pieces, course)
     for piece in pieces:
         piece.given = not piece.identity and piece.text in course.texts
@@ -152,6 +153,11 @@ def _sentence(piece: Piece) -> str:
 def _is_blank(piece: Piece, own: PlainCell) -> bool:
     """Whether it is as it was handed out, or holds nothing."""
     return piece.text in ("", own.released.strip(), own.source.strip())
+
+
+def _is_ordinary(piece: Piece, course: PlainNotebook) -> bool:
+    """Whether it is a cell of the course's of which nbgrader keeps nothing, whatever name it has."""
+    return piece.text in course.texts and not any(piece.cell.metadata["claims"]["settings"].get(flag) for flag in KEPT)
 
 
 def _is_test(piece: Piece, course: PlainNotebook) -> bool:

@@ -11,6 +11,7 @@ from pathlib import PurePosixPath
 from typing import Any
 
 from nbformat import NotebookNode
+from nbgrader.utils import is_grade, is_locked, is_solution, is_task
 
 from autograder.errors import GradlabError
 
@@ -104,9 +105,14 @@ def skipped_in(config: Mapping[str, Any], cells: Sequence[NotebookNode]) -> tupl
     return tuple(key_of(cell) for cell in cells if tag and tag in cell.metadata.get("tags", []))
 
 
+def keeps(cell: NotebookNode) -> bool:
+    """Whether nbgrader keeps this cell. Of one that was made ordinary again, it leaves the name in the notebook."""
+    return bool(is_grade(cell) or is_solution(cell) or is_locked(cell) or is_task(cell))
+
+
 def key_of(cell: NotebookNode) -> str:
-    """nbgrader's name of a cell, or the text of one that has none."""
-    name = cell.metadata.get("nbgrader", {}).get("grade_id")
+    """nbgrader's name of a cell that it keeps, or the text of another."""
+    name = cell.metadata.nbgrader.get("grade_id") if keeps(cell) else ""
     return f"id {name}" if name else f"text {cell.source.strip()}"
 
 

@@ -63,7 +63,7 @@ def course_notebook(root: Path, source: str, config: Mapping[str, Any] | None = 
             of=cell,
         )
         for cell in released.cells
-        if "nbgrader" in cell.metadata
+        if is_grade(cell) or is_solution(cell) or is_locked(cell) or is_task(cell)
     ]
     row = SimpleNamespace(
         name="p",

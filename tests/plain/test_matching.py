@@ -167,6 +167,16 @@ def test_what_nbgrader_puts_below_each_notebook_is_no_answer(tmp_path: Path) -> 
         assert of(found, "words").source == "YOUR ANSWER HERE" and not waits(of(found, "words")) and not notes
 
 
+@pytest.mark.parametrize("name", ["told", "words", "t"])
+def test_a_cell_that_nbgrader_has_only_a_name_for_is_the_courses(name: str, tmp_path: Path) -> None:
+    """nbgrader leaves the name where an instructor makes a graded cell an ordinary one again."""
+    told, setup = cell("Read chapter 2.", "markdown", grade_id=name), cell("import math", grade_id="setup")
+    course = course_notebook(tmp_path, notebook(setup, WORDS, told, F, T, told))
+    found, notes = repaired(notebook(setup, WORDS, told, F_STUB, T_RELEASED, told), course)
+    assert [each for each, _ in shape(found)] == ["course", "words", "course", "f", "t", "course"] and not notes
+    assert of(found, "words").source == "YOUR ANSWER HERE" and not waits(of(found, "words"))
+
+
 def test_notes_name_what_a_student_finds_in_the_notebook(course: PlainNotebook) -> None:
     changed = {**T_RELEASED, "source": "pass", "metadata": json.loads(json.dumps(T["metadata"]))}
     changed["metadata"]["nbgrader"]["points"] = 50

@@ -71,7 +71,7 @@ def test_without_a_limit_only_that_of_the_submission_ends_a_cell(none: int | Non
 
 def test_a_cell_has_the_limit_that_the_courses_function_gives_it() -> None:
     named, other = nbformat.v4.new_code_cell("train()"), nbformat.v4.new_code_cell("plot()\n")
-    named.metadata["nbgrader"] = {"grade_id": "train"}
+    named.metadata["nbgrader"] = {"grade_id": "train", "solution": True}
     cells = [named, other, nbformat.v4.new_markdown_cell("train")]
     config = configured(Execute={"timeout_func": lambda cell: 600 if "train" in cell.source else None})
     assert limits_of(config, cells) == {"id train": 600, "text plot()": UNLIMITED}
