@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import json
 import math
+import re
 from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
@@ -15,13 +16,15 @@ import nbformat
 from nbformat import NotebookNode
 from nbgrader.nbgraderformat import MetadataValidator
 from nbgrader.preprocessors import ClearHiddenTests, ClearMarkScheme, ClearSolutions
-from nbgrader.utils import is_grade, is_solution, is_task
+from nbgrader.utils import is_grade, is_task
 from traitlets.config import Config
 
 from autograder.errors import GradlabError
 from autograder.intake.handed_in_cells import begin_of
 from autograder.plain.assignment import SILENT, refuse_other_languages, source_notebooks, upgraded
+from autograder.plain.stock_settings import keeps
 
+NAME, NOT_IN_NAME = re.compile(r"[a-zA-Z0-9_-]*"), re.compile(r"[^a-zA-Z0-9_-]+")
 PATTERNS = "*?[]"  # nbgrader looks for names as for patterns of files
 UNFIT = {"+": "nbgrader takes no name with +", "{": "nbgrader fills in what is in braces"}
 
@@ -84,7 +87,10 @@ def _refuse_metadata(path: Path, notebook: NotebookNode) -> None:
         if not flags:
             continue
         name = str(flags.get("grade_id", ""))
-        if not (is_grade(cell) or is_solution(cell) or is_task(cell) or flags.get("locked")):
+        if not NAME.fullmatch(name):
+            what = f'its grade_id is "{name}", and nbgrader takes letters from a to z, digits, - and _ alone'
+            raise _at(path, number, cell, what, f"make it {NOT_IN_NAME.sub('_', name)} in Create Assignment")
+        if not keeps(cell):
             continue
         if not name:
             raise _at(path, number, cell, "it has no grade_id", "give it one in Create Assignment")

@@ -66,6 +66,11 @@ def test_a_file_that_is_no_notebook_is_named(tmp_path: Path) -> None:
             [F, T, {**T, "source": "assert x"}],
             "cell 3, which begins `assert x`: its grade_id is t, which cell 2 has too",
         ),
+        (
+            [solution("my f", "x = 1")],
+            'its grade_id is "my f", and nbgrader takes letters from a to z, digits, - and _ alone',
+        ),
+        ([cell("x = 1", grade_id="x (old)")], "make it x_old_ in Create Assignment"),
         ([F, graded("", "assert x")], "cell 2, which begins `assert x`: it has no grade_id"),
         (
             [F, graded("t", "assert x") | {"metadata": {"nbgrader": {**T["metadata"]["nbgrader"], "points": "two"}}}],
