@@ -5,6 +5,7 @@ What cells print, show and raise is what nbclient would store with a stock kerne
 
 from __future__ import annotations
 
+import asyncio
 import builtins
 import contextlib
 import getpass
@@ -20,6 +21,7 @@ from IPython.core import debugger
 from IPython.core.error import UsageError
 
 from autograder.rpc.limit_words import limit_hit
+from autograder.student.event_loop import EventLoop
 from autograder.student.figures import set_environment, show_inline
 from autograder.student.outputs import MAX_DATA as MAX_DATA
 from autograder.student.outputs import MAX_ITEMS as MAX_ITEMS
@@ -62,12 +64,19 @@ class Kernel:
             self.shell.set_parent({"header": {"msg_id": f"cell-{self.shell.execution_count}"}})
         with captured(self._streams), _without_input():
             try:
-                result = self.shell.run_cell(source, store_history=True)
+                result = self._loop.run_cell(self.shell, source)
                 self._told(result.error_before_exec or result.error_in_exec)
             except SystemExit:
                 self.shell.ask_exit()
+            except asyncio.CancelledError as error:
+                self.show_error(error, [])
         self._widgets.tell()
-        return self.outputs.below.items
+        items = self.outputs.below.items
+        if self._loop.has_tasks():
+            self.outputs = self._widgets.outputs = Outputs()  # as with nbclient, nobody hears what they say now
+            with captured(self._streams), contextlib.suppress(SystemExit):
+                self._loop.pause()
+        return items
 
     def message(self, kind: str, content: dict[str, Any]) -> None:
         """Of the shell: something to show."""
@@ -94,6 +103,7 @@ class Kernel:
         self.shell.init_environment()
         self.shell.user_ns["_dh"][:] = [os.getcwd()]  # where %cd goes back to: the shell was made elsewhere
         set_environment()
+        self._loop = EventLoop()
         _set_debuggers()
         sys.argv[:] = [LAUNCHER, "-f", f"{os.getcwd()}/kernel.json", "--HistoryManager.hist_file=:memory:"]
         self._at_home = True

@@ -94,6 +94,19 @@ set_matplotlib_formats("png")""",
     "an assertion": "assert 1 == 2, 'not equal'",
     "sys.exit": "sys.exit(3)",
     "an exception while showing": "class Bad:\n    def __repr__(self): raise RuntimeError('no text')\nBad()",
+    "the loop that runs": """import asyncio
+async def three():
+    await asyncio.sleep(0)
+    print("three")
+    return 3
+loop = asyncio.get_event_loop()
+loop.is_running(), loop is asyncio.get_running_loop()""",
+    "a loop of its own": "coroutine = three()\ntry:\n    asyncio.run(coroutine)\nfinally:\n    coroutine.close()",
+    "the loop in a cell": "coroutine = three()\ntry:\n    loop.run_until_complete(coroutine)\nfinally:\n    coroutine.close()",
+    "a task": "quiet = asyncio.create_task(asyncio.sleep(0, 5))\nquiet.done()",
+    "what became of the task": "quiet.done() and quiet.result()",
+    "what the loop does soon": "loop.call_soon(print, 'soon')\nawait asyncio.sleep(0)\nawait three()",
+    "nested loops": "import nest_asyncio2\nnest_asyncio2.apply()\nasyncio.run(three()), loop.run_until_complete(three())",
     "input": "print('asked')\ninput('name? ')",
     "getpass": "import getpass\ngetpass.getpass()",
     "a breakpoint": "def paused():\n    breakpoint()\n    return 3\npaused()",
@@ -235,6 +248,21 @@ def test_what_a_stock_kernel_cannot_do_well_is_done_otherwise(fork_server: ForkS
     assert mute[0]["evalue"] == "(its message cannot be shown)"
     assert closed[0]["ename"] == "ZeroDivisionError"
     assert after == [{"output_type": "stream", "name": "stdout", "text": "1\n2\n"}]
+
+
+def test_the_next_cells_run_whatever_one_does_to_the_event_loop(fork_server: ForkServer) -> None:
+    harm = [
+        "import asyncio\nloop = asyncio.get_event_loop()\nloop.stop()\nawait asyncio.sleep(0)",
+        "asyncio.current_task().cancel()",
+        "asyncio.current_task().cancel()\nawait asyncio.sleep(0)",
+        "async def leave():\n    raise SystemExit\nleaving = asyncio.create_task(leave())",
+        "asyncio.set_event_loop(None)",
+        "loop.call_soon(loop.close)",
+        "async def on():\n    while True:\n        await asyncio.sleep(0)\ngoing_on = asyncio.create_task(on())",
+    ]
+    for number, cell in enumerate(harm):
+        *_, shown = here(fork_server, [*harm[:1], cell, "print(await asyncio.sleep(0, 7))"])
+        assert shown == [{"output_type": "stream", "name": "stdout", "text": "7\n"}], number
 
 
 def test_cd_goes_back_to_where_the_notebook_is(fork_server: ForkServer) -> None:
