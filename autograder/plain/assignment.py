@@ -24,14 +24,13 @@ from autograder.plain.stock_settings import keeps, key_of, limits_of, skipped_in
 
 SILENT = logging.Logger("nbgrader, unheard")
 SILENT.addHandler(logging.NullHandler())
-Clear = tuple[ClearHiddenTests, ClearMarkScheme]
 
 
 class PlainCell(Model):
     """A cell that nbgrader keeps, as it is put back into submissions.
 
-    source: with its hidden tests. released: as students have it. checksum: nbgrader's, of an answer that is as it was
-    handed out. defines: what the course's own solution defines, of a program that students write.
+    source: with its hidden tests, or its mark scheme. released: as students have it. checksum: nbgrader's, of an answer
+    that is as it was handed out. defines: what the course's own solution defines, of a program that students write.
     """
 
     id: str
@@ -48,7 +47,7 @@ class PlainCell(Model):
 
     @property
     def hides(self) -> bool:
-        """Whether there are tests in it that students do not have."""
+        """Whether there are tests in it, or a mark scheme, that students do not have."""
         return self.source != self.released
 
     def flags(self) -> dict[str, Any]:
@@ -64,6 +63,25 @@ class PlainCell(Model):
             "checksum": self.checksum,
         }
         return flags if self.points is None else flags | {"points": self.points}
+
+
+class _Clear:
+    """Takes hidden tests and mark schemes out of a graded cell, as nbgrader does for students."""
+
+    def __init__(self, config: Mapping[str, Any]) -> None:
+        known = Config(
+            {kind.__name__: dict(config.get(kind.__name__, {})) for kind in (ClearHiddenTests, ClearMarkScheme)}
+        )
+        self._hidden, self._scheme = ClearHiddenTests(config=known), ClearMarkScheme(config=known)
+
+    def released(self, source: str) -> str:
+        cell = NotebookNode(cell_type="code", source=source, metadata=NotebookNode())
+        try:
+            self._hidden._remove_hidden_test_region(cell)
+            self._scheme._remove_mark_scheme_region(cell)
+        except RuntimeError:
+            return ""  # a region without an end: nobody but the instructor sees it
+        return str(cell.source)
 
 
 class PlainNotebook(Model):
@@ -123,11 +141,10 @@ def _built(path: Path) -> bool:
 def read_assignment(course: Path, name: str, gradebook: Any, config: Any = None) -> PlainAssignment:
     """From the gradebook, where nbgrader put its cells as they are to be, and from the source, which has their order.
 
-    config: of nbgrader, which says how hidden tests are marked, and which cells are run, and for how long.
+    config: of nbgrader, which says how these are marked, and which cells are run, and for how long.
     """
     paths = {path.stem: path for path in source_notebooks(course, name)}
-    settings = Config({kind: dict((config or {}).get(kind, {})) for kind in ("ClearHiddenTests", "ClearMarkScheme")})
-    clear = ClearHiddenTests(config=settings), ClearMarkScheme(config=settings)
+    clear = _Clear(config or {})
     known = [row for row in gradebook.find_assignment(name).notebooks if row.name in paths]
     notebooks = []
     for row in known:
@@ -152,7 +169,7 @@ def _unkept_texts(path: Path) -> list[str]:
     return [cell.source.strip() for cell in cells if not _grade_id(cell) and cell.source.strip()]
 
 
-def _notebook(row: Any, path: Path, clear: Clear, config: Mapping[str, Any], more: Sequence[str]) -> PlainNotebook:
+def _notebook(row: Any, path: Path, clear: _Clear, config: Mapping[str, Any], more: Sequence[str]) -> PlainNotebook:
     source = upgraded(nbformat.read(path, as_version=4))
     kernelspec = dict(source.metadata.get("kernelspec", {}))
     refuse_other_languages(path, kernelspec, source.metadata.get("language_info", {}))
@@ -171,7 +188,7 @@ def _notebook(row: Any, path: Path, clear: Clear, config: Mapping[str, Any], mor
                 id=cell.name,
                 cell_type=cell.cell_type,
                 source=cell.source,
-                released=_clear_regions(cell.source, clear),
+                released=clear.released(cell.source) if cell.name in grades | tasks else cell.source,
                 checksum=cell.checksum or "",
                 grade=cell.name in grades,
                 solution=cell.name in solutions,
@@ -217,15 +234,3 @@ def refuse_other_languages(path: Path, kernelspec: Mapping[str, Any], language_i
 def _grade_id(cell: NotebookNode) -> str:
     """nbgrader's name of a cell that it keeps; empty for another."""
     return str(cell.metadata.nbgrader.get("grade_id") or "") if keeps(cell) else ""
-
-
-def _clear_regions(source: str, clear: Clear) -> str:
-    """The text without what nbgrader takes out of a release: hidden tests and mark schemes."""
-    cell = NotebookNode(cell_type="code", source=source, metadata=NotebookNode())
-    tests, schemes = clear
-    try:
-        tests._remove_hidden_test_region(cell)
-        schemes._remove_mark_scheme_region(cell)
-    except RuntimeError:
-        return ""  # a region without an end: nobody but the instructor sees it
-    return str(cell.source)

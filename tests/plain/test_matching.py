@@ -12,6 +12,7 @@ from nbformat import NotebookNode
 from autograder.intake.handed_in_cells import is_own, waits
 from autograder.metadata import name_of
 from autograder.plain.assignment import PlainNotebook
+from autograder.plain.preprocess import as_released
 from tests.plain.plain_course import Cell, by_hand, cell, given, graded, notebook, solution, task, write
 from tests.plain.strange_course import course_notebook, repaired
 
@@ -175,6 +176,14 @@ def test_a_cell_that_nbgrader_has_only_a_name_for_is_the_courses(name: str, tmp_
     found, notes = repaired(notebook(setup, WORDS, told, F_STUB, T_RELEASED, told), course)
     assert [each for each, _ in shape(found)] == ["course", "words", "course", "f", "t", "course"] and not notes
     assert of(found, "words").source == "YOUR ANSWER HERE" and not waits(of(found, "words"))
+
+
+def test_a_mark_scheme_that_students_never_had_is_no_change_and_in_no_file(tmp_path: Path) -> None:
+    scheme = "Draw.\n=== BEGIN MARK SCHEME ===\nTwo points.\n=== END MARK SCHEME ==="
+    course = course_notebook(tmp_path, notebook(WORDS, task("free", scheme)))
+    found, notes = repaired(notebook(WORDS, task("free", "Draw.")), course)
+    assert of(found, "free").source == scheme and not notes
+    assert "Two points" not in json.dumps(as_released(found, course))
 
 
 def test_notes_name_what_a_student_finds_in_the_notebook(course: PlainNotebook) -> None:
