@@ -17,8 +17,8 @@ $(STAMP): pyproject.toml scripts/system_packages.sh
 	$(PYTHON) -m venv .venv
 	$(BIN)/pip install --quiet "torch>=2.11,<2.14"
 	$(BIN)/pip install --quiet --editable ".[test]"
-	@# An editable installation leaves this out: JupyterLab, however it is started, opens submissions with care.
-	$(BIN)/jupyter server extension enable --sys-prefix labext 2> /dev/null
+	@# An editable installation leaves this out. With it JupyterLab opens submissions with care, however it is started.
+	cp labext/etc/jupyter/jupyter_server_config.d/gradlab.json .venv/etc/jupyter/jupyter_server_config.d/
 	bash scripts/system_packages.sh
 	@touch $@
 	@echo "Next: make demo shows the main job, make lab opens the course in JupyterLab"
