@@ -32,6 +32,7 @@ def limit_process(seconds: int, memory: int = MEMORY) -> Iterator[None]:
     bounds = {
         resource.RLIMIT_CPU: int(used.ru_utime + used.ru_stime) + 1 + seconds,
         resource.RLIMIT_AS: _mapped() + memory,
+        resource.RLIMIT_CORE: 0,  # a process that the kernel ends for its time would leave all its memory in a file
     }
     before = {kind: resource.getrlimit(kind) for kind in bounds}
     try:
