@@ -7,8 +7,9 @@ from collections.abc import Sequence
 
 from autograder.authoring.bound_names import Names, names_of, refuse_undefined, refuse_unseeded
 from autograder.authoring.checks import is_check, refuse_much_observed
+from autograder.authoring.messages import refuse_telling
 from autograder.authoring.regions import HIDDEN, SOLUTION, Region, find_regions, stubbed
-from autograder.authoring.trust import refuse_trust
+from autograder.authoring.trust import given_probes, refuse_trust
 from autograder.course import Cell, Exercise, Kind
 from autograder.errors import SourceError
 
@@ -54,6 +55,7 @@ def refuse_bad_lab(cells: Sequence[Cell], exercises: Sequence[Exercise]) -> None
             _refuse_use_outside_checks(cell, {exercise.name for exercise in exercises})
     refuse_much_observed(exercises, sum(cell.points for cell in cells), cells)
     refuse_trust(cells, exercises)
+    refuse_telling(code, {*given_probes(cells), *(exercise.name for exercise in exercises)})
 
 
 def refuse_unparsable(cell: Cell, source: str = "", what: str = "this cell") -> None:

@@ -121,6 +121,15 @@ def test_cell_ids_of_a_section_stay_when_another_section_grows() -> None:
         ("assert_close(double(3), 6)", "[assert_close(n, 6) for n in double([3])]", "a loop over it", "for n in"),
         ("assert_close(double(3), 6)", "n = 6; assert_close(probes.saved_bytes(double, 3), n)", "says of itself", "saved_b"),
         ('weight=3)', 'observed=True)', "observed checks hold 1 of the lab's 3 points", "# %% checks"),
+        ("double(3), 6)", 'double(3), 6, name=f"for {3}")', "a name that is not written out", 'f"for {3}"'),
+        ("double(3), 6)", 'double(3), 6, name="at " + str(3))', "a name that is not written out", "str(3)"),
+        ("double(3), 6)", 'double(3), 6, **{"name": str(3)})', "a name that is not written out", "str(3)"),
+        ("assert_close(double(3), 6)", 'assert double(3) == 6, f"not {6}"', "a message that is not", 'f"not {6}"'),
+        ("assert_close(double(3), 6)", 'want = "6"; assert double(3) == 6, want', "a message that is not", "want"),
+        ("assert_close(double(3), 6)", 'raise AssertionError(f"not {6}")', "a message that is not", 'f"not {6}"'),
+        ("assert_close(double(3), 6)", "assert_close({n: double(n) for n in [3]}, {3: 6})", "a key of a dict", "{n:"),
+        ('with check("three"', 'def same(a, b):\n    assert a == b, f"not {b}"\n\n\nwith check("three"', "a message", "not {b}"),
+        ('with check("one"', 'def same(a, b):\n    assert a == b, f"not {b}"\n\n\nwith check("one"', "a message", "not {b}"),
         ("import torch\n", "import torch\nx0 = torch.rand(3)\n", "no seed", "torch.rand"),
         ("# %% [markdown]\n# # A", "# %% [markdown] points=2\n# # A", "no option 'points'", "[markdown] points"),
         ("[markdown] points=1", "points=1", "wrong type", "question: why"),
@@ -134,6 +143,19 @@ def test_a_mistake_is_named_with_its_line_and_a_fix(old: str, new: str, problem:
     assert problem in error.problem or problem in error.fix
     assert error.fix
     assert at in line_at(text, error)
+
+
+def test_a_given_function_compares_under_a_name_that_is_written_out() -> None:
+    same = '\n\ndef same(got, want):\n    assert got is not None, f"{got}"\n    assert_close(got, want, name=TEXT)\n'
+    text = GOOD.replace("check, probes\n", "check, probes\n" + same)
+    error = refusal(text.replace("TEXT", 'f"not {want}"'))
+    assert "a name that is not written out" in error.problem
+    assert "not {want}" in line_at(text.replace("TEXT", 'f"not {want}"'), error)
+    read(text.replace("TEXT", '"the double"'))
+
+
+def test_a_visible_check_may_show_its_input() -> None:
+    read(GOOD.replace("assert_close(double(1), 2)", 'assert_close(double(1), 2, name=f"for {1}")'))
 
 
 def test_observed_checks_may_hold_a_fifth_of_a_labs_points() -> None:

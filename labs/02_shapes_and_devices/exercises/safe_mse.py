@@ -74,7 +74,7 @@ with check(
             safe_mse(torch.ones(p), torch.ones(t))
         except ValueError:
             continue
-        raise AssertionError(f"predictions of shape {p} and targets of shape {t} were accepted")
+        raise AssertionError("predictions and targets of different numbers were accepted")
 with check(
     "raises_shape",
     "shapes that are no column raise a ValueError",
@@ -94,7 +94,7 @@ with check(
             safe_mse(torch.ones(p), torch.ones(t))
         except ValueError:
             continue
-        raise AssertionError(f"predictions of shape {p} and targets of shape {t} were accepted")
+        raise AssertionError("predictions or targets that are no column were accepted")
 with check("non_contiguous", "strided arguments, which keep their values and shapes", guard=True):
     table = torch.arange(12.0).reshape(4, 3).square()
     want = torch.tensor(

@@ -101,7 +101,7 @@ with check("raises", "heads that do not divide the features raise a ValueError",
             split_heads(torch.ones(2, 3, 8), heads)
         except ValueError:
             continue
-        raise AssertionError(f"{heads} heads were accepted for 8 features")
+        raise AssertionError("heads that do not divide the features were accepted")
 with check("empty", "empty batches, and x keeps its shape and values", guard=True):
     assert_close(split_heads(torch.ones(0, 3, 8), 2), torch.ones(0, 2, 3, 4))
     assert_close(split_heads(torch.ones(2, 0, 8), 4), torch.ones(2, 4, 0, 2))

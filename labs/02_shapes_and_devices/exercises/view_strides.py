@@ -109,7 +109,7 @@ with check(
         ((3, 2, 4), (1, 3, 6), (6, 4)),
     ):
         got = view_strides(size, stride, shape)
-        assert got is None, f"you found strides for {shape}, and view raises an error"
+        assert got is None, "you found strides, and view raises an error"
 with check(
     "size_one",
     "sizes of 1 in the old and in the new shape",
@@ -125,10 +125,10 @@ with check(
     ):
         exact = torch.zeros(200).as_strided(size, stride).view(shape).stride()
         got = view_strides(size, stride, shape)
-        assert isinstance(got, list | tuple), "a view is possible here"
+        assert isinstance(got, list | tuple), "you found no strides, and a view is possible"
         pairs = zip(got, exact, shape, strict=True)  # where the size is 1, the stride may be any number
         assert_close([mine if n > 1 else right for mine, right, n in pairs], list(exact))
-    assert view_strides((2, 1, 3), (4, 3, 1), (6,)) is None, "strides 4 and 1 cannot be joined across a size of 1"
+    assert view_strides((2, 1, 3), (4, 3, 1), (6,)) is None, "you found strides, and view raises an error"
 with check(
     "element_count",
     "another number of elements gives None",
@@ -148,7 +148,7 @@ with check(
         ((4, 6), (12, 1), (2, 6)),
     ):
         got = view_strides(size, stride, shape)
-        assert got is None, f"you found strides for {shape}, and the number of elements differs"
+        assert got is None, "you found strides, and the number of elements differs"
 with check(
     "expanded",
     "expanded tensors have strides of 0",
@@ -157,11 +157,11 @@ with check(
     for size, stride, shape in (((3, 4), (0, 0), (12,)), ((3, 4), (1, 0), (3, 2, 2)), ((6, 4), (0, 1), (2, 3, 4))):
         want = torch.zeros(50).as_strided(size, stride).view(shape).stride()
         assert_close(view_strides(size, stride, shape), want)
-    assert view_strides((3, 4), (0, 1), (12,)) is None, "an expanded dimension cannot be joined with one of stride 1"
-    assert view_strides((3, 4), (1, 0), (12,)) is None, "an expanded dimension cannot be joined with one of stride 1"
+    assert view_strides((3, 4), (0, 1), (12,)) is None, "you found strides, and view raises an error"
+    assert view_strides((3, 4), (1, 0), (12,)) is None, "you found strides, and view raises an error"
 with check("zero_dim", "a tensor without dimensions", guard=True):
     got = view_strides((), (), (1, 1))
-    assert got is not None and len(got) == 2, "a 0-dim tensor can be viewed with the shape (1, 1)"
+    assert got is not None and len(got) == 2, "you found no strides, or another number of them, and a view is possible"
     assert_close(view_strides((1, 1), (3, 1), ()), ())
     assert_close(view_strides((), (), ()), ())
 

@@ -111,7 +111,7 @@ with check("none_or_one", "one window, and none", hint="What is (n - k) // step 
             windows(t, size, 2)
         except (ValueError, RuntimeError):
             continue
-        raise AssertionError(f"a window of {size} in 3 elements was accepted")
+        raise AssertionError("a window that is longer than x was accepted")
 with check("empty", "an empty batch, and x keeps its values", guard=True):
     assert_close(windows(torch.empty(0, 5), 3, 1), torch.empty(0, 3, 3))
     unchanged(windows, torch.arange(8.0), 3, 2)

@@ -100,7 +100,7 @@ with check("raises", "any other number of dimensions raises a ValueError", hint=
             with_batch(channel_means if dims == 4 else row_totals, torch.ones(shape), dims)
         except ValueError:
             continue
-        raise AssertionError(f"a tensor of shape {shape} was accepted as a batch or sample of {dims} dimensions")
+        raise AssertionError("a tensor with another number of dimensions was accepted")
 with check("empty", "an empty batch gives an empty result", guard=True):
     assert_close(with_batch(channel_means, torch.zeros(0, 3, 4, 5), 4), torch.zeros(0, 3))
     assert_close(with_batch(row_totals, torch.zeros(0), 2), torch.tensor(0.0))

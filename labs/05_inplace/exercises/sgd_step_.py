@@ -89,7 +89,7 @@ with check(
     for _ in range(3):
         sgd_step_(t, t_buffers, 0.5, 0.5, 0.0)
         t[0].grad.zero_()
-    assert_close(t[0].detach(), torch.tensor([0.125, 4.625]), name="the parameter after three steps")
+    assert_close(t[0].detach(), torch.tensor([0.125, 4.625]), name="the parameter at the end")
     assert_close(t_buffers, [torch.tensor([0.25, -0.75])], name="buffers")
 with check(
     "keeps_grad",

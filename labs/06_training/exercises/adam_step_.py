@@ -139,11 +139,12 @@ with check(
         t = [torch.randn(3, 2, generator=generator, dtype=dtype).T, torch.randn((), generator=generator, dtype=dtype)]
         gradients = [[torch.randn(p.shape, generator=generator, dtype=dtype) for p in t] for _ in range(4)]
         want = adam_of_torch(t, gradients, [0.03] * 4)
-        leaves, state = leaves_for(adam_step_, t), state_for(adam_step_)
-        for n, grads in enumerate(gradients):
-            assert_close(with_gradients(leaves, grads), [t, *want][n], name=f"the parameters after {n} steps")
+        leaves, state, got = leaves_for(adam_step_, t), state_for(adam_step_), []
+        for grads in gradients:
+            got.append(with_gradients(leaves, grads))
             adam_step_(leaves, state, 0.03)
-        assert_close(with_gradients(leaves, [None, None]), want[3], name="the parameters after 4 steps")
+        got.append(with_gradients(leaves, [None, None]))
+        assert_close(got, [t, *want], name="the parameters at the start and after each step")
 with check(
     "other_cases",
     "other settings",

@@ -78,7 +78,7 @@ with check(
         (2, 5, 3, 4, 1),
         (64, 9, 6, 3, 4),
     ):
-        assert_close(out_size(*t), by_pytorch(*t), name=f"your result for {t}")
+        assert_close(out_size(*t), by_pytorch(*t))
 with check(
     "just_fits",
     "where one window fits, it gives 1; where none does, a ValueError",
@@ -97,7 +97,7 @@ with check(
                 out_size(least - 1, kernel, stride, padding, dilation)
             except ValueError:
                 continue
-            raise AssertionError(f"a size of {least - 1} was accepted for {kernel} taps, {dilation} apart")
+            raise AssertionError("a size into which no window fits was accepted")
 
 
 # %% right "it counts the places where a window can begin"

@@ -246,10 +246,10 @@ with check(
             checkpoint_once, parts, True, t, g, lambda: kept.extend((f.kept, len(f.calls), f.backwards) for f in seen)
         )
         assert_close((got["outs"], got["grads"]), (want["outs"], want["grads"]))
-        told = f"(graphs kept, calls, gradients that went back) of each layer before backward: {kept}"
-        assert kept == [(0, len(sizes), 0)] * len(seen), told
+        want = [(0, len(sizes), 0)] * len(seen)
+        assert_close(kept, want, name="(graphs kept, calls, gradients that went back) of each layer before backward")
         calls = [len(f.calls) for f in seen]
-        assert calls == [2 * len(sizes)] * len(seen), f"the layers ran {calls} times, with {len(sizes)} batches"
+        assert_close(calls, [2 * len(sizes)] * len(seen), name="how often each layer ran")
 
 # %% right "a context for the second call"
 from contextlib import contextmanager, nullcontext

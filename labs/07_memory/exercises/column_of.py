@@ -176,7 +176,7 @@ with check(
 ):
     t = [torch.linspace(-1, 1, 5 * n).reshape(n, 5) for n in (13, 1)]
     got = columns(column_of, scorer(7, torch.float32), [True] * 3, t, 0)["bytes"]
-    assert got == 4 * 14, f"14 numbers keep {got} bytes"
+    assert_close(got, 4 * 14, name="the number of bytes that your results keep")
 with check(
     "no_graph", "no graph is built", weight=2, required=True, hint="When is the result of the first layer freed?"
 ):

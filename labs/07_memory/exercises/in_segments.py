@@ -195,8 +195,8 @@ with check(
         segments = [again[a:b] for a, b in pairwise([*starts, len(again)])][::-1]
         assert ran[:count] == [n for segment in segments for n in segment] == list(range(count)), "the order is another"
         lengths = [len(segment) for segment in segments]
-        assert len(lengths) == k, f"of {count} layers, segments of lengths {lengths} were computed again"
-        assert max(lengths) - min(lengths) <= 1, f"your segments of {count} layers have lengths {lengths}"
+        assert_close(len(lengths), k, name="the number of segments that were computed again")
+        assert max(lengths) - min(lengths) <= 1, "the lengths of your segments differ by more than one"
 with check("keeps_input", "the list and x stay as they are, and an empty batch stays empty", guard=True):
     parts = chain(bent, [4] * 4)
     want, want_grads, _ = looped(parts, torch.empty(0, 4), torch.empty(0, 4))

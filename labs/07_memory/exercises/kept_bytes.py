@@ -66,13 +66,13 @@ with check(
     ):
         want = probes.saved_bytes(stack(sizes, activation), torch.zeros(n, sizes[0]))
         got = kept_bytes(sizes, activation, n, torch.float32)
-        assert_close(got, want, name=f"your result for {activation} and {len(sizes)} sizes")
+        assert_close(got, want)
 with check("dtypes", "float64 and bfloat16", weight=3, hint="How many bytes has a number of each dtype?"):
     for dtype in (torch.float64, torch.bfloat16):
         for activation in ("relu", "gelu"):
             want = probes.saved_bytes(stack([5, 4, 7, 2], activation).to(dtype), torch.zeros(3, 5, dtype=dtype))
             got = kept_bytes([5, 4, 7, 2], activation, 3, dtype)
-            assert_close(got, want, name=f"your result for {activation} and {dtype}")
+            assert_close(got, want)
 with check("one_layer", "one layer keeps nothing of its own, nor does an empty batch", guard=True):
     for sizes, n in (([5, 3], 4), ([5, 7, 3], 0)):
         assert_close(kept_bytes(sizes, "silu", n, torch.float32), 0)

@@ -94,11 +94,11 @@ with check(
         t = [([3, n], dtype, True)]
         n = 3 * n
         want = {"weights": 2 * n, "gradients": 2 * n, "master": 4 * n, "states": 8 * n, "total": 16 * n}
-        assert_close(training_bytes(t, "adam", True), want, name=f"with Adam, {dtype} and a master copy")
+        assert_close(training_bytes(t, "adam", True), want, name="with Adam and a master copy")
         want = {"weights": 2 * n, "gradients": 2 * n, "master": 0, "states": 2 * n, "total": 6 * n}
-        assert_close(training_bytes(t, "momentum", False), want, name=f"with momentum, {dtype} and no master copy")
+        assert_close(training_bytes(t, "momentum", False), want, name="with momentum and no master copy")
         want = {"weights": 2 * n, "gradients": 2 * n, "master": 4 * n, "states": 0, "total": 8 * n}
-        assert_close(training_bytes(t, "sgd", True), want, name=f"with SGD, {dtype} and a master copy")
+        assert_close(training_bytes(t, "sgd", True), want, name="with SGD and a master copy")
 with check(
     "frozen", "one that is not trained has weights only", weight=2, hint="Which lines hold for trained parameters only?"
 ):

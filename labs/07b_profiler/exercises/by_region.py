@@ -135,7 +135,7 @@ with check(
 ):
     for seed, regions, launches in ((1, 1, 2), (2, 4, 3), (3, 7, 2), (5, 6, 1)):
         t = made(seed, regions, launches)
-        assert_close(by_region(t), counted(t), name=f"your result for {regions} regions")
+        assert_close(by_region(t), counted(t))
 with check(
     "shipped_all",
     "the shipped trace: all of it, with the thread of backward",

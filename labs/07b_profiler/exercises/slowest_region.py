@@ -81,7 +81,8 @@ with check(
         t = [(name, 0, 0.06 if name == slow else 0.001) for name in ("c", "a", "b")]
         said, ran = measured(slowest_region, t, 1, 2)
         assert_close(said, slow)
-        assert ran == ["c", "a", "b"] * 3, f"the parts ran {len(ran)} times, and not 9"
+        assert_close(len(ran), 9, name="the number of calls of the parts")
+        assert ran == ["c", "a", "b"] * 3, "the parts ran in another order"
 with check(
     "warm",
     "a region that is slow in the warm-up only",
@@ -93,7 +94,8 @@ with check(
         t = [("first", 0.3, 0.001), ("slow", 0.06, 0.06), ("last", 0.001, 0.001)]
         said, ran = measured(slowest_region, t, warmup, active)
         assert_close(said, "slow")
-        assert ran == ["first", "slow", "last"] * (warmup + active), f"the parts ran {len(ran)} times"
+        assert_close(len(ran), 3 * (warmup + active), name="the number of calls of the parts")
+        assert ran == ["first", "slow", "last"] * (warmup + active), "the parts ran in another order"
 with check(
     "several_calls",
     "many short calls, against one that is longer than each of them",
@@ -103,7 +105,7 @@ with check(
     short = ("many", 0.02, 0.02)
     said, ran = measured(slowest_region, [short, ("one", 0.05, 0.05), *[short] * 7], 0, 1)
     assert_close(said, "many")
-    assert len(ran) == 9, f"the parts ran {len(ran)} times, and not 9"
+    assert_close(len(ran), 9, name="the number of calls of the parts")
 
 
 # %% right "a schedule"

@@ -139,11 +139,12 @@ with check(
         want = wanted(t, w, y, g)
         got = loss_gradients(chunked_loss, t, w, y, k, pieces, g, lambda: None)
         assert_close(got, want)
-        assert len(pieces.rows) >= k, f"piece was called {len(pieces.rows)} times for {k} parts"
+        assert len(pieces.rows) >= k, "piece was called less often than there are parts"
         lengths = [len(one) for one in pieces.labels[:k]]
-        assert_close(torch.cat(pieces.rows[:k]), t.detach(), name="the rows of the first calls of piece, together")
-        assert_close(torch.cat(pieces.labels[:k]), y, name="their labels")
-        assert max(lengths) - min(lengths) <= 1, f"the parts of {n} rows have lengths {lengths}"
+        rows = torch.cat(pieces.rows[:k])
+        assert torch.equal(rows, t.detach()), "the rows of the first calls of piece, together, are not those of hidden"
+        assert torch.equal(torch.cat(pieces.labels[:k]), y), "the rows of piece come with the labels of other rows"
+        assert max(lengths) - min(lengths) <= 1, "the lengths of the parts differ by more than one"
 with check(
     "one_at_a_time",
     "the graph of one part at most is alive, and none between forward and backward",
@@ -157,9 +158,9 @@ with check(
         want = wanted(t, w, y, g)
         got = loss_gradients(chunked_loss, t, w, y, k, pieces, g, lambda: between.append(pieces.seen.kept))
         assert_close(got, want)
-        assert between == [0], f"{between[0]} graphs of piece are alive when the forward pass has ended"
-        told = f"graphs of piece that were alive when it was called: {pieces.alive}"
-        assert pieces.alive == [0] * len(pieces.alive), told
+        assert_close(between, [0], name="the number of graphs of piece that are alive when the forward pass has ended")
+        want = [0] * len(pieces.alive)
+        assert_close(pieces.alive, want, name="the number of graphs of piece that are alive at each of its calls")
         assert len(pieces.alive) >= k and pieces.seen.backwards == k, (
             "gradients did not go back through each piece once"
         )

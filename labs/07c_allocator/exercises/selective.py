@@ -175,7 +175,8 @@ def both(checkpointing, layers, widths, keep, every, sizes=(5,)):
     want = selected(kept_some, layers, keep, every, ts, ws, gs, here.functions(), here.backward_begins)
     got = selected(checkpointing, layers, keep, every, ts, ws, gs, there.functions(), there.backward_begins)
     assert_close(got["outs"], want["outs"], name="the results")
-    assert_close(there.ran, here.ran, name="what ran, in order")
+    assert_close([one[0] for one in there.ran], [one[0] for one in here.ran], name="what ran, in order")
+    assert there.ran == here.ran, "an operator ran with tensors of other shapes"
     assert_close(got["grads"], want["grads"], name="the gradients of weights")
     assert_close(got["x"], want["x"], name="the gradients of x")
 

@@ -193,7 +193,7 @@ with check("runs_once", "forward is called once", weight=1, required=True, hint=
         want = asked_in_turn(t_states, t_head, t).softmax(-1).mean(0)
         t_seen = Seen(t_head)
         assert_close(ensemble_result(ensemble_predict, t_states, t_modes, t_seen, t), want)
-        assert len(t_seen.calls) == 1, f"forward was called {len(t_seen.calls)} times for {count} models"
+        assert_close(len(t_seen.calls), 1, name="the number of calls of forward")
 
 
 # %% right "log-softmax, and the first copy on the meta device"

@@ -213,9 +213,10 @@ with check(
             (4, [(), (5,), (0,), (1,)], 3, 4, 0.5, range(20)),
         )
     ]
-    for see in ("scale", "parameters"):
-        want = runs_by_hand(t, see)
-        assert_close(scaled_steps(MyScaler, t, see), want, name=f"{see} of three scalers by turns")
+    want = runs_by_hand(t, "scale")
+    assert_close(scaled_steps(MyScaler, t, "scale"), want, name="the scales of several scalers by turns")
+    want = runs_by_hand(t, "parameters")
+    assert_close(scaled_steps(MyScaler, t, "parameters"), want, name="the parameters of several scalers by turns")
 with check(
     "loss_scaled",
     "the loss is scaled before the backward pass",
@@ -247,9 +248,10 @@ with check(
         run_of(5, [(3,), (2,)], 6, [(2, 1, math.inf), (3, 0, math.nan)], 50, 0.9, (2,), 64.0),
         run_of(6, [(4,), (2, 2)], 5, [(1, 0, math.nan), (3, 1, -math.inf)], 50, 0.5, (), 8.0),
     ]
-    for see in ("momenta", "parameters"):
-        want = runs_by_hand(t, see)
-        assert_close(scaled_steps(MyScaler, t, see), want, name=see)
+    want = runs_by_hand(t, "momenta")
+    assert_close(scaled_steps(MyScaler, t, "momenta"), want, name="the momenta")
+    want = runs_by_hand(t, "parameters")
+    assert_close(scaled_steps(MyScaler, t, "parameters"), want, name="the parameters")
 with check(
     "one_element",
     "one element of one parameter is enough, and the scale is halved once",
@@ -279,9 +281,10 @@ with check(
 ):
     t = [run_of(seed, [(3,), (2,)], 5, [(3, 1, math.inf)], 2, early=(0, 1)) for seed in (8, 9)]
     t[0][2][1] = t[1][2][0] = t[1][2][2] = t[0][2][4] = [None, None]
-    for see in ("scale", "parameters"):
-        want = runs_by_hand(t, see)
-        assert_close(scaled_steps(MyScaler, t, see), want, name=see)
+    want = runs_by_hand(t, "scale")
+    assert_close(scaled_steps(MyScaler, t, "scale"), want, name="the scales")
+    want = runs_by_hand(t, "parameters")
+    assert_close(scaled_steps(MyScaler, t, "parameters"), want, name="the parameters")
 with check("other_cases", "other factors", weight=1, hint="Which numbers do you multiply by in update?"):
     t = [run_of(8, [(2,)], 6, [(1, 0, math.inf), (2, 0, math.inf)], 2, first=100.0) for _ in range(2)]
     t[0][0].update({"growth_factor": 4.0, "backoff_factor": 0.25})

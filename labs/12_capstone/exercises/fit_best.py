@@ -211,7 +211,7 @@ with check("no_graph", "measuring builds no graph", weight=1, hint="Under which 
         return x * 3
 
     fit_run(fit_best, drawn(fitted(5), 2), noting, samples([4, 4], 7), samples([3, 2], 107), 0.1, 2, "losses")
-    assert noted.count(True) == 4, f"{noted.count(True)} calls were recorded in 2 epochs of 2 batches"
+    assert_close(noted.count(True), 4, name="the number of calls that were recorded")
 
 
 # %% right "bytes of a file as the copy"

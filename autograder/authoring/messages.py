@@ -1,0 +1,73 @@
+"""Refuses messages of hidden checks that could tell a student an input or an expected value: they are written out."""
+
+from __future__ import annotations
+
+import ast
+from collections.abc import Collection, Iterator, Sequence
+
+from autograder.authoring.checks import is_check
+from autograder.authoring.regions import HIDDEN, find_regions
+from autograder.authoring.taint import COMPARISONS
+from autograder.course import Cell, Kind
+from autograder.errors import SourceError
+
+FIX = (
+    'write the text out, without a value: name="your result for a kernel with gaps". A count of what the student\'s '
+    'code did is a result, too: assert_close(len(calls), 2, name="the number of calls")'
+)
+FIX_KEYS = "compare lists: a message then names the place in it, and no input"
+
+
+def refuse_telling(cells: Sequence[Cell], asked: Collection[str]) -> None:
+    """Raises SourceError at the first message that is not written out.
+
+    Looked at is what a hidden check can raise: its own, those of the functions of check cells, and the comparisons of
+    given cells; what else a given function raises is shown by its type alone. asked: names of exercises and probes.
+    """
+    for cell in cells:
+        if cell.kind is not Kind.CHECK and cell.kind.traits.step != "given":
+            continue
+        hidden = [region for region in find_regions(cell) if region.what == HIDDEN]
+        for node in ast.parse(cell.source).body:
+            if is_check(node) and not any(node.lineno - 1 in region for region in hidden):
+                continue
+            for inner in ast.walk(node):
+                for line, what, fix in _telling(inner, asked, asserts=cell.kind is Kind.CHECK):
+                    problem = f"a hidden check can show a student an input or an expected value by {what}"
+                    raise SourceError(cell.path, cell.line_of(line), problem, fix)
+
+
+def _telling(node: ast.AST, asked: Collection[str], asserts: bool) -> Iterator[tuple[int, str, str]]:
+    """(line, what, fix) of each part of this node that is shown and not written out. asserts: asserts are shown."""
+    match node:
+        case ast.Call(func=ast.Name(id=name)) if name in COMPARISONS:
+            for keyword in node.keywords:
+                if keyword.arg in ("name", None) and not _is_text(keyword.value):
+                    yield keyword.value.lineno, f"a name that is not written out: {_start(keyword.value)}", FIX
+            for table in node.args[2:3]:
+                if not isinstance(table, ast.Dict) or not all(map(_is_text, table.keys)):
+                    yield table.lineno, f"a misconception that is not written out: {_start(table)}", FIX
+        case ast.Call(func=ast.Name(id="AssertionError" | "Mismatch")):
+            for part in [*node.args, *[keyword.value for keyword in node.keywords]]:
+                if not _is_text(part) and (asserts or ast.unparse(node.func) == "Mismatch"):
+                    yield part.lineno, f"a message that is not written out: {_start(part)}", FIX
+        case ast.Assert(msg=ast.expr() as message) if asserts and not _is_text(message):
+            yield message.lineno, f"a message that is not written out: {_start(message)}", FIX
+        case ast.DictComp(key=key, value=value) if asserts and _asks(value, asked):
+            yield node.lineno, f"a key of a dict of results: {_start(key)}", FIX_KEYS
+        case ast.Dict(keys=keys, values=values) if asserts:
+            for one, value in zip(keys, values, strict=True):
+                if one is not None and not isinstance(one, ast.Constant) and _asks(value, asked):
+                    yield one.lineno, f"a key of a dict of results: {_start(one)}", FIX_KEYS
+
+
+def _is_text(node: ast.AST | None) -> bool:
+    return isinstance(node, ast.Constant) and isinstance(node.value, str)
+
+
+def _asks(node: ast.expr, asked: Collection[str]) -> bool:
+    return any(isinstance(part, ast.Name) and part.id in asked for part in ast.walk(node))
+
+
+def _start(node: ast.AST) -> str:
+    return ast.unparse(node)[:80]
