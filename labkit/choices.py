@@ -34,7 +34,7 @@ def assert_answered(answers: object, questions: int) -> None:
         if not given:
             raise AssertionError(f'{question} has no letters: write them as one text, such as "ac"')
         if not set(given) <= set(STATEMENTS):
-            raise AssertionError(f"{question} has {given!r}")
+            raise AssertionError(f"{question} has letters that stand for no statement")
 
 
 def assert_some_right(answers: object, key: Mapping[str, str]) -> None:
