@@ -122,12 +122,12 @@ def test_what_a_tool_runs_where_it_is_started_is_renamed(tmp_path: Path) -> None
         "jupytext.toml",
         "data.ini",
     )
-    for name in (*files, ".git/config", ".vscode/tasks.json", ".DS_Store", "a.code-workspace"):
+    for name in (*files, ".git/config", ".vscode/tasks.json", ".DS_Store", "a.code-workspace", "..n..ipynb"):
         (tmp_path / name).parent.mkdir(exist_ok=True)
         (tmp_path / name).write_text("{}")
     settle(tmp_path, "n")
     kept = sorted(p.relative_to(tmp_path).as_posix() for p in tmp_path.iterdir() if not p.name.endswith(".not-run"))
-    assert kept == [".DS_Store", "data.ini", "n.ipynb", "x"]
+    assert kept == ["..n..ipynb", ".DS_Store", "data.ini", "n.ipynb", "x"]
     assert [p.name for p in (tmp_path / "x").iterdir()] == ["pyproject.toml.not-run"]
 
 
