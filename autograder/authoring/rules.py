@@ -6,8 +6,8 @@ import ast
 from collections.abc import Sequence
 
 from autograder.authoring.bound_names import Names, names_of, refuse_undefined, refuse_unseeded
+from autograder.authoring.check_messages import refuse_telling
 from autograder.authoring.checks import is_check, refuse_much_observed
-from autograder.authoring.messages import refuse_telling
 from autograder.authoring.regions import HIDDEN, SOLUTION, Region, find_regions, stubbed
 from autograder.authoring.trust import given_probes, refuse_trust
 from autograder.course import Cell, Exercise, Kind
