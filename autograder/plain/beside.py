@@ -140,26 +140,32 @@ def _make_plain(arguments: list[Any]) -> None:
 
     Raises NoValueError if something else is in them.
     """
-    waiting, known = arguments, set[int]()
+    waiting, known = list(arguments), set[int]()
+
+    def part(value: Any) -> Any:
+        if not _is_container(value):
+            return plain(value)
+        waiting.append(value)
+        return value
+
     while waiting:
         value = waiting.pop()
         if id(value) in known:
             continue
         known.add(id(value))
         if isinstance(value, list):
-            value[:] = [each if _is_container(each) else plain(each) for each in value]
-            waiting += [each for each in value if _is_container(each)]
+            value[:] = [part(each) for each in value]
         elif isinstance(value, dict):
-            own = {plain(key): each if _is_container(each) else plain(each) for key, each in value.items()}
+            pairs = {plain(key): part(each) for key, each in value.items()}
             value.clear()
-            value.update(own)
-            waiting += [each for each in value.values() if _is_container(each)]
+            value.update(pairs)
         elif isinstance(value, set):
-            own_set = {plain(each) for each in value}
+            members = {plain(each) for each in value}
             value.clear()
-            value.update(own_set)
+            value.update(members)
         elif isinstance(value, tuple):
-            waiting += [each for each in value if _is_container(each)]
+            for each in value:
+                part(each)
 
 
 def _is_container(value: Any) -> bool:

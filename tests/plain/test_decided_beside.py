@@ -9,6 +9,7 @@ from autograder.gradebook.store import load_result
 from autograder.grading.nbgrader_api import open_course
 from autograder.grading.where import ThisMachine
 from autograder.grading.whole_lab import grade_lab
+from autograder.plain.beside import NoValueError, _guarded
 from autograder.reports.feedback import write_feedback
 from tests.plain.plain_course import OURS, answered, graded, marks, notebook, solution, task, write
 
@@ -76,6 +77,13 @@ def test_an_object_that_says_yes_is_no_value_in_an_argument_either(course: Path)
     assert {"p1/filled", "p1/marked"} <= own, "only the submission's own process says so, and the result names it"
     honest = load_result(course, "ps1", "right")
     assert honest is not None and not any(cell.own_process for cell in honest.cells)
+
+
+@pytest.mark.parametrize("left", [(object(),), [[object()]], {"a": ({"b": (object(),)},)}])
+def test_an_object_is_found_wherever_it_is_in_an_argument(left: object) -> None:
+    fill = _guarded(lambda into: into.append(left))
+    with pytest.raises(NoValueError):
+        fill([])
 
 
 @pytest.mark.slow
