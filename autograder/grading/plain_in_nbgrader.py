@@ -64,8 +64,9 @@ def examined(
     settings = with_stock_limits(replace(settings, preprocessors=preprocessors_in(config)), config)
     paths = files_beside(course, ids["assignment"], ids["student"], ignore, own_files(config, ids["assignment"]))
     beside, given, told = read_beside(course, ids["assignment"], ids["student"], paths)
-    task = Task(ids["assignment"], ids["student"], None, "", (), "", b"", settings, beside=beside, given=given)
-    task = replace(task, isolates_tests=True)  # this process grades the whole class, and no other takes its place
+    whose = ids["assignment"], ids["student"]
+    # This process grades the whole class, and no other takes its place: tests run in a child of it.
+    task = Task(*whose, None, "", (), "", b"", settings, beside=beside, given=given, isolates_tests=True)
     notes = [*notes_of(notebook), *told]
     empty = counts_as_empty(notes)
     os.environ["GRADLAB_DEVICE"] = settings.device

@@ -55,7 +55,12 @@ def next_try(task: Task, tries: int, ended: object) -> Task | Failure:
     """For the submission of a grader that ended, the tries-th one: once more, then as an empty one, then no more."""
     if tries > TRIES:
         return Failure(f"its grader ended {tries} times, at last by {ended}")
-    return replace(task, notebook=None, refusal=UNGRADABLE) if tries == TRIES else replace(task, isolates_tests=True)
+    return attempts(task)[tries]
+
+
+def attempts(task: Task) -> tuple[Task, Task, Task]:
+    """What is tried in turn: it as it is, its tests in a child of the grader, and an empty submission."""
+    return task, replace(task, isolates_tests=True), replace(task, notebook=None, refusal=UNGRADABLE)
 
 
 def outcome_of(task: Task, secret: Sequence[Path], fork_servers: ForkServers) -> Graded | Failure:
@@ -67,8 +72,7 @@ def outcome_of(task: Task, secret: Sequence[Path], fork_servers: ForkServers) ->
         the machine is at fault, and the outcome is a Failure.
     """
     log = ""
-    empty = replace(task, notebook=None, refusal=UNGRADABLE)
-    for attempt in (task, replace(task, isolates_tests=True), empty):
+    for attempt in attempts(task):
         try:
             graded = _grade(attempt, secret, fork_servers)
             return replace(graded, trouble=log) if attempt is not task else graded

@@ -22,7 +22,7 @@ CONFIGURATION = re.compile(
     r"\.?(nbgrader|jupyter|ipython)[\w.-]*config[\w.-]*"
     r"|conftest\.py|pytest\.ini|tox\.ini|setup\.cfg|pyproject\.toml|noxfile\.py|mypy\.ini|pylintrc[\w.-]*"
     r"|matplotlibrc|(site|user)customize\.py|jupytext[\w.-]*|[\w.-]+\.code-workspace"
-    r"|\.(?!ipynb_checkpoints$|DS_Store$|_)(?!.*\.ipynb$).+",
+    r"|\.(?!DS_Store$|_)(?!.*\.ipynb$).+",
     re.IGNORECASE | re.DOTALL,
 )
 MODULES = (".py", ".pyc", ".pyw", ".so", ".pyd")

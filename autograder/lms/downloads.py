@@ -213,6 +213,7 @@ def _write(archive: zipfile.ZipFile, download: Download, course: Path, lab: str)
             if wanted in (*NOT_THEIRS, "", ".", "..") or len(wanted.encode()) > MAX_NAME or CONTROL.search(wanted):
                 left_out.append(name)
                 continue
+            wanted = name_as_data(wanted, starts=True)
             content = _bytes(archive, info, MAX_BYTES)
             size += len(content)
             if size > MAX_OF_STUDENT:
@@ -220,7 +221,7 @@ def _write(archive: zipfile.ZipFile, download: Download, course: Path, lab: str)
             if wanted in written:
                 left_out.append(written[wanted])
             written[wanted] = name
-            (new / name_as_data(wanted, starts=True)).write_bytes(content)
+            (new / wanted).write_bytes(content)
         if download.when is not None:
             time = download.when.astimezone(UTC) if download.when.tzinfo else download.when
             (new / TIMESTAMP).write_text(f"{time:%Y-%m-%d %H:%M:%S} UTC")

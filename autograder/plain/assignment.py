@@ -141,7 +141,7 @@ def _built(path: Path) -> bool:
 def read_assignment(course: Path, name: str, gradebook: Any, config: Any = None) -> PlainAssignment:
     """From the gradebook, where nbgrader put its cells as they are to be, and from the source, which has their order.
 
-    config: of nbgrader, which says how these are marked, and which cells are run, and for how long.
+    config: of nbgrader, which says how hidden tests and mark schemes are marked, which cells are run, and for how long.
     """
     paths = {path.stem: path for path in source_notebooks(course, name)}
     clear = _Clear(config or {})

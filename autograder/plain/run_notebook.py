@@ -165,10 +165,9 @@ def _run_cells(
             cell.outputs = []
             continue
         if is_automatic(cell) and can_be_beside(cell.source, look):
-            inside = name in plan.inside
             seconds = SHORT_SECONDS if any(each.why == TOO_LONG for each in ran.beside.values()) else EXAMINER_SECONDS
             asked = partial(decide, course=look, student=student, clock=clock, seconds=seconds, isolate=plan.isolate)
-            ran.beside[name] = Beside(None, INSIDE) if inside else _asked(cell, student, asked)
+            ran.beside[name] = Beside(None, INSIDE) if name in plan.inside else _asked(cell, student, asked)
         cell.execution_count = number
         try:
             cell.outputs = [

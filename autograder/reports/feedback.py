@@ -23,7 +23,7 @@ from autograder.gradebook.schema import ExerciseResult, SubmissionResult
 from autograder.handed_in import SECRET, TIMESTAMP, utc_now
 from autograder.intake.handed_in_cells import after
 from autograder.metadata import Facts, cell_name, facts_of, kind_of, name_of
-from autograder.reports.picture_size import MAX_PIXELS, may_be_shown, pixels
+from autograder.reports.picture_size import MAX_PIXELS, pixels
 from autograder.reports.plain_cells import part_of, plain_cells
 from autograder.reports.prose import bound_page, prose, takes_pixels
 from autograder.reports.render import render
@@ -236,11 +236,12 @@ def shown_cell(cell: Any) -> Shown:
             if isinstance(drawing, str) and is_safe(drawing, MAX_PIXELS):
                 encoded = base64.b64encode(drawing.encode()).decode()
                 shown.pictures.append((f"data:image/svg+xml;base64,{encoded}", str(output.data.get("text/plain", ""))))
-            elif isinstance(picture, str) and may_be_shown(picture) and takes_pixels(pixels(picture) or 0):
-                shown.pictures.append((f"data:image/png;base64,{''.join(picture.split())}", ""))
             elif isinstance(picture, str):
                 size = pixels(picture)
-                shown.text += f"(a picture {'' if size is None else f'of {size:,} pixels '}is left out)\n"
+                if size is not None and size <= MAX_PIXELS and takes_pixels(size):
+                    shown.pictures.append((f"data:image/png;base64,{''.join(picture.split())}", ""))
+                else:
+                    shown.text += f"(a picture {'' if size is None else f'of {size:,} pixels '}is left out)\n"
             else:
                 shown.text += str(output.data.get("text/plain", "")) + "\n"
     if len(shown.text) > MAX_TEXT:

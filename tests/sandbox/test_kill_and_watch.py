@@ -274,12 +274,15 @@ SYS_EXIT = {"x86_64": 60}.get(platform.machine(), 93)  # of one thread; exit_gro
 @pytest.mark.parametrize("act", GREEDY)
 def test_memory_ends_at_its_bound(way: str, act: Callable[[int], object], needs: Needs) -> None:
     check_needs(way, needs)
+    assert_ends_by_memory(way, act, 100 * MIB)
 
+
+def assert_ends_by_memory(way: str, act: Callable[[int], object], bound: int) -> None:
     def act_when_watched(held: int) -> None:
         wait_for_looks()
         act(held)
 
-    told = supervised(way, act_when_watched, lambda run: supervise(run, 100 * MIB, LONG))
+    told = supervised(way, act_when_watched, lambda run: supervise(run, bound, LONG))
     assert isinstance(told, tuple), told
     assert told[0].reason == "memory" and told[1]
 
@@ -310,14 +313,7 @@ def unread_in_flight(_: int) -> None:
 @pytest.mark.parametrize("act", [unread_pairs, unread_in_flight])
 def test_what_sockets_may_hold_counts(way: str, act: Callable[[int], object], needs: Needs) -> None:
     check_needs(way, needs)
-
-    def act_when_watched(held: int) -> None:
-        wait_for_looks()
-        act(held)
-
-    told = supervised(way, act_when_watched, lambda run: supervise(run, 40 * MIB, LONG))
-    assert isinstance(told, tuple), told
-    assert told[0].reason == "memory" and told[1]
+    assert_ends_by_memory(way, act, 40 * MIB)
 
 
 @pytest.mark.parametrize("way", ["uid", "keeper", "uid in a container", "uid and user namespace"])
