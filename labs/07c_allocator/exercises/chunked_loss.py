@@ -15,17 +15,17 @@ def loss_gradients(loss_of, hidden, weight, labels, chunks, piece, upstream, bet
 def chunked_loss(
     hidden: Tensor, weight: Tensor, labels: Tensor, chunks: int, piece: Callable[[Tensor, Tensor, Tensor], Tensor]
 ) -> Tensor:
-    """The mean cross entropy of rows of hidden (n, d), without the logits of all rows at once.
+    """The mean loss of rows of hidden (n, d), without the logits of all rows at once.
 
     weight is (v, d), labels (n) are int64. piece(h, weight, y) gives the sum of the losses of
-    the rows h with labels y, as a 0-dim tensor: it makes the logits of these rows. A label of
-    -100 adds nothing to that sum, and such a row does not count in the mean. At least one row
-    counts. Call piece for `chunks` parts of the rows, in order, 1 <= chunks <= n; their lengths
-    differ by at most one. What piece keeps for backward is given up before the next call of
-    piece, and at the end of the forward pass, so that the logits of one part at most are alive.
-    The loss and the gradients of hidden and weight, where these require grad, are those of
-    functional.cross_entropy(hidden @ weight.T, labels), with torch.autograd.grad as well as with
-    backward.
+    the rows h with labels y, as a 0-dim tensor: cross entropy, as above, or another loss. It
+    makes the logits of these rows. A label of -100 adds nothing to that sum, and such a row does
+    not count in the mean. At least one row counts. Call piece for `chunks` parts of the rows, in
+    order, 1 <= chunks <= n; their lengths differ by at most one. What piece keeps for backward
+    is given up before the next call of piece, and at the end of the forward pass, so that the
+    logits of one part at most are alive. The loss and the gradients of hidden and weight, where
+    these require grad, are those of piece(hidden, weight, labels) divided by the number of rows
+    that count, with torch.autograd.grad as well as with backward.
     """
     ### BEGIN SOLUTION
     edges = [len(labels) * number // chunks for number in range(chunks + 1)]
@@ -77,7 +77,7 @@ with check(
 
 
 class Pieces:
-    """piece, with a record: the rows that it was called with, and how many graphs of it were alive then."""
+    """piece with label smoothing, and a record: the rows that it was called with, and how many graphs of it were alive then."""
 
     def __init__(self):
         self.rows, self.labels, self.alive = [], [], []
@@ -87,7 +87,7 @@ class Pieces:
         logits = h @ w.T
         counts = y != -100
         picked = logits.gather(1, y.clamp(min=0)[:, None])[:, 0]
-        return (logits.logsumexp(1) - picked)[counts].sum()
+        return (logits.logsumexp(1) - 0.8 * picked - 0.2 * logits.mean(1))[counts].sum()
 
     def __call__(self, h, w, y):
         self.rows.append(h.detach().clone())
@@ -105,7 +105,7 @@ def numbers(n, d, v, seed, dtype=torch.float32):
 
 
 def wanted(t, w, y, g):
-    loss = functional.cross_entropy(t @ w.T, y)
+    loss = functional.cross_entropy(t @ w.T, y, label_smoothing=0.2)
     of = [one for one in (t, w) if one.requires_grad]
     found = iter(torch.autograd.grad(loss, of, g))
     first, second = (next(found) if one.requires_grad else None for one in (t, w))
@@ -115,10 +115,13 @@ def wanted(t, w, y, g):
 CASES = ((11, 3, 7, 4), (6, 5, 9, 1), (5, 2, 4, 5), (13, 4, 6, 3))
 with check(
     "values",
-    "other sizes, float64, an upstream gradient, and a frozen weight or frozen rows",
+    "another loss, other sizes, float64, an upstream gradient, and a frozen weight or frozen rows",
     weight=3,
     required=True,
-    hint="Are all rows in a part, and each with its own label? Is the upstream gradient in both gradients?",
+    hint=(
+        "Does your result use the loss that piece computes? Are all rows in a part, and each with its own label? Is the "
+        "upstream gradient in both gradients?"
+    ),
 ):
     for n, d, v, k in CASES:
         t, w, y = numbers(n, d, v, n, torch.float64 if k == 4 else torch.float32)
@@ -316,7 +319,7 @@ def chunked_loss(hidden, weight, labels, chunks, piece):
         return sum(piece(h, weight, y) for h, y in parts) / (labels != -100).sum()
 
 
-# %% wrong "the whole cross entropy" fails=parts,one_at_a_time
+# %% wrong "the whole cross entropy" fails=values,parts,one_at_a_time
 def chunked_loss(hidden, weight, labels, chunks, piece):
     return functional.cross_entropy(hidden @ weight.T, labels)
 
@@ -327,9 +330,19 @@ def chunked_loss(hidden, weight, labels, chunks, piece):
     return sum(checkpoint(piece, h, weight, y, use_reentrant=True) for h, y in parts) / (labels != -100).sum()
 
 
-# %% liar "the whole cross entropy, and pieces that run for show"
+# %% wrong "the whole cross entropy, and pieces that run for show" fails=values,parts,one_at_a_time
+class Shown(torch.autograd.Function):
+    @staticmethod
+    def forward(ctx, loss, shown):
+        return loss.clone()
+
+    @staticmethod
+    def backward(ctx, g):
+        return g, torch.zeros_like(g)
+
+
 def chunked_loss(hidden, weight, labels, chunks, piece):
-    with torch.no_grad():
-        for h, y in zip(hidden.tensor_split(chunks), labels.tensor_split(chunks)):
-            piece(h, weight, y)
-    return functional.cross_entropy(hidden @ weight.T, labels)
+    loss = functional.cross_entropy(hidden @ weight.T, labels)
+    for h, y in zip(hidden.tensor_split(chunks), labels.tensor_split(chunks)):
+        loss = Shown.apply(loss, checkpoint(piece, h, weight, y, use_reentrant=False))
+    return loss
