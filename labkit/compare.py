@@ -69,9 +69,9 @@ def assert_close(
         if not isinstance(got, Mapping):
             raise Mismatch(f"{name} is {describe(got)}", "a dict")
         if set(got) != set(want):
-            raise Mismatch(f"{name} has {_keys(got, want)}", f"the keys {', '.join(sorted(map(repr, want)))}")
-        for key in want:
-            assert_close(got[key], want[key], name=f"{name}[{key!r}]", **options)
+            raise Mismatch(f"{name} has {_count_keys(got, want)}", f"the keys {', '.join(sorted(map(repr, want)))}")
+        for place, key in enumerate(want):
+            assert_close(got[key], want[key], name=f"{name}{show_key(key, place)}", **options)
     elif isinstance(want, list | tuple):
         if not isinstance(got, Sequence) or isinstance(got, str):
             raise Mismatch(f"{name} is {describe(got)}", _items(want))
@@ -219,9 +219,16 @@ def _items(sequence: Sequence[Any]) -> str:
     return f"{len(sequence)} item{'' if len(sequence) == 1 else 's'}"
 
 
-def _keys(got: Mapping[Any, Any], want: Mapping[Any, Any]) -> str:
-    """Which of the wanted keys are there. Others are counted: a text of the student's could carry a hidden input."""
-    known = ", ".join(sorted(repr(key) for key in want if key in got))
+def _count_keys(got: Mapping[Any, Any], want: Mapping[Any, Any]) -> str:
+    """How many of the wanted keys are there, and how many others. Their names could be a hidden input's."""
+    known = sum(1 for key in want if key in got)
     others = sum(1 for key in got if key not in want)
-    told = f"the keys {known}" if known else "none of the wanted keys"
-    return told + (f" and {others} {'other' if others == 1 else 'others'}" if others else "")
+    found = f"{known} of the {len(want)} wanted keys"
+    return found + (f" and {others} {'other' if others == 1 else 'others'}" if others else "")
+
+
+def show_key(key: Any, place: int) -> str:
+    """A key as an index: by name if it is one, such as a parameter's. Other keys can be values of a hidden input."""
+    if isinstance(key, str) and all(part.isidentifier() or part.isdecimal() for part in key.split(".")):
+        return f"[{key!r}]"
+    return f"[key {place + 1}]"

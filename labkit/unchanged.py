@@ -3,12 +3,20 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 from torch import Tensor
 
-from labkit.compare import assert_close
+from labkit.compare import Mismatch, assert_close, show_key
+
+
+@dataclass(frozen=True)
+class Keys:
+    """The keys of a dict, in order. A message names none: they can be those of a hidden input."""
+
+    keys: tuple[Any, ...]
 
 
 def unchanged(function: Callable[..., Any], *args: Any, **kwargs: Any) -> Any:
@@ -23,7 +31,10 @@ def unchanged(function: Callable[..., Any], *args: Any, **kwargs: Any) -> Any:
     for name, looks in before:
         after = dict(_looks(name, given[name]))
         for place, look in looks:  # the number of items before the items
-            assert_close(after.get(place), look, rtol=0, atol=0, name=f"after the call, {place}")
+            if isinstance(look, Keys) and after.get(place) != look:
+                raise Mismatch(f"after the call, {place} are not as before")
+            if not isinstance(look, Keys):
+                assert_close(after.get(place), look, rtol=0, atol=0, name=f"after the call, {place}")
     return result
 
 
@@ -35,9 +46,9 @@ def _looks(name: str, value: Any) -> Iterator[tuple[str, Any]]:
         if value.is_leaf:
             yield f".grad of {name}", None if value.grad is None else value.grad.detach().clone()
     elif isinstance(value, Mapping):
-        yield f"the list of keys of {name}", list(value)
-        for key, item in value.items():
-            yield from _looks(f"{name}[{key!r}]", item)
+        yield f"the keys of {name}", Keys(tuple(value))
+        for place, (key, item) in enumerate(value.items()):
+            yield from _looks(f"{name}{show_key(key, place)}", item)
     elif isinstance(value, list | tuple):
         yield f"the number of items of {name}", len(value)
         for place, item in enumerate(value):

@@ -17,11 +17,13 @@ from autograder.words import fitting, readable
 NOT_RUN = ".not-run"  # the ending under which such a file is kept
 CHECKPOINTS = ".ipynb_checkpoints"  # JupyterLab's own copies, which nobody needs of a submission
 # Of nbgrader and Jupyter, of tools that look where they are started and run what they find there, and of editors, git
-# and shells, whose names begin with a dot.
+# and shells, whose names begin with a dot. Any folder with a file HEAD can be a git repository, and one with pyvenv.cfg
+# a Python installation, which editors start to ask for its version.
 CONFIGURATION = re.compile(
     r"\.?(nbgrader|jupyter|ipython)[\w.-]*config[\w.-]*"
     r"|conftest\.py|pytest\.ini|tox\.ini|setup\.cfg|pyproject\.toml|noxfile\.py|mypy\.ini|pylintrc[\w.-]*"
     r"|matplotlibrc|(site|user)customize\.py|jupytext[\w.-]*|[\w.-]+\.code-workspace"
+    r"|HEAD|commondir|gitdir|pyvenv\.cfg|[\w.-]+\.config\.[cm]?[jt]s"
     r"|\.(?!DS_Store$|_)(?!.*\.ipynb$).+",
     re.IGNORECASE | re.DOTALL,
 )

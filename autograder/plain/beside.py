@@ -22,11 +22,11 @@ from autograder.examiner.check_connection import CheckConnection
 from autograder.examiner.clock import Clock
 from autograder.examiner.connection import STARVED, Stopped
 from autograder.examiner.execution import new_namespace
-from autograder.examiner.kernel_limits import call_in_child, limit_process
 from autograder.examiner.remote import RemoteNamespace
 from autograder.examiner.submission_code import Student
 from autograder.examiner.watchdog import TOO_LONG, bound_work
 from autograder.plain.eligible import PlainSource
+from autograder.plain.kernel_limits import call_in_child, limit_process
 from autograder.plain.score import score_of
 from autograder.rpc.frames import ProtocolError
 from autograder.rpc.told import Told, as_sent

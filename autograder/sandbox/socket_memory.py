@@ -6,6 +6,7 @@ Only where the run has a network of its own: the tables of the machine's say not
 
 from __future__ import annotations
 
+import functools
 import os
 from collections.abc import Iterable
 from pathlib import Path
@@ -63,6 +64,7 @@ def _queued(line: bytes) -> int:
     return int(sent, 16) + int(received, 16)
 
 
+@functools.cache
 def _default_buffer() -> int:
     try:
         return int(Path("/proc/sys/net/core/wmem_default").read_text())

@@ -1,6 +1,7 @@
 """The folder of a submission becomes one that can be copied, and nothing that a link in it points to is touched."""
 
 import os
+import subprocess
 import tempfile
 from pathlib import Path
 
@@ -8,6 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from autograder.intake.files import notes_on, settle, settle_names
+from tests.conftest import need
 
 NAME = st.sampled_from(
     ["n.ipynb", "a.ipynb", "timestamp.txt", "data.txt", "x/n.ipynb", "x/link", "y", b"\xff.ipynb", "a\nb.ipynb"]
@@ -120,6 +122,9 @@ def test_what_a_tool_runs_where_it_is_started_is_renamed(tmp_path: Path) -> None
         ".pdbrc",
         "matplotlibrc",
         "jupytext.toml",
+        "HEAD",
+        "pyvenv.cfg",
+        "eslint.config.mjs",
         "data.ini",
     )
     for name in (*files, ".git/config", ".vscode/tasks.json", ".DS_Store", "a.code-workspace", "..n..ipynb"):
@@ -129,6 +134,23 @@ def test_what_a_tool_runs_where_it_is_started_is_renamed(tmp_path: Path) -> None
     kept = sorted(p.relative_to(tmp_path).as_posix() for p in tmp_path.iterdir() if not p.name.endswith(".not-run"))
     assert kept == ["..n..ipynb", ".DS_Store", "data.ini", "n.ipynb", "x"]
     assert [p.name for p in (tmp_path / "x").iterdir()] == ["pyproject.toml.not-run"]
+
+
+def test_no_folder_of_a_submission_is_a_git_repository(tmp_path: Path) -> None:
+    """git runs the fsmonitor of a bare repository's configuration, whatever the names of its folders."""
+    need("git")
+    folder = tmp_path / "n" / "data"
+    git = ("git", "-c", "safe.directory=*", "-C", str(folder))
+    subprocess.run(["git", "init", "--quiet", "--bare", str(folder)], check=True)
+    for name, value in (("bare", "false"), ("worktree", "."), ("fsmonitor", f"touch {tmp_path}/ran; false")):
+        subprocess.run([*git, "config", f"core.{name}", value], check=True)
+    (tmp_path / "n" / "n.ipynb").write_text("{}")
+    subprocess.run([*git, "status"], capture_output=True)
+    (tmp_path / "ran").unlink()  # git does so where the names are as they were
+    settle(tmp_path / "n", "n")
+    assert subprocess.run([*git, "rev-parse", "--git-dir"], capture_output=True, cwd=folder).returncode
+    subprocess.run([*git, "status"], capture_output=True)
+    assert not (tmp_path / "ran").exists()
 
 
 def test_checkpoints_are_removed_with_the_links_in_them(tmp_path: Path) -> None:

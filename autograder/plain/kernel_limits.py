@@ -12,8 +12,9 @@ import pickle
 import resource
 import signal
 from collections.abc import Callable, Iterator
-from pathlib import Path
 from typing import TypeVar
+
+from autograder.sandbox.limits import mapped
 
 MEMORY = 4 * 2**30  # bytes beyond what the process has mapped already
 
@@ -31,7 +32,7 @@ def limit_process(seconds: int, memory: int = MEMORY) -> Iterator[None]:
     used = resource.getrusage(resource.RUSAGE_SELF)
     bounds = {
         resource.RLIMIT_CPU: int(used.ru_utime + used.ru_stime) + 1 + seconds,
-        resource.RLIMIT_AS: _mapped() + memory,
+        resource.RLIMIT_AS: mapped() + memory,
         resource.RLIMIT_CORE: 0,  # a process that the kernel ends for its time would leave all its memory in a file
     }
     before = {kind: resource.getrlimit(kind) for kind in bounds}
@@ -67,8 +68,3 @@ def call_in_child(work: Callable[[], T], lost: T) -> T:
         return pickle.loads(answer)  # type: ignore[no-any-return]  # our own fork wrote it
     except (EOFError, pickle.UnpicklingError):
         return lost
-
-
-def _mapped() -> int:
-    """Bytes of address space of this process."""
-    return int(Path("/proc/self/statm").read_text().split()[0]) * resource.getpagesize()
