@@ -7,7 +7,7 @@ from collections.abc import Iterable, Sequence
 
 from autograder.authoring.checks import is_check
 from autograder.authoring.taint import uses_before_comparison
-from autograder.course import Cell, Exercise
+from autograder.course import Cell, Exercise, Kind
 from autograder.errors import SourceError
 
 # Probes of labkit's that tell counts and bytes of the process that they run in. Nothing can be computed from these.
@@ -23,20 +23,29 @@ MEASURES = {
 }
 
 
+# What reads a file format, whose sizes and numbers the file's writer chooses.
+READERS = {"bz2", "gzip", "lzma", "marshal", "pickle", "shelve", "tarfile", "zipfile", "zlib"}
+READING = {"np.load", "numpy.load", "torch.export.load", "torch.jit.load", "torch.load"}
+
+
 def given_probes(cells: Iterable[Cell]) -> list[str]:
     """Functions of given cells that run in the student's process."""
     nodes = [node for cell in cells if cell.kind.traits.step == "given" for node in ast.parse(cell.source).body]
     return [node.name for node in nodes if isinstance(node, ast.FunctionDef) and is_probe(node)]
 
 
-def is_probe(function: ast.FunctionDef) -> bool:
-    return any("probe" in ast.unparse(decorator) for decorator in function.decorator_list)
+def is_probe(node: ast.stmt) -> bool:
+    """Whether it's a function that runs in the student's process."""
+    return isinstance(node, ast.FunctionDef) and any(
+        "probe" in ast.unparse(decorator) for decorator in node.decorator_list
+    )
 
 
 def refuse_trust(cells: Sequence[Cell], exercises: Sequence[Exercise]) -> None:
     """Raises SourceError at the first place."""
     asked = {*given_probes(cells), *(e.name for e in exercises)}
     by_id = {cell.id: cell for cell in cells}
+    _refuse_readers(cells)
     for exercise in exercises:
         cell = by_id[exercise.check_id]
         nodes = [n for n in ast.parse(cell.source).body if isinstance(n, ast.With) and is_check(n)]
@@ -55,6 +64,37 @@ def refuse_trust(cells: Sequence[Cell], exercises: Sequence[Exercise]) -> None:
                     "a check that rests on what the student's process says of itself",
                     "write observed=True, or see it from here: pass a function of the check's own, and count its calls",
                 )
+
+
+def _refuse_readers(cells: Sequence[Cell]) -> None:
+    """Refuse checks that read a file, themselves or in a given function: a student's bytes could fill the memory."""
+    given = {
+        node.name: (cell, node)
+        for cell in cells
+        if cell.kind.traits.step == "given"
+        for node in ast.parse(cell.source).body
+        if isinstance(node, ast.FunctionDef | ast.ClassDef) and not is_probe(node)
+    }
+    waiting: list[tuple[Cell, ast.AST]] = [
+        (cell, node)
+        for cell in cells
+        if cell.kind is Kind.CHECK
+        for node in ast.parse(cell.source).body
+        if not is_probe(node)
+    ]
+    while waiting:
+        cell, node = waiting.pop()
+        for inner in ast.walk(node):
+            if isinstance(inner, ast.Attribute):
+                if ast.unparse(inner) in READING or ast.unparse(inner.value) in READERS:
+                    raise SourceError(
+                        cell.path,
+                        cell.line_of(inner.lineno),
+                        f"a check reads a file in the grader: {ast.unparse(inner)}",
+                        "let a probe read it in the student's process, and compare the values that come from there",
+                    )
+            elif isinstance(inner, ast.Name) and inner.id in given:
+                waiting.append(given.pop(inner.id))
 
 
 def _measured(check: ast.With, asked: set[str]) -> int:

@@ -72,8 +72,14 @@ class Effort:
         return self._over
 
     def was_starved(self) -> bool:
-        """Whether the wall clock ended it while it had had less than half of its time: the machine's fault."""
-        return self.is_over() and self._own() < self.seconds / 2
+        """Whether it had less than half of its time when the wall clock ended it: the machine's fault.
+
+        It isn't if its processes together ran for as long as one may: they kept each other waiting.
+        """
+        if not self.is_over():
+            return False
+        waited, ran = self._spent(self._meter() if self._meter else [])
+        return self._clock() - self._begun - waited < self.seconds / 2 and ran < self.seconds
 
     def _left(self) -> float:
         elapsed = self._clock() - self._begun
@@ -81,11 +87,6 @@ class Effort:
             return self.seconds - elapsed
         waited, ran = self._spent(self._meter())
         return min(self.seconds - (elapsed - waited), PARALLEL * self.seconds - ran, self._most - elapsed)
-
-    def _own(self) -> float:
-        """Seconds by the clock without those that it waited for a processor."""
-        waited, _ = self._spent(self._meter() if self._meter else [])
-        return self._clock() - self._begun - waited
 
     def _spent(self, found: list[Used]) -> tuple[float, float]:
         """Since the first look: (the most that one process waited, what all of them ran)."""

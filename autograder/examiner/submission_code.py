@@ -141,6 +141,23 @@ class Student:
         self._links[name] = self._replay.connect(name, self._clock)
         return self._links[name]
 
+    def begin_again(self) -> bool:
+        """Put a new process, in a new sandbox, in place of all that ran: checks are about to run a second time.
+
+        What hidden ones passed in the first time would reach the visible ones otherwise, by a file or a child.
+
+        Returns:
+            Whether the cells ran as before.
+        """
+        if self._replay is not None:
+            self._replay.process.kill()
+            self._replay = None
+        try:
+            self._replace()
+        except Stopped:
+            return False
+        return True
+
     def kill_group(self, name: str) -> None:
         """The check cell of this name is done: end the forks that nobody shares, with whatever they started."""
         if name in self._here and self._shared is not None:

@@ -16,6 +16,7 @@ from autograder.grading.compiled import compiled_for
 from autograder.grading.one_submission import Graded, grade_task
 from autograder.grading.plain_submission import grade_plain
 from autograder.grading.task import Task
+from autograder.sandbox.kernel_limits import limit_memory_on
 
 TRIES = 2
 STUCK_SECONDS = 600.0  # beyond the time of a submission: the examiner's own work is bounded, and takes far less
@@ -89,13 +90,18 @@ def outcome_of(task: Task, secret: Sequence[Path], fork_servers: ForkServers) ->
 
 
 def _grade(task: Task, secret: Sequence[Path], fork_servers: ForkServers) -> Graded:
-    fork_server, grade = _fork_server(task, secret, fork_servers), grade_plain if task.plain else grade_task
+    fork_server = _fork_server(task, secret, fork_servers)
     try:
-        return grade(task, fork_server)
+        return _grade_with(fork_server, task)
     except GradlabError:
         if not fork_server.lost:
             raise
-        return grade(task, _fork_server(task, secret, fork_servers))
+        return _grade_with(_fork_server(task, secret, fork_servers), task)
+
+
+def _grade_with(fork_server: ForkServer, task: Task) -> Graded:
+    with limit_memory_on(task.settings.device):
+        return (grade_plain if task.plain else grade_task)(task, fork_server)
 
 
 def _fork_server(task: Task, secret: Sequence[Path], fork_servers: ForkServers) -> ForkServer:

@@ -26,10 +26,10 @@ from autograder.examiner.remote import RemoteNamespace
 from autograder.examiner.submission_code import Student
 from autograder.examiner.watchdog import TOO_LONG, bound_work
 from autograder.plain.eligible import PlainSource
-from autograder.plain.kernel_limits import call_in_child, limit_process
 from autograder.plain.score import score_of
 from autograder.rpc.frames import ProtocolError
 from autograder.rpc.told import Told, as_sent
+from autograder.sandbox.kernel_limits import call_in_child, limit_process
 
 ATOMS = (type(None), bool, int, float, complex, str, bytes, range, slice, np.generic, np.ndarray)
 

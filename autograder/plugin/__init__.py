@@ -52,8 +52,14 @@ def configure(c: Any) -> None:
     c.GenerateFeedback.preprocessors = []
     # What a student's cell displays must not run in the browser of whoever reads it in the formgrader.
     c.HTMLExporter.sanitize_html = True
-    filters = {"markdown2html": "render_text", "clean_html": "render_html", "highlight_code": "colour_code"}
+    filters = {
+        "markdown2html": "render_text",
+        "clean_html": "render_html",
+        "highlight_code": "colour_code",
+        "ansi2html": "show_output",
+    }
     c.HTMLExporter.filters = {name: f"autograder.plugin.formgrader_text.{own}" for name, own in filters.items()}
-    # As images, since a sanitised page shows their HTML as text.
-    c.WidgetsDataTypeFilter.display_data_priority = ["image/svg+xml", *NbConvertBase().display_data_priority]
+    # Drawings as images, since a sanitised page shows their HTML as text; no formulas, of which MathJax makes links.
+    kinds = [kind for kind in NbConvertBase().display_data_priority if kind != "text/latex"]
+    c.WidgetsDataTypeFilter.display_data_priority = ["image/svg+xml", *kinds]
     c.ClearSolutions.code_stub = {"python": "# YOUR CODE HERE\nraise NotImplementedError()"}

@@ -35,6 +35,7 @@ from autograder.plain.assignment import is_plain, upgraded
 from autograder.reports.feedback import feedback_page
 from autograder.result import Result
 from autograder.sandbox import Limits
+from autograder.sandbox.kernel_limits import limit_memory_on
 from autograder.term import read_term
 
 _open: dict[tuple[str, Limits, Path, frozenset[str]], ForkServer] = {}
@@ -135,7 +136,8 @@ class Examine(NbGraderPreprocessor):  # type: ignore[misc]
                 self.log.warning("%s: %s", ids["student"], remark)
             return nb, resources
         submission = Submission(ids["assignment"], ids["student"], notes_of(nb))
-        resources["gradlab"] = grade_notebook(nb, submission, fork_server, settings.timeouts)
+        with limit_memory_on(submission.device):
+            resources["gradlab"] = grade_notebook(nb, submission, fork_server, settings.timeouts)
         return nb, resources
 
     def _ignored(self) -> list[str]:

@@ -1,29 +1,53 @@
 """How the formgrader shows what a student wrote: nbgrader's own template works on it in the instructor's server.
 
 The filters here replace nbconvert's. They make no HTML of a student's HTML, which can keep a sanitizer busy for hours,
-and colour no more code than a page needs.
+and bound what a page holds: nbconvert makes a tree of all its elements.
 """
 
 from __future__ import annotations
 
 from collections.abc import Mapping
+from dataclasses import dataclass, field
 from typing import Any
 
 from jinja2 import pass_context
 from jinja2.runtime import Context
 from markupsafe import Markup, escape
 from nbconvert.filters import Highlight2HTML
+from nbconvert.filters.ansi import ansi2html, strip_ansi
 from nbconvert.filters.markdown_mistune import IPythonRenderer, MarkdownWithMath
 from nbconvert.filters.strings import clean_html
 
 from autograder.course import Kind
 from autograder.metadata import facts_of
-from autograder.reports.prose import prose
+from autograder.reports.prose import Budget, bound_page, prose
 
 MAX_COLOURED = 100_000  # characters of code in a page, and lines: the highlighter's time grows with their square
 MAX_LINES = 500
 MAX_SHOWN = 100_000  # characters of a value
-COLOURED = "gradlab_coloured"  # in the page's resources: how much code has been coloured
+MAX_ELEMENTS = 40_000  # of a page's texts, begin and end counted
+MAX_COLOURS = 2_000  # changes of colour in what a page's cells printed
+SHARE = "gradlab_share"  # in the page's resources: what is left for it
+NO_FORMULAS = Markup('<div class="tex2jax_ignore mathjax_ignore">{}</div>')  # MathJax would make links in them
+
+
+@dataclass
+class Share:
+    """What is left for one page."""
+
+    texts: Budget = field(default_factory=lambda: Budget(elements=MAX_ELEMENTS))
+    """For Markdown that students wrote."""
+    code: int = MAX_COLOURED
+    """Characters that are coloured."""
+    colours: int = MAX_COLOURS
+    """Changes of colour in outputs."""
+
+
+def share_of(context: Context) -> Share:
+    """What is left for the page that is being made."""
+    resources: Any = context.get("resources")
+    share: Share = resources.setdefault(SHARE, Share()) if isinstance(resources, dict) else Share()
+    return share
 
 
 @pass_context
@@ -38,7 +62,8 @@ def render_text(context: Context, source: str) -> Markup:
     if cell.get("cell_type") == "markdown" and flags.get("locked") and not flags.get("solution"):
         renderer = IPythonRenderer(escape=False, attachments=attachments)
         return Markup(MarkdownWithMath(renderer=renderer).render(source))
-    return prose(source, attachments)
+    with bound_page(share_of(context).texts):
+        return NO_FORMULAS.format(prose(source, attachments))
 
 
 @pass_context
@@ -59,10 +84,19 @@ def render_html(context: Context, html: str) -> str:
 @pass_context
 def colour_code(context: Context, source: str, language: str | None = None, metadata: Any = None) -> str:
     """Show code in colours, unless it is more than a page's share: then as it is."""
-    resources: Any = context.get("resources")
-    before = resources.get(COLOURED, 0) if isinstance(resources, dict) else MAX_COLOURED
+    share = share_of(context)
     cost = len(source) + MAX_COLOURED // MAX_LINES * source.count("\n")
-    if before + cost > MAX_COLOURED:
+    if cost > share.code:
         return f'<div class="highlight"><pre>{escape(source)}</pre></div>'
-    resources[COLOURED] = before + cost
+    share.code -= cost
     return str(Highlight2HTML(pygments_lexer="python3")(source, language=language, metadata=metadata))
+
+
+@pass_context
+def show_output(context: Context, text: str) -> str:
+    """Show what a cell printed, in its colours unless these are more than a page's share."""
+    share, changes = share_of(context), text.count("\x1b[")
+    if changes > share.colours:
+        return str(escape(strip_ansi(text)))
+    share.colours -= changes
+    return str(ansi2html(text))

@@ -12,6 +12,7 @@ import re
 import resource
 import signal
 import sys
+import time
 from collections.abc import Mapping, Sequence
 from typing import IO, Any
 from xml.etree import ElementTree
@@ -23,8 +24,8 @@ from markdown_it.token import Token
 from markupsafe import escape
 from mdit_py_plugins.dollarmath import dollarmath_plugin
 
-from autograder.reports.picture_size import may_be_shown
-from autograder.reports.prose import LENGTH, Attachments
+from autograder.reports.picture_size import MAX_PIXELS, pixels
+from autograder.reports.prose import ANSWER, LENGTH, Attachments
 
 MAX_FORMULA = 2_000  # characters
 # A domain of letters: browsers take a last part with a digit for an address in numbers.
@@ -45,12 +46,17 @@ ATTRIBUTES = frozenset(
 PICTURES = {"image/png", "image/jpeg", "image/gif"}
 
 
-def render_markdown(text: str, attachments: Attachments) -> str:
+def render_markdown(text: str, attachments: Attachments) -> tuple[str, int]:
     """Render a text as HTML.
 
     HTML in the text is shown as text. Pictures are the cell's own attachments. Links lead to the web and show where.
+
+    Returns:
+        The HTML, and how many pixels its pictures have.
     """
-    return str(_parser().render(text, {"attachments": attachments, "shown": set(), "links": []}))
+    shown: dict[str, int] = {}
+    page = str(_parser().render(text, {"attachments": attachments, "shown": shown, "links": []}))
+    return page, sum(shown.values())
 
 
 @functools.cache
@@ -94,8 +100,9 @@ def _render_picture(_: RendererHTML, tokens: Sequence[Token], number: int, __: A
     words, source = escape(token.content), str(token.attrGet("src") or "")
     name, shown = source.removeprefix("attachment:"), env["shown"]
     for kind, data in env["attachments"].get(name, {}).items() if name not in shown else ():
-        if source.startswith("attachment:") and kind in PICTURES and may_be_shown(data):
-            shown.add(name)  # once: its bytes would be in the page each time
+        size = pixels(data) if source.startswith("attachment:") and kind in PICTURES else None
+        if size is not None and size <= MAX_PIXELS:
+            shown[name] = size  # once: its bytes would be in the page each time
             return f'<img alt="{words}" src="data:{kind};base64,{escape("".join(data.split()))}">'
     return f"<em>(a picture: {words or escape(source)})</em>"
 
@@ -119,23 +126,25 @@ def _is_web(href: str) -> bool:
 
 
 def serve(requests: IO[bytes], answers: IO[bytes], seconds: float) -> None:
-    """Render one text after another: [text, attachments] as JSON, and the HTML, or nothing if it can't be rendered.
+    """Render one text after another: [text, attachments] as JSON. The answer is the HTML, or empty if it can't be.
 
     Args:
-        requests: Each message has its length in front of it, here and in answers.
-        answers: Where the HTML goes.
+        requests: Each message has its length in front of it.
+        answers: Each has ANSWER in front of it.
         seconds: Processor time of one text; a text that takes longer ends the process.
     """
     resource.setrlimit(resource.RLIMIT_AS, (MEMORY, MEMORY))
     while head := requests.read(LENGTH.size):
         signal.setitimer(signal.ITIMER_PROF, seconds)  # whose signal ends a process
+        begin, size = time.process_time(), 0
         try:
             text, attachments = json.loads(requests.read(LENGTH.unpack(head)[0]))
-            page = render_markdown(text, attachments).encode("utf-8", "replace")
+            html, size = render_markdown(text, attachments)
+            page = html.encode("utf-8", "replace")
         except Exception:  # too deep, too much memory, a parser's own mistake: the text is shown as it is
             page = b""
         signal.setitimer(signal.ITIMER_PROF, 0)
-        answers.write(LENGTH.pack(len(page)) + page)
+        answers.write(ANSWER.pack(len(page), time.process_time() - begin, size) + page)
         answers.flush()
 
 

@@ -1,42 +1,81 @@
 """How many pixels a picture has, by its own head: a few kilobytes can fill a browser's memory.
 
-A browser goes by what a picture begins with, whatever type it is said to have; so does this.
+A browser goes by what a picture begins with, whatever type it is said to have; so does this. What isn't as its format
+has it is no picture here: a browser could read it otherwise.
 """
 
 from __future__ import annotations
 
 import base64
+from typing import Literal
 
 MAX_PIXELS = 20_000_000  # of one picture
-PNG, GIF, JPEG = b"\x89PNG\r\n\x1a\n", b"GIF8", b"\xff\xd8\xff"
-NO_SIZE = frozenset((0xC4, 0xC8, 0xCC))  # markers of JPEG among those that hold a size
+PNG, GIF, JPEG = b"\x89PNG\r\n\x1a\n\0\0\0\rIHDR", (b"GIF87a", b"GIF89a"), b"\xff\xd8"
+# Markers of JPEG: frames, which hold the size, and tables and comments, which can be in front of one.
+FRAMES = frozenset(range(0xC0, 0xD0)) - {0xC4, 0xC8, 0xCC}
+TABLES = frozenset((0xC4, 0xCC, 0xDB, 0xDD, *range(0xE0, 0xF0), 0xFE))
+IMAGE, EXTENSION, END = 0x2C, 0x21, 0x3B  # of GIF
 
 
 def pixels(picture: str) -> int | None:
     """Width times height of the PNG, GIF or JPEG in this base64 text; None where it is none of them."""
     try:
         data = base64.b64decode("".join(picture.split()), validate=True)
-    except ValueError:
+        if data.startswith(PNG):
+            return _product(data, 16, 4, "big")
+        if data.startswith(GIF):
+            return _of_gif(data)
+        return _of_jpeg(data) if data.startswith(JPEG) else None
+    except (ValueError, IndexError):
         return None
-    if data.startswith(PNG):
-        return int.from_bytes(data[16:20], "big") * int.from_bytes(data[20:24], "big")
-    if data.startswith(GIF):
-        return int.from_bytes(data[6:8], "little") * int.from_bytes(data[8:10], "little")
-    return _of_jpeg(data) if data.startswith(JPEG) else None
 
 
 def may_be_shown(picture: str) -> bool:
+    """Whether a browser can show it without running out of memory."""
     size = pixels(picture)
     return size is not None and size <= MAX_PIXELS
 
 
-def _of_jpeg(data: bytes) -> int | None:
-    place = 2
-    while data[place : place + 1] == b"\xff" and place + 9 <= len(data):
-        marker = data[place + 1]
-        if 0xC0 <= marker <= 0xCF and marker not in NO_SIZE:
-            return int.from_bytes(data[place + 5 : place + 7], "big") * int.from_bytes(
-                data[place + 7 : place + 9], "big"
+def _product(data: bytes, place: int, length: int, order: Literal["little", "big"]) -> int:
+    """Of two numbers. Raises ValueError where one of them is 0 or missing: the size comes later, or never."""
+    numbers = [int.from_bytes(data[at : at + length], order) for at in (place, place + length)]
+    if 0 in numbers or len(data) < place + 2 * length:
+        raise ValueError("no size")
+    return numbers[0] * numbers[1]
+
+
+def _of_gif(data: bytes) -> int:
+    """The largest of the screen and its images: a browser enlarges the screen to what the first one needs."""
+    largest, place = _product(data, 6, 2, "little"), 13 + _colours(data[10])
+    while data[place] != END:
+        if data[place] == IMAGE:
+            left, top, width, height = (
+                int.from_bytes(data[at : at + 2], "little") for at in range(place + 1, place + 9, 2)
             )
-        place += 2 + int.from_bytes(data[place + 2 : place + 4], "big")
-    return None
+            largest = max(largest, (left + width) * (top + height))
+            place += 11 + _colours(data[place + 9])
+        elif data[place] == EXTENSION:
+            place += 2
+        else:
+            raise ValueError("no GIF")
+        while data[place]:  # blocks, each with its length in front
+            place += 1 + data[place]
+        place += 1
+    return largest
+
+
+def _colours(flags: int) -> int:
+    """Bytes of the table of colours that follows."""
+    return 3 * 2 ** (1 + flags % 8) if flags & 0x80 else 0
+
+
+def _of_jpeg(data: bytes) -> int:
+    place = 2
+    while data[place] == 0xFF and data[place + 1] in TABLES:
+        length = int.from_bytes(data[place + 2 : place + 4], "big")
+        if length < 2:
+            raise ValueError("no JPEG")
+        place += 2 + length
+    if data[place] != 0xFF or data[place + 1] not in FRAMES:
+        raise ValueError("no JPEG")
+    return _product(data, place + 5, 2, "big")

@@ -24,6 +24,7 @@ from markupsafe import Markup
 Attachments = Mapping[str, Mapping[str, str]]  # a cell's: name -> type -> base64
 
 LENGTH = struct.Struct("!I")  # in front of each message to the process that renders
+ANSWER = struct.Struct("!IdQ")  # in front of each answer: its length, the seconds that it took, pixels of its pictures
 MAX_TEXT = 10_000  # characters that are formatted; a longer text is shown as it is
 MAX_SHOWN = 50_000  # characters of a text; the rest is cut off
 SECONDS = 2.0  # of processor time for one text; a page of 10,000 characters takes a tenth of one
@@ -32,19 +33,48 @@ MAX_ANSWER = 2**24  # bytes of one text's HTML: a cell's pictures have 8 million
 LONG_PAGE = 5.0  # seconds for all texts of one page
 LARGE_PAGE = 30_000_000  # characters of their HTML
 PIXELS_OF_PAGE = 400_000_000  # of its pictures together: a browser takes four bytes for each
+ELEMENTS_OF_PAGE = 200_000  # of the HTML of its texts: a browser takes half a kilobyte for each
 
 
 @dataclass
 class Budget:
-    """What is left for one page. seconds: of processor time for its texts. characters: of HTML. pixels: of pictures."""
+    """What is left for one page."""
 
     seconds: float = LONG_PAGE
+    """Of processor time for its texts."""
     characters: int = LARGE_PAGE
+    """Of their HTML."""
+    elements: int = ELEMENTS_OF_PAGE
+    """Of their HTML, begin and end counted."""
     pixels: int = PIXELS_OF_PAGE
+    """Of its pictures."""
 
     @property
     def is_spent(self) -> bool:
-        return self.seconds <= 0 or self.characters <= 0
+        """Whether no more texts are rendered."""
+        return self.seconds <= 0 or self.characters <= 0 or self.elements <= 0
+
+    def takes(self, rendered: Rendered) -> bool:
+        """Whether the page has room for this text, which is then taken. The time that it took counts in any case."""
+        self.seconds -= rendered.seconds
+        if rendered.html is None:
+            return False
+        self.characters -= len(rendered.html)
+        self.elements -= rendered.html.count("<")
+        self.pixels -= rendered.pixels
+        return self.characters >= 0 and self.elements >= 0 and self.pixels >= 0
+
+
+@dataclass(frozen=True)
+class Rendered:
+    """What the process that renders made of a text."""
+
+    html: str | None = None
+    """None: the text can't be rendered within the bounds."""
+    seconds: float = SECONDS
+    """Of processor time."""
+    pixels: int = 0
+    """Of its pictures together."""
 
 
 _budget: ContextVar[Budget | None] = ContextVar("what is left for the texts of this page", default=None)
@@ -55,12 +85,10 @@ def prose(text: str, attachments: Attachments | None = None) -> Markup:
     budget = _budget.get()
     if len(text) > MAX_TEXT or (budget is not None and budget.is_spent):
         return _as_it_is(text)
-    page = _render_cached(text) if not attachments else _render(text, attachments)
-    if budget is not None:
-        budget.seconds -= SECONDS if page is None else 0.0  # it had them
-        budget.characters -= len(page or text)
-        page = None if budget.characters < 0 else page
-    return _as_it_is(text) if page is None else Markup(page)
+    rendered = _render_cached(text) if not attachments else _render(text, attachments)
+    if rendered.html is None or (budget is not None and not budget.takes(rendered)):
+        return _as_it_is(text)
+    return Markup(rendered.html)
 
 
 def takes_pixels(count: int) -> bool:
@@ -73,9 +101,13 @@ def takes_pixels(count: int) -> bool:
 
 
 @contextlib.contextmanager
-def bound_page() -> Iterator[None]:
-    """Bound what all texts of one page may take together; the texts after that are shown as they are."""
-    token = _budget.set(Budget())
+def bound_page(budget: Budget | None = None) -> Iterator[None]:
+    """Bound what all texts of one page may take together; the texts after that are shown as they are.
+
+    Args:
+        budget: What is left for the page, if its texts are rendered in several parts.
+    """
+    token = _budget.set(budget or Budget())
     try:
         yield
     finally:
@@ -88,11 +120,11 @@ def _as_it_is(text: str) -> Markup:
 
 
 @functools.lru_cache(maxsize=1024)
-def _render_cached(text: str) -> str | None:
+def _render_cached(text: str) -> Rendered:
     return _render(text, {})
 
 
-def _render(text: str, attachments: Attachments) -> str | None:
+def _render(text: str, attachments: Attachments) -> Rendered:
     with _LOCK:
         return _renderer().render(text, attachments)
 
@@ -103,20 +135,22 @@ class _Renderer:
     def __init__(self) -> None:
         self._process: subprocess.Popen[bytes] | None = None
 
-    def render(self, text: str, attachments: Attachments) -> str | None:
-        """The HTML, or None when the text can't be rendered within the bounds."""
+    def render(self, text: str, attachments: Attachments) -> Rendered:
+        """Have a text rendered."""
         message = json.dumps([text, attachments]).encode()
         process = self._start()
         assert process.stdin is not None and process.stdout is not None
         try:
             process.stdin.write(LENGTH.pack(len(message)) + message)
             process.stdin.flush()
-            length = LENGTH.unpack(self._read(process, LENGTH.size))[0]
-            page = self._read(process, length) if 0 < length <= MAX_ANSWER else b""
+            length, seconds, pixels = ANSWER.unpack(self._read(process, ANSWER.size))
+            if length > MAX_ANSWER:
+                raise EOFError
+            page = self._read(process, length)
         except (OSError, EOFError):
             self.close()
-            return None
-        return page.decode() if page else None
+            return Rendered()
+        return Rendered(page.decode() if page else None, seconds, pixels)
 
     def close(self) -> None:
         """End the process; the next text starts another."""

@@ -14,6 +14,7 @@ from collections.abc import Iterator
 
 RUNS = (1, 2, 3)
 MAX_CHARACTERS = 20_000  # of one answer that is parsed
+MAX_PARTS = 8  # of a name that is imported
 MAX_DEPTH = 100  # of brackets: the parser's own recursion is not bounded everywhere
 KEPT = frozenset(dir(builtins)) | frozenset(keyword.kwlist)
 CUSTOMARY = {"F": "torch.nn.functional", "nn": "torch.nn", "np": "numpy"}  # as labs import them
@@ -71,8 +72,13 @@ def _names(tree: ast.Module) -> dict[str, str]:
             names[f".{node.attr}"] = OWN
         elif isinstance(node, ast.Import | ast.ImportFrom):
             start = f"{node.module}." if isinstance(node, ast.ImportFrom) and node.module else ""
-            names |= {a.asname or a.name: start + a.name for a in node.names if a.asname or start}
+            names |= {a.asname or a.name: _last_parts(start + a.name) for a in node.names if a.asname or start}
     return names
+
+
+def _last_parts(name: str) -> str:
+    """Of a name in modules, which stands for each use of what it is imported as."""
+    return ".".join(name.split(".")[-MAX_PARTS:])
 
 
 def _statements(tree: ast.Module) -> Iterator[ast.AST]:

@@ -1,5 +1,5 @@
 """seccomp. Stops: sockets but unix ones, ptrace and process_vm_*, io_uring, new namespaces and mounts, memory that no
-file or process is charged for (memfd, System V), device nodes, keys, bpf, TIOCSTI, asking
+file or process is charged for (memfd, System V, pages in pipes and sockets), device nodes, keys, bpf, TIOCSTI, asking
 what the page cache holds, larger buffers of sockets and pipes. Not kill, nor /proc/PID/mem."""
 
 from __future__ import annotations
@@ -27,12 +27,12 @@ DENIED = """
     settimeofday clock_settime clock_adjtime adjtimex iopl ioperm modify_ldt vm86 vm86old move_pages migrate_pages
     memfd_secret shmget shmat shmctl shmdt msgget msgsnd msgrcv msgctl semget semop semtimedop semctl
     mq_open mq_unlink
-    fadvise64 readahead mincore preadv2 pwritev2
+    fadvise64 readahead mincore preadv2 pwritev2 io_setup
 """.split()
 # Newer than libseccomp 2.5; these numbers hold on every architecture.
 DENIED_BY_NUMBER = {"open_tree_attr": 467, "cachestat": 451}
 # Callers that know these have another way, which they take when there is no such call.
-ABSENT = ("clone3", "memfd_create")
+ABSENT = ("clone3", "memfd_create", "vmsplice", "tee", "splice", "sendfile")
 # Nothing happens, and the caller is told that it did. Each session would get a processor share of its own.
 PRETENDED = ("setsid",)
 AF_UNIX, AF_INET, AF_INET6, AF_NETLINK, LAST_FAMILY = 1, 2, 10, 16, 63
@@ -41,6 +41,7 @@ NEW_NAMESPACE_BITS = (0x00000080, 0x00020000, *(1 << bit for bit in range(25, 31
 TIOCSTI, TIOCLINUX = 0x5412, 0x541C
 SOL_SOCKET, F_SETPIPE_SZ = 1, 1031
 BUFFER_SIZES = (7, 8, 32, 33)  # SO_SNDBUF, SO_RCVBUF and the same by force
+SO_ZEROCOPY = 60
 
 
 class _Program(ctypes.Structure):
@@ -74,6 +75,9 @@ def program(network: Network = "local") -> bytes:
     for option in BUFFER_SIZES:
         of_socket = when(1, LOW_32_BITS, SOL_SOCKET), when(2, LOW_32_BITS, option)
         _add(rules, seccomp.ERRNO(0), "setsockopt", *of_socket)
+    # A page in a pipe or a socket keeps all of the huge page it is part of, and no process is charged.
+    zero_copy = when(1, LOW_32_BITS, SOL_SOCKET), when(2, LOW_32_BITS, SO_ZEROCOPY)
+    _add(rules, denied, "setsockopt", *zero_copy)
     rules.add_rule(denied, "fcntl", when(1, LOW_32_BITS, F_SETPIPE_SZ))
     for request in (TIOCSTI, TIOCLINUX):
         rules.add_rule(denied, "ioctl", when(1, LOW_32_BITS, request))

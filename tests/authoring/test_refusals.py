@@ -289,3 +289,44 @@ def test_a_hint_beside_other_code_is_refused() -> None:
     error = refusal(text)
     assert "a given cell of its own" in error.fix
     assert "hint(" in line_at(text, error)
+
+
+READS = """    file = torch.load(double(1))
+    assert_close(file, 2)
+"""
+GIVEN = """def opened(data):
+    return zipfile.ZipFile(data)
+
+
+class Program:
+    def text(self, data):
+        return opened(data).read("x")
+
+
+"""
+
+
+def test_a_check_that_reads_a_file_in_the_grader_is_refused() -> None:
+    """The sizes in a file are whatever the student's process writes there."""
+    text = GOOD.replace("    assert_close(double(1), 2)\n", READS)
+    error = refusal(text)
+    assert "reads a file in the grader: torch.load" in error.problem
+    assert "torch.load" in line_at(text, error)
+
+
+def test_so_is_one_that_does_in_a_given_function_of_a_given_class() -> None:
+    text = GOOD.replace("\n# %% [markdown]\n# # A lab", "import zipfile\n" + GIVEN + "# %% [markdown]\n# # A lab")
+    read(text)
+    text = text.replace("    assert_close(double(3), 6)", "    assert_close(Program().text(double(3)), 6)")
+    error = refusal(text)
+    assert "reads a file in the grader: zipfile.ZipFile" in error.problem
+    assert "zipfile.ZipFile" in line_at(text, error)
+
+
+def test_a_probe_may_read_a_file() -> None:
+    read(
+        GOOD.replace(
+            "\n# %% [markdown]\n# # A lab",
+            "\n@probes.probe\ndef opened(f):\n    return torch.load(f())\n\n# %% [markdown]\n# # A lab",
+        )
+    )

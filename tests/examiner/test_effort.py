@@ -90,6 +90,11 @@ def test_the_wall_clock_ends_it_and_says_that_the_machine_was_busy(silent: socke
     assert took == pytest.approx(effort.WALL * 10, rel=0.1) and bound.was_starved()
 
 
+def test_processes_that_keep_each_other_waiting_are_not_the_machines_fault(silent: socket.socket) -> None:
+    took, bound = wait_until_over(silent, ran=0.15, waited=0.98)
+    assert took == pytest.approx(effort.WALL * 10, rel=0.1) and not bound.was_starved()
+
+
 def test_many_processes_together_have_twice_the_seconds(silent: socket.socket) -> None:
     """However long they say they waited."""
     took, _ = wait_until_over(silent, ran=8.0, waited=0.9)

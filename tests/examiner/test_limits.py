@@ -6,6 +6,8 @@ from dataclasses import replace
 import pytest
 
 from autograder.examiner.clock import Timeouts
+from autograder.examiner.connection import STARVED
+from autograder.examiner.effort import Effort
 from autograder.examiner.examine import Step, StepResult, examine
 from autograder.forkserver.client import ForkServer, Purpose
 from autograder.forkserver.starting import start
@@ -309,3 +311,32 @@ def test_a_cell_of_the_students_under_the_id_of_a_given_one_runs_in_the_student_
         Step("check-add", "check", 'with check("the course\'s limit"):\n    assert add(1, 2) == limit\n'),
     ]
     assert examine(steps, fork_server.student, PATIENCE)["check-add"].outcomes[0].passed
+
+
+REMEMBERS = """
+import os, time
+time.sleep({pause})
+def double(x):
+    if os.path.exists("kept"):
+        raise ValueError(open("kept").read())
+    if x == 2:
+        open("kept", "w").write("a check passed in 2")
+        if not os.fork():
+            time.sleep(36000)
+        while True:
+            pass
+    return 2 * x
+"""
+
+
+@pytest.mark.parametrize("pause", [0, 2.5], ids=["the process serves", "forks serve"])
+def test_checks_run_again_in_a_process_that_remembers_nothing(
+    fork_server: ForkServer, pause: float, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Of the first time: a hidden check's inputs would reach a visible one, whose text a student reads."""
+    monkeypatch.setattr(Effort, "was_starved", Effort.is_over)
+    came = examined(fork_server, REMEMBERS.format(pause=pause), timeouts=replace(PATIENCE, cell=20))
+    first, second = came["check-double"].outcomes
+    assert first.passed and not second.passed
+    assert second.seen == STARVED and "ValueError" not in second.error
+    assert earned(came["check-add"].outcomes, 1) == 1

@@ -1,5 +1,6 @@
 """What a page makes of Markdown: formulas and tables, and nothing that runs or is fetched."""
 
+import base64
 from xml.etree import ElementTree
 
 import pytest
@@ -7,9 +8,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 from markupsafe import Markup, escape
 
-from autograder.reports.prose import _budget, _renderer, bound_page, prose
+from autograder.reports.prose import Budget, _budget, _renderer, bound_page, prose
 
-PIXEL = "iVBORw0KGgo="
+PIXEL = base64.b64encode(b"\x89PNG\r\n\x1a\n\0\0\0\rIHDR\0\0\0\1\0\0\0\1").decode()
 HOSTILE = ["<script>alert(1)</script>", "<img src=x onerror=alert(1)>", r"\href{javascript:alert(1)}{x}", "<!ENTITY a>"]
 HOSTILE += ["<?x\ty><svg/onload=alert(1)>?>", "<?x\ny><b>?>"]  # to XML an instruction, to HTML an element
 
@@ -62,11 +63,11 @@ def test_a_formula_that_explodes_stays_as_it_was_written_and_the_rest_is_formatt
 
 
 def test_a_parser_that_never_ends_costs_that_text_its_format_and_no_other(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("autograder.reports.prose.SECONDS", 0.2)
-    monkeypatch.setattr("autograder.reports.prose.MAX_TEXT", 10**6)
+    monkeypatch.setattr("autograder.reports.prose.SECONDS", 0.5)
+    monkeypatch.setattr("autograder.reports.prose.MAX_TEXT", 2 * 10**6)
     _renderer().close()  # the next one has these seconds
-    endless = "[" * 20_000 + "a" + "](" * 10_000
-    assert prose(endless) == Markup('<pre class="plain">{}</pre>').format(endless)
+    endless = "[a](" * 500_000  # half a minute
+    assert prose(endless).startswith('<pre class="plain">[a](')
     assert prose("and **then**") == "<p>and <strong>then</strong></p>\n"
     _renderer().close()
 
@@ -89,6 +90,19 @@ def test_a_picture_is_in_a_text_once_and_a_page_has_a_bound_on_its_length() -> N
         budget.characters = 100
         texts = [prose(f"**{'x' * 30}{number}**") for number in range(9)]
     assert 0 < sum("<strong>" in text for text in texts) < 4
+
+
+def test_a_page_has_a_bound_on_its_elements_its_pictures_and_the_time_of_what_succeeds() -> None:
+    table = "|".join("a" * 300) + "\n" + "|".join("-" * 300) + "\n" + "|\n" * 300  # rows are filled up
+    for budget, text in (
+        (Budget(elements=1000), table),
+        (Budget(pixels=2), "![](attachment:a)"),
+        (Budget(0.001), "a*" * 2000),
+    ):
+        with bound_page(budget):
+            pages = [prose(f"{text} {number}", {"a": {"image/png": PIXEL}}) for number in range(5)]
+        assert 'class="plain"' in pages[-1]
+    assert budget.seconds < 0
 
 
 def test_links_lead_to_the_web_and_say_where() -> None:

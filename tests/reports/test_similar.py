@@ -65,6 +65,11 @@ def test_no_constant_ends_the_comparison_of_a_class(text: str) -> None:
     assert features(text)
 
 
+def test_a_long_name_in_modules_is_not_written_out_at_each_use() -> None:
+    text = f"import {'.'.join(['a'] * 1000)} as x\n" + "x\n" * 1000
+    assert sum(map(len, features(text))) < 100 * len(text)
+
+
 def test_copies_are_found_in_a_class_and_nobody_else(labs: list[Lab]) -> None:
     found = planted = 0
     for seed, lab in enumerate(lab for lab in labs if lab.name in ("01_tensors", "03_autograd", "05_inplace")):

@@ -8,6 +8,7 @@ import os
 import platform
 import socket
 import stat
+from pathlib import Path
 
 import pytest
 
@@ -55,6 +56,7 @@ CALLS: dict[str, tuple[int, ...]] = {
     "init_module": (175, 0, 0, 0),
     "kexec_load": (246, 0, 0, 0, 0xFFFF),
     "quotactl": (179, 0, 0, 0, 0),
+    "io_setup": (206, 0, 0),
     "fanotify_init": (300, 0xFFFFFFFF, 0),
     "prctl(PR_SET_DUMPABLE)": (157, 4 | 1 << 32, 9),
     "personality is left": (135, 0xFFFFFFFF),
@@ -100,7 +102,11 @@ def test_each_denied_call_is_refused(identity: str, needs: Needs) -> None:
 
 @x86_64
 @pytest.mark.parametrize("identity", IDENTITIES)
-@pytest.mark.parametrize("number", [435, 319], ids=["clone3", "memfd_create"])
+@pytest.mark.parametrize(
+    "number",
+    [435, 319, 40, 275, 276, 278],
+    ids=["clone3", "memfd_create", "sendfile", "splice", "tee", "vmsplice"],
+)
 def test_calls_with_another_way_are_absent(number: int, identity: str, needs: Needs) -> None:
     needs(SECCOMP, identity=identity)
     assert not attempt(lambda _: acts.raw(number, 0, 0), identity=identity).by(errno.ENOSYS)
@@ -178,6 +184,27 @@ def test_threads_processes_and_programs_still_start(identity: str, needs: Needs)
         return subprocess.run(["/bin/echo", "hi"], stdout=subprocess.PIPE, check=True).stdout
 
     assert attempt(start, SECCOMP, identity=identity).value == b"hi\n"
+
+
+@pytest.mark.parametrize("identity", IDENTITIES)
+def test_files_are_copied_and_no_socket_keeps_a_senders_pages(identity: str, needs: Needs) -> None:
+    needs(SECCOMP, identity=identity)
+    import shutil
+    import tempfile
+
+    def copy(_: RemoteNamespace) -> tuple[int, int]:
+        with tempfile.TemporaryDirectory() as folder:
+            source, target = Path(folder, "a"), Path(folder, "b")
+            source.write_bytes(b"x" * 100_000)
+            shutil.copyfile(source, target)
+            size = target.stat().st_size
+        try:
+            socket.socketpair()[0].setsockopt(socket.SOL_SOCKET, seccomp.SO_ZEROCOPY, 1)
+        except OSError as error:
+            return size, error.errno or 0
+        return size, 0
+
+    assert attempt(copy, SECCOMP, identity=identity).value == (100_000, errno.EPERM)
 
 
 @pytest.mark.parametrize("identity", IDENTITIES)

@@ -7,7 +7,7 @@ import resource
 import psutil
 import pytest
 
-from autograder.plain.kernel_limits import call_in_child, limit_process
+from autograder.sandbox.kernel_limits import call_in_child, limit_process
 
 
 def test_a_c_function_without_end_ends_its_process() -> None:

@@ -11,7 +11,7 @@ import os
 import pickle
 import resource
 import signal
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from typing import TypeVar
 
 from autograder.sandbox.limits import mapped
@@ -32,9 +32,19 @@ def limit_process(seconds: int, memory: int = MEMORY) -> Iterator[None]:
     used = resource.getrusage(resource.RUSAGE_SELF)
     bounds = {
         resource.RLIMIT_CPU: int(used.ru_utime + used.ru_stime) + 1 + seconds,
-        resource.RLIMIT_AS: mapped() + memory,
         resource.RLIMIT_CORE: 0,  # a process that the kernel ends for its time would leave all its memory in a file
     }
+    with _limit(bounds | {resource.RLIMIT_AS: mapped() + memory}):
+        yield
+
+
+def limit_memory_on(device: str) -> contextlib.AbstractContextManager[None]:
+    """Limit the memory of this whole process for a while; not where it uses a GPU, whose driver maps any amount."""
+    return _limit({resource.RLIMIT_AS: mapped() + MEMORY} if device == "cpu" else {})
+
+
+@contextlib.contextmanager
+def _limit(bounds: Mapping[int, int]) -> Iterator[None]:
     before = {kind: resource.getrlimit(kind) for kind in bounds}
     try:
         for kind, bound in bounds.items():
