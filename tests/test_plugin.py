@@ -1,5 +1,6 @@
 """What nbgrader and its formgrader do with a Gradlab course, by the configuration that plugin.py gives them."""
 
+import base64
 import contextlib
 import json
 import re
@@ -21,6 +22,7 @@ from autograder.grading.watch_start import started_pool
 from autograder.grading.where import ThisMachine
 from autograder.grading.whole_lab import grade_lab
 from autograder.plugin import configure
+from autograder.plugin.formgrader_text import MAX_ELEMENTS
 from autograder.term import FILE
 from labkit import show_strides
 from labkit.outcome import Outcome
@@ -66,7 +68,7 @@ def test_what_a_submission_displays_does_not_run_in_the_instructors_browser(
     for kind in ("html", "javascript", "markdown", "svg", "cell"):
         assert f"<script>alert('{kind}')" not in page
     assert not re.search(r"<img[^>]*onerror", page)
-    assert len(re.findall(r"<img[^>]*data:image/svg.xml;base64,", page)) == 2  # an image runs nothing
+    assert len(re.findall(r"<img[^>]*data:image/svg.xml;base64,", page)) == 1  # labkit's own picture
 
 
 def formgrader_page(notebook: Any) -> str:
@@ -124,6 +126,43 @@ def test_html_of_a_student_is_not_parsed_and_much_code_is_not_coloured() -> None
     page = formgrader_page(nbformat.v4.new_notebook(cells=[shown, long, short]))
     assert "<b id" not in page and "&lt;a table&gt;" in page
     assert '<span class="k">def</span>' in page and page.count("<span") < 1000
+
+
+def test_a_page_of_the_formgrader_has_a_bound_on_its_elements() -> None:
+    """nbconvert makes a tree of them, in the server that all notebooks need."""
+    table = "|".join("a" * 200) + "\n" + "|".join("-" * 200) + "\n" + "|\n" * 300  # rows are filled up
+    texts = [nbformat.v4.new_markdown_cell(f"{number}\n\n{table}") for number in range(5)]
+    code = nbformat.v4.new_code_cell("show()")
+    colours = "".join(f"\x1b[3{number % 8}mx" for number in range(5000))
+    code.outputs = [nbformat.v4.new_output("stream", text=text) for text in ("\x1b[31mred\x1b[0m", colours)]
+    page = formgrader_page(nbformat.v4.new_notebook(cells=[*texts, code]))
+    assert page.count("<td") < MAX_ELEMENTS and page.count("ansi") < 100 and "ansi-red" in page
+
+
+def test_mathjax_makes_no_links_of_a_students_formulas() -> None:
+    text = nbformat.v4.new_markdown_cell(r"&#36;\href{/logout}{x}&#36;")
+    code = nbformat.v4.new_code_cell("show()")
+    code.outputs = [nbformat.v4.new_output("display_data", {"text/latex": r"$\href{/logout}{x}$", "text/plain": "x"})]
+    page = formgrader_page(nbformat.v4.new_notebook(cells=[text, code]))
+    assert page.count("logout") == 1
+    assert re.search(r"tex2jax_ignore mathjax_ignore[^<]*<p>[^<]*logout", page)
+
+
+def test_pictures_that_fill_a_browser_are_left_out_of_the_formgrader() -> None:
+    head = b"\x89PNG\r\n\x1a\n\0\0\0\rIHDR"
+    large, small = (base64.b64encode(head + 2 * size).decode() for size in (b"\0\0\xff\xff", b"\0\0\0\7"))
+    drawing = "<svg xmlns='http://www.w3.org/2000/svg' width='9' height='9'><use href='#a'/></svg>"
+    code = nbformat.v4.new_code_cell("show()")
+    kinds = (("image/png", large), ("image/jpeg", small), ("image/svg+xml", drawing))
+    code.outputs = [nbformat.v4.new_output("display_data", {kind: data, "text/plain": "it"}) for kind, data in kinds]
+    page = formgrader_page(nbformat.v4.new_notebook(cells=[code]))
+    assert page.count("<img") == 1 and small in page and page.count("a picture is left out") == 2
+
+
+def test_a_missing_picture_costs_no_page_of_the_formgrader() -> None:
+    flags = ANSWER | {"solution": False, "grade": False, "locked": True}
+    cell = nbformat.v4.new_markdown_cell("Look: ![p](attachment:a.png)", metadata={"nbgrader": flags})
+    assert "Look:" in formgrader_page(nbformat.v4.new_notebook(cells=[cell]))
 
 
 def test_a_picture_of_labkit_is_an_image_in_the_formgrader() -> None:

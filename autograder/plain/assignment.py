@@ -31,6 +31,7 @@ class PlainCell(Model):
 
     source: with its hidden tests, or its mark scheme. released: as students have it. checksum: nbgrader's, of an answer
     that is as it was handed out. defines: what the course's own solution defines, of a program that students write.
+    attachments: of a locked text.
     """
 
     id: str
@@ -44,6 +45,7 @@ class PlainCell(Model):
     task: bool = False
     points: float | None = None
     defines: tuple[str, ...] = ()
+    attachments: dict[str, dict[str, str]] = Field(default_factory=dict)
 
     @property
     def hides(self) -> bool:
@@ -176,6 +178,7 @@ def _notebook(row: Any, path: Path, clear: _Clear, config: Mapping[str, Any], mo
     points = {cell.name: float(cell.max_score) for cell in (*row.grade_cells, *row.task_cells)}
     grades, tasks = {cell.name for cell in row.grade_cells}, {cell.name for cell in row.task_cells}
     solutions = {cell.name for cell in row.solution_cells}
+    pictures = {_grade_id(cell): cell.attachments for cell in source.cells if cell.get("attachments")}
     order = [_grade_id(cell) for cell in source.cells if _grade_id(cell)]
     kept = sorted(row.source_cells, key=lambda cell: order.index(cell.name) if cell.name in order else len(order))
     code = [cell for cell in source.cells if cell.cell_type == "code"]
@@ -196,6 +199,7 @@ def _notebook(row: Any, path: Path, clear: _Clear, config: Mapping[str, Any], mo
                 task=cell.name in tasks,
                 points=points.get(cell.name),
                 defines=tuple(sorted(written.get(cell.name, ()))),
+                attachments=pictures.get(cell.name, {}) if cell.locked else {},
             )
             for cell in kept
         ),

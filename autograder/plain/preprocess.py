@@ -81,7 +81,7 @@ def _put_back(cell: NotebookNode, own: PlainCell, found: RepairLog) -> NotebookN
             found.changed.append(own.id)
         text = own.source
     kept = _course_cell(own, text)
-    if own.cell_type == "markdown" and cell.get("attachments"):
+    if own.cell_type == "markdown" and not own.locked and cell.get("attachments"):
         kept.attachments = cell.attachments
     return kept
 
@@ -89,6 +89,8 @@ def _put_back(cell: NotebookNode, own: PlainCell, found: RepairLog) -> NotebookN
 def _course_cell(own: PlainCell, text: str) -> NotebookNode:
     cell = new_cell(own.cell_type, text)
     cell.metadata["nbgrader"] = NotebookNode(own.flags())
+    if own.attachments:
+        cell.attachments = NotebookNode(own.attachments)
     return cell
 
 

@@ -52,6 +52,7 @@ def configure(c: Any) -> None:
     c.GenerateFeedback.preprocessors = []
     # What a student's cell displays must not run in the browser of whoever reads it in the formgrader.
     c.HTMLExporter.sanitize_html = True
+    c.HTMLExporter.preprocessors = ["autograder.plugin.formgrader_text.BoundPictures"]
     filters = {
         "markdown2html": "render_text",
         "clean_html": "render_html",

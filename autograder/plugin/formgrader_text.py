@@ -6,6 +6,7 @@ and bound what a page holds: nbconvert makes a tree of all its elements.
 
 from __future__ import annotations
 
+import contextlib
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any
@@ -15,12 +16,16 @@ from jinja2.runtime import Context
 from markupsafe import Markup, escape
 from nbconvert.filters import Highlight2HTML
 from nbconvert.filters.ansi import ansi2html, strip_ansi
-from nbconvert.filters.markdown_mistune import IPythonRenderer, MarkdownWithMath
+from nbconvert.filters.markdown_mistune import InvalidNotebook, IPythonRenderer, MarkdownWithMath
 from nbconvert.filters.strings import clean_html
+from nbconvert.preprocessors import Preprocessor
+from nbformat import NotebookNode
 
 from autograder.course import Kind
 from autograder.metadata import facts_of
-from autograder.reports.prose import Budget, bound_page, prose
+from autograder.reports.picture_size import MAX_PIXELS, pixels
+from autograder.reports.prose import PIXELS_OF_PAGE, Budget, bound_page, prose
+from autograder.reports.safe_svg import is_safe
 
 MAX_COLOURED = 100_000  # characters of code in a page, and lines: the highlighter's time grows with their square
 MAX_LINES = 500
@@ -50,6 +55,27 @@ def share_of(context: Context) -> Share:
     return share
 
 
+class BoundPictures(Preprocessor):  # type: ignore[misc]
+    """Leaves out pictures of cells' outputs that a browser can't show, or that run in it, and says so."""
+
+    def preprocess(self, nb: NotebookNode, resources: Any) -> Any:
+        left = PIXELS_OF_PAGE
+        for output in (output for cell in nb.cells for output in cell.get("outputs", [])):
+            data = output.get("data", {})
+            for kind in [kind for kind in data if kind.startswith("image/")]:
+                picture = data[kind]
+                if kind == "image/svg+xml":
+                    size = 0 if isinstance(picture, str) and is_safe(picture, MAX_PIXELS) else None
+                else:
+                    size = pixels(picture) if isinstance(picture, str) else None
+                if size is None or size > min(left, MAX_PIXELS):
+                    del data[kind]
+                    data["text/plain"] = f"{data.get('text/plain', '')}\n(a picture is left out)"
+                else:
+                    left -= size
+        return nb, resources
+
+
 @pass_context
 def render_text(context: Context, source: str) -> Markup:
     """Show a text as HTML: the course's own as nbconvert does, everything else without HTML, scripts and addresses.
@@ -61,7 +87,8 @@ def render_text(context: Context, source: str) -> Markup:
     attachments = cell.get("attachments") or {}
     if cell.get("cell_type") == "markdown" and flags.get("locked") and not flags.get("solution"):
         renderer = IPythonRenderer(escape=False, attachments=attachments)
-        return Markup(MarkdownWithMath(renderer=renderer).render(source))
+        with contextlib.suppress(InvalidNotebook):  # of a picture that isn't there
+            return Markup(MarkdownWithMath(renderer=renderer).render(source))
     with bound_page(share_of(context).texts):
         return NO_FORMULAS.format(prose(source, attachments))
 

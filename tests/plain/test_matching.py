@@ -195,3 +195,11 @@ def test_notes_name_what_a_student_finds_in_the_notebook(course: PlainNotebook) 
         f"Course cells that were changed were put back as they were: {where}.",
         f"Changed settings of cells (points, locks, tags) do not count: {where}.",
     ]
+
+
+@pytest.mark.parametrize("handed", [{"p.png": {"image/png": "BBBB"}}, {}])
+def test_a_locked_text_has_the_courses_pictures(handed: Any, tmp_path: Path) -> None:
+    own = {**given("q1", "## Question 1\n![p](attachment:p.png)", "markdown")}
+    course = course_notebook(tmp_path, notebook({**own, "attachments": {"p.png": {"image/png": "AAAA"}}}, WORDS))
+    found, _ = repaired(notebook({**own, "attachments": handed}, WORDS), course)
+    assert of(found, "q1").attachments == {"p.png": {"image/png": "AAAA"}}
