@@ -8,7 +8,9 @@ from pathlib import Path
 
 import pytest
 
+from autograder.authoring.course_folder import build, read_course
 from autograder.forkserver.client import ForkServer
+from autograder.gradebook.store import load_result
 from autograder.grading import worker
 from autograder.grading.nbgrader_api import open_course
 from autograder.grading.one_submission import Graded
@@ -99,3 +101,25 @@ def test_an_error_of_the_grader_is_an_empty_notebook_unless_this_one_has_a_mark(
         assert not done[student].failure and done[student].empty
         assert "RecursionError: too deep" in done[student].remarks[0]
         assert gradebook_rows(small_course)[student][1] == 0
+
+
+FILLS = """
+with check("a_lot", "as many letters as it says"):
+    assert len("x" * int(sum_of_squares(torch.tensor([1.0])))) == 1
+"""
+
+
+@pytest.mark.slow
+def test_a_check_that_would_fill_the_graders_memory_fails(small_course: Path, two_graders: ThisMachine) -> None:
+    """Slow: a class is graded."""
+    exercise = small_course / "labs" / LAB / "exercises" / "sum_of_squares.py"
+    text = exercise.read_text()
+    exercise.write_text(text.replace("# %% hidden checks\n", f"# %% hidden checks\n{FILLS}", 1))
+    build(read_course(small_course))
+    hand_in(small_course, {"ada": None, "ben": "def sum_of_squares(x):\n    return (x * x).sum() * 2**33\n"})
+    done = list(grade_lab(open_course(small_course), LAB, two_graders))
+    assert not any(each.failure or each.remarks for each in done)
+    result = load_result(small_course, LAB, "ben")
+    assert result is not None
+    (outcome,) = [outcome for cell in result.cells for outcome in cell.checks if outcome.id == "a_lot"]
+    assert "MemoryError" in outcome.error
