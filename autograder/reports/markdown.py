@@ -28,6 +28,7 @@ from autograder.reports.picture_size import MAX_PIXELS, pixels
 from autograder.reports.prose import ANSWER, LENGTH, Attachments
 
 MAX_FORMULA = 2_000  # characters
+MAX_ADDRESS = 1_000  # characters of a link's, which is in the page twice
 # A domain of letters: browsers take a last part with a digit for an address in numbers.
 WEB = re.compile(r"https?://(?:[a-z0-9_-]+\.)+(?P<domain>[a-z]{2,}|xn--[a-z0-9-]+)(?::\d+)?(?:[/?#]|$)", re.IGNORECASE)
 PRIVATE = ("localhost", "local", "internal", "lan", "home", "localdomain", "arpa", "intranet", "test", "onion")
@@ -116,12 +117,13 @@ def _open_link(_: RendererHTML, tokens: Sequence[Token], number: int, __: Any, e
 
 def _close_link(_: RendererHTML, tokens: Sequence[Token], number: int, __: Any, env: Mapping[str, Any]) -> str:
     href = env["links"].pop()
-    return f"{'</a>' if _is_web(href) else ''} ({escape(href)})"
+    shown = href if len(href) <= MAX_ADDRESS else f"{href[:MAX_ADDRESS]}..."
+    return f"{'</a>' if _is_web(href) else ''} ({escape(shown)})"
 
 
 def _is_web(href: str) -> bool:
     """Whether this address is one of the public web: no number, and no name that only a machine or a house knows."""
-    address = WEB.match(href)
+    address = WEB.match(href) if len(href) <= MAX_ADDRESS else None
     return address is not None and address["domain"].lower() not in PRIVATE
 
 

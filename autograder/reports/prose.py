@@ -33,6 +33,7 @@ MAX_ANSWER = 2**24  # bytes of one text's HTML: a cell's pictures have 8 million
 LONG_PAGE = 5.0  # seconds for all texts of one page
 LARGE_PAGE = 30_000_000  # characters of their HTML
 PIXELS_OF_PAGE = 400_000_000  # of its pictures together: a browser takes four bytes for each
+MOST_KEPT, LARGEST_KEPT = 1024, 20_000  # texts whose HTML is kept, and characters of it
 ELEMENTS_OF_PAGE = 200_000  # of the HTML of its texts: a browser takes half a kilobyte for each
 
 
@@ -85,7 +86,7 @@ def prose(text: str, attachments: Attachments | None = None) -> Markup:
     budget = _budget.get()
     if len(text) > MAX_TEXT or (budget is not None and budget.is_spent):
         return _as_it_is(text)
-    rendered = _render_cached(text) if not attachments else _render(text, attachments)
+    rendered = _render(text, attachments or {})
     if rendered.html is None or (budget is not None and not budget.takes(rendered)):
         return _as_it_is(text)
     return Markup(rendered.html)
@@ -119,14 +120,16 @@ def _as_it_is(text: str) -> Markup:
     return Markup('<pre class="plain">{}</pre>').format(shown)
 
 
-@functools.lru_cache(maxsize=1024)
-def _render_cached(text: str) -> Rendered:
-    return _render(text, {})
-
-
 def _render(text: str, attachments: Attachments) -> Rendered:
     with _LOCK:
-        return _renderer().render(text, attachments)
+        if attachments or text not in _KEPT:
+            rendered = _renderer().render(text, attachments)
+            if attachments or len(rendered.html or "") > LARGEST_KEPT:
+                return rendered
+            if len(_KEPT) == MOST_KEPT:
+                del _KEPT[next(iter(_KEPT))]
+            _KEPT[text] = rendered
+        return _KEPT[text]
 
 
 class _Renderer:
@@ -193,3 +196,4 @@ def _renderer() -> _Renderer:
 
 
 _LOCK = threading.Lock()
+_KEPT: dict[str, Rendered] = {}  # by the text: a course's own is on every student's page

@@ -105,6 +105,18 @@ def test_a_page_has_a_bound_on_its_elements_its_pictures_and_the_time_of_what_su
     assert budget.seconds < 0
 
 
+def test_what_is_kept_of_texts_has_a_bound(monkeypatch: pytest.MonkeyPatch) -> None:
+    """A watch and a desk run for a term."""
+    monkeypatch.setattr("autograder.reports.prose._KEPT", kept := {})
+    address = f"http://a.org/{'x' * 900}"
+    assert len(prose(f"[a]: {address}\n\n" + "[a]" * 1000)) > 500_000 and not kept
+    monkeypatch.setattr("autograder.reports.prose.MOST_KEPT", 3)
+    for number in range(5):
+        assert prose(f"**{number}**") == f"<p><strong>{number}</strong></p>\n"
+    assert list(kept) == ["**2**", "**3**", "**4**"]
+    assert "href" not in prose(f"[a]({address}{'x' * 200})")
+
+
 def test_links_lead_to_the_web_and_say_where() -> None:
     assert prose("[x](https://a.org/?q=1&r)") == (
         '<p><a href="https://a.org/?q=1&amp;r" rel="noopener noreferrer nofollow">x</a> (https://a.org/?q=1&amp;r)</p>\n'
