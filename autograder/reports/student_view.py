@@ -21,7 +21,7 @@ from labkit.difference import Difference
 from labkit.outcome import Outcome, fitting_hints, paying, share
 
 EXCUSED = "Your instructor excused this check: it counts as passed."
-MAX_DIGITS = 40  # in one message: a shape, an index and a value
+MAX_DIGITS = 40  # in one message: a shape, an index and a value; a bracket or a word of a value counts as one
 WHY = ". Run this check in your notebook to read why"
 NOT_PASSED = "it did not pass"
 SEE_YOURSELF = ". Run this cell in your notebook to read why"
@@ -29,7 +29,7 @@ BESIDE = ". Run this check in your notebook to see it beside what was expected"
 SHORT = TIMED_OUT.format(SHORT_SECONDS)
 LATE = re.compile(re.escape(TIMED_OUT).replace(re.escape("{:g}"), r"[\d.e+]+") + "|" + re.escape(STARVED))
 WHY_SHORT = f": after one check of an exercise ran out of time, each of its others gets {SHORT_SECONDS:g} s"
-DIGIT = re.compile(r"\d")
+DIGIT = re.compile(r"[\d\[\](){}]|\b(?:True|False|None|nan|inf|u?int|float|bfloat|complex|bool)")
 
 
 @dataclass(frozen=True)

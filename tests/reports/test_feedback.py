@@ -2,6 +2,7 @@
 
 import base64
 import html
+import re
 import shutil
 from dataclasses import replace
 from datetime import datetime
@@ -75,6 +76,15 @@ def test_a_message_about_the_own_result_holds_few_digits() -> None:
     seen = shown(check, after_hidden=True).seen
     assert seen.startswith("your result has shape (1234567, 1234567") and seen.endswith(" ...") and len(seen) < 80
     assert shown(check, after_hidden=False).seen == long
+
+
+@pytest.mark.parametrize("value", [[[[]], ()] * 8, [True, None, False] * 4, [float("nan")] * 15])
+def test_nor_does_it_say_more_by_brackets_and_words(value: list[object]) -> None:
+    with recording() as outcomes, check("same", "the values are these"):
+        assert_close(value, torch.zeros(3))
+    assert str(value) in outcomes[0].seen
+    seen = shown(replace(outcomes[0], hidden=True), after_hidden=True).seen
+    assert len(re.findall(r"[^\s,a-z]|[a-z]{2,}", seen.removeprefix("your result is "))) <= 44
 
 
 def failed(hidden: bool) -> Outcome:
