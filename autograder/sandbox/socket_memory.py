@@ -14,20 +14,22 @@ from pathlib import Path
 from autograder.sandbox.processes import real_uid
 from autograder.sandbox.uid import reading_as
 
+PER_BYTE = 2  # of TCP's memory: the table says what was sent, without what the kernel adds to it
 DEFAULT_BUFFER = 212_992  # bytes: the kernel's own default, with what it adds to each message
 
 
 def socket_memory(pids: Iterable[int]) -> int:
-    """Bytes: of a unix socket what its buffer takes, of a TCP socket what is queued there.
+    """Bytes: of a unix socket what its buffer takes, of TCP and netlink sockets what is queued there.
 
-    seccomp lets no run change the size of a buffer, see seccomp.py.
+    seccomp lets no run change the size of a buffer, nor make a socket of another family, see seccomp.py.
     """
     pid = next((pid for pid in pids if _has_own_network(pid)), None)
     if pid is None:
         return 0
-    lines = _table(pid, "unix")
-    queued = sum(_queued(line) for name in ("tcp", "tcp6") for line in _table(pid, name))
-    return len(lines) * _default_buffer() + queued
+    queued = [_queued(line) for name in ("tcp", "tcp6") for line in _table(pid, name)]
+    netlink = sum(_netlink_queued(line) for line in _table(pid, "netlink"))
+    buffers = len(_table(pid, "unix")) + sum(size > 0 for size in queued)
+    return buffers * _default_buffer() + PER_BYTE * sum(queued) + netlink
 
 
 def _has_own_network(pid: int) -> bool:
@@ -62,6 +64,12 @@ def _queued(line: bytes) -> int:
     """tx_queue:rx_queue, the fifth field, in hexadecimal."""
     sent, _, received = line.split()[4].partition(b":")
     return int(sent, 16) + int(received, 16)
+
+
+def _netlink_queued(line: bytes) -> int:
+    """Rmem and Wmem, the fifth and sixth field."""
+    received, sent = line.split()[4:6]
+    return int(received) + int(sent)
 
 
 @functools.cache

@@ -10,6 +10,7 @@ import resource
 import select
 import signal
 import socket
+import struct
 import threading
 import time
 from collections.abc import Callable
@@ -309,8 +310,34 @@ def unread_in_flight(_: int) -> None:
     wait_at_most(LONG)
 
 
+def unread_replies_of_the_kernel(_: int) -> None:
+    """Netlink answers each request, up to the size of the socket's buffer."""
+    request = struct.pack("=IHHIIBxxx", 20, 18, 0x301, 0, 0, socket.AF_UNSPEC)  # RTM_GETLINK, of all
+    kept = []
+    for _ in range(400):
+        kept.append(socket.socket(socket.AF_NETLINK, socket.SOCK_RAW, 0))
+        kept[-1].setblocking(False)
+        with contextlib.suppress(OSError):
+            for _ in range(400):
+                kept[-1].send(request)
+    wait_at_most(LONG)
+
+
+def unread_connections(_: int) -> None:
+    """Of a byte each, for which the kernel can take as much as for a full buffer."""
+    listener, kept = socket.socket(socket.AF_INET), []
+    listener.bind(("127.0.0.1", 0))
+    listener.listen()
+    for _ in range(220):
+        kept.append(socket.socket(socket.AF_INET))
+        kept[-1].connect(listener.getsockname())
+        kept[-1].send(b"x")
+        kept.append(listener.accept()[0])
+    wait_at_most(LONG)
+
+
 @pytest.mark.parametrize("way", ["uid and network namespace", "pid and network namespace"])
-@pytest.mark.parametrize("act", [unread_pairs, unread_in_flight])
+@pytest.mark.parametrize("act", [unread_pairs, unread_in_flight, unread_replies_of_the_kernel, unread_connections])
 def test_what_sockets_may_hold_counts(way: str, act: Callable[[int], object], needs: Needs) -> None:
     check_needs(way, needs)
     assert_ends_by_memory(way, act, 40 * MIB)
