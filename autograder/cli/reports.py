@@ -72,7 +72,7 @@ def feedback(
         return
     out.print(written)
     path = course / "results" / f"{lab}.{zipped}.zip"
-    packed, unnamed = write_feedback_zip(zipped, course.resolve(), lab, path)
+    packed, unnamed = write_feedback_zip(zipped, course.resolve(), lab, path, pages)
     if unnamed:
         err.print(f"not in a download of {zipped.title()}, so not in the zip: {some(unnamed)}", markup=False)
     then = "hand them out" if zipped is System.CSV else "upload it"

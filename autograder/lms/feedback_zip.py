@@ -5,7 +5,6 @@ from __future__ import annotations
 import zipfile
 from collections.abc import Mapping, Sequence
 from pathlib import Path, PurePosixPath
-from shlex import quote
 
 from autograder.errors import GradlabError
 from autograder.lms.downloads import origins_of
@@ -19,16 +18,24 @@ def refuse_unnamed(system: System, course: Path, lab: str) -> None:
     _names(system, course, lab, {})
 
 
-def write_feedback_zip(system: System, course: Path, lab: str, path: Path) -> tuple[int, list[str]]:
-    """Write the pages that `gradlab feedback` made: (how many, whose are left out, since the system named them not).
+def write_feedback_zip(
+    system: System, course: Path, lab: str, path: Path, written: Sequence[Path]
+) -> tuple[int, list[str]]:
+    """Write a zip of feedback pages.
 
-    Raises GradlabError where there are none.
+    Args:
+        system: Decides their names.
+        course: The course's folder.
+        lab: Whose pages they are.
+        path: Where the zip goes.
+        written: The pages, feedback/STUDENT/LAB/NOTEBOOK.html. Other pages there can be a submission's own.
+
+    Returns:
+        How many are in it, and which students' aren't, since the system didn't name them.
     """
     pages: dict[str, list[Path]] = {}
-    for page in sorted((course / "feedback").glob(f"*/{lab}/*.html")):
+    for page in sorted(written):
         pages.setdefault(page.parent.parent.name, []).append(page)
-    if not pages:
-        raise GradlabError(f"no feedback page of {lab} is there: gradlab feedback {quote(lab)} first")
     named = _names(system, course, lab, pages)
     path.parent.mkdir(parents=True, exist_ok=True)
     with zipfile.ZipFile(path, "w", zipfile.ZIP_DEFLATED) as archive:

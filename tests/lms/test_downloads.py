@@ -89,10 +89,11 @@ def test_feedback_goes_back_under_the_names_that_submissions_came_with(tmp_path:
     for student in ("ada", "grace"):
         (tmp_path / "feedback" / student / LAB).mkdir(parents=True)
         (tmp_path / "feedback" / student / LAB / f"{LAB}.html").write_text(f"<p>{student}")
+        (tmp_path / "feedback" / student / LAB / "own.html").write_text("a file of the submission")
     with pytest.raises(GradlabError, match="no download of 01_a from Canvas was collected"):
         refuse_unnamed(System.CANVAS, tmp_path, LAB)  # before any page is written
     with pytest.raises(GradlabError, match="no download of 01_a from Canvas was collected"):
-        write_feedback_zip(System.CANVAS, tmp_path, LAB, tmp_path / "out.zip")
+        names(System.CANVAS, tmp_path)
     collect_zip(zipped(tmp_path / "a.zip", CANVAS), tmp_path, LAB, PEOPLE)
     assert marked_late(tmp_path, LAB, ["ada", "grace"]) == ["grace"]
     assert marked_late(tmp_path, LAB, ["ada"]) == []
@@ -116,7 +117,8 @@ def test_feedback_goes_back_under_the_names_that_submissions_came_with(tmp_path:
 
 
 def names(system: System, course: Path) -> list[str]:
-    write_feedback_zip(system, course, LAB, course / "out.zip")
+    written = list((course / "feedback").glob(f"*/{LAB}/{LAB}.html"))
+    write_feedback_zip(system, course, LAB, course / "out.zip", written)
     with zipfile.ZipFile(course / "out.zip") as archive:
         return sorted(archive.namelist())
 
