@@ -1,6 +1,6 @@
 """seccomp. Stops: sockets but unix ones, ptrace and process_vm_*, io_uring, new namespaces and mounts, memory that no
-file or process is charged for (memfd, System V, pages in pipes and sockets), device nodes, keys, bpf, TIOCSTI, asking
-what the page cache holds, larger buffers of sockets and pipes. Not kill, nor /proc/PID/mem."""
+file or process is charged for (memfd, System V, pages in pipes and sockets, locks, rules of Landlock), device nodes,
+keys, bpf, TIOCSTI, asking what the page cache holds, larger buffers. Not kill, nor /proc/PID/mem."""
 
 from __future__ import annotations
 
@@ -30,7 +30,13 @@ DENIED = """
     fadvise64 readahead mincore preadv2 pwritev2 io_setup
 """.split()
 # Newer than libseccomp 2.5; these numbers hold on every architecture.
-DENIED_BY_NUMBER = {"open_tree_attr": 467, "cachestat": 451}
+DENIED_BY_NUMBER = {
+    "open_tree_attr": 467,
+    "cachestat": 451,
+    "landlock_create_ruleset": 444,
+    "landlock_add_rule": 445,
+    "landlock_restrict_self": 446,
+}
 # Callers that know these have another way, which they take when there is no such call.
 ABSENT = ("clone3", "memfd_create", "vmsplice", "tee", "splice", "sendfile")
 # Nothing happens, and the caller is told that it did. Each session would get a processor share of its own.
@@ -40,6 +46,7 @@ SOCK_STREAM, SOCK_TYPE_MASK, NETLINK_ROUTE = 1, 0xF, 0
 NEW_NAMESPACE_BITS = (0x00000080, 0x00020000, *(1 << bit for bit in range(25, 31)))
 TIOCSTI, TIOCLINUX = 0x5412, 0x541C
 SOL_SOCKET, F_SETPIPE_SZ = 1, 1031
+LOCKS = (6, 7, 37, 38)  # F_SETLK, F_SETLKW and the same for open files
 BUFFER_SIZES = (7, 8, 32, 33)  # SO_SNDBUF, SO_RCVBUF and the same by force
 SO_ZEROCOPY = 60
 
@@ -79,6 +86,9 @@ def program(network: Network = "local") -> bytes:
     zero_copy = when(1, LOW_32_BITS, SOL_SOCKET), when(2, LOW_32_BITS, SO_ZEROCOPY)
     _add(rules, denied, "setsockopt", *zero_copy)
     rules.add_rule(denied, "fcntl", when(1, LOW_32_BITS, F_SETPIPE_SZ))
+    # The kernel keeps each range that is locked, as many as there are bytes. All processes of a run are one student's.
+    for command in LOCKS:
+        _add(rules, seccomp.ERRNO(0), "fcntl", when(1, LOW_32_BITS, command))
     for request in (TIOCSTI, TIOCLINUX):
         rules.add_rule(denied, "ioctl", when(1, LOW_32_BITS, request))
     for name, argument in {"mknod": 1, "mknodat": 2}.items():

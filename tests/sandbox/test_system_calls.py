@@ -1,5 +1,6 @@
 """seccomp's list, call by call: each is refused before the kernel looks at its arguments."""
 
+import contextlib
 import ctypes
 import errno
 import fcntl
@@ -57,6 +58,9 @@ CALLS: dict[str, tuple[int, ...]] = {
     "kexec_load": (246, 0, 0, 0, 0xFFFF),
     "quotactl": (179, 0, 0, 0, 0),
     "io_setup": (206, 0, 0),
+    "landlock_create_ruleset": (444, 0, 0, 0),
+    "landlock_add_rule": (445, -1, 0, 0, 0),
+    "landlock_restrict_self": (446, -1, 0),
     "fanotify_init": (300, 0xFFFFFFFF, 0),
     "prctl(PR_SET_DUMPABLE)": (157, 4 | 1 << 32, 9),
     "personality is left": (135, 0xFFFFFFFF),
@@ -72,7 +76,7 @@ REFUSED_TO_USERS = {"mount", "umount2", "pivot_root", "chroot", "open_by_handle_
         "open_tree_attr",
         "mq_open",
     ),
-    *("quotactl", "userfaultfd", "open_tree"),
+    *("quotactl", "userfaultfd", "open_tree", "landlock_restrict_self"),
 }
 x86_64 = pytest.mark.skipif(platform.machine() != "x86_64", reason="numbers of x86-64")
 
@@ -205,6 +209,28 @@ def test_files_are_copied_and_no_socket_keeps_a_senders_pages(identity: str, nee
         return size, 0
 
     assert attempt(copy, SECCOMP, identity=identity).value == (100_000, errno.EPERM)
+
+
+@pytest.mark.parametrize("identity", IDENTITIES)
+def test_locks_of_parts_of_a_file_are_not_kept(identity: str, needs: Needs) -> None:
+    """No process is charged for them, and there can be one for each byte. A database still works."""
+    needs(SECCOMP, identity=identity)
+    import sqlite3
+    import tempfile
+
+    def lock(_: RemoteNamespace) -> tuple[int, int]:
+        with tempfile.TemporaryDirectory() as folder, open(Path(folder, "locked"), "wb") as file:
+            fcntl.lockf(file, fcntl.LOCK_EX, 10, 5)
+            node = os.fstat(file.fileno()).st_ino
+            kept = sum(f":{node} " in line for line in Path("/proc/locks").read_text().splitlines())
+            with contextlib.closing(sqlite3.connect(Path(folder, "database"))) as database:
+                database.execute("create table t (x)")
+                database.execute("insert into t values (1)")
+                database.commit()
+                return kept, database.execute("select count(*) from t").fetchone()[0]
+
+    assert attempt(lock, identity=identity).value == (1, 1)
+    assert attempt(lock, SECCOMP, identity=identity).value == (0, 1)
 
 
 @pytest.mark.parametrize("identity", IDENTITIES)
