@@ -18,6 +18,7 @@ def _load_jupyter_server_extension(server: Any) -> None:
     from labext.formgrader import protect_formgrader
     from labext.handlers import add_handlers
     from labext.kernels import protect_kernels
+    from labext.served_pages import protect_pages
     from labext.workspace import read_workspace
     from labkit.progress import START
 
@@ -25,6 +26,7 @@ def _load_jupyter_server_extension(server: Any) -> None:
     folder = server.contents_manager.root_dir
     protect_kernels(server.kernel_spec_manager)
     workspace = read_workspace(Path(folder))
+    protect_pages(workspace)
     protect_formgrader(workspace)
     add_handlers(server.web_app, workspace)
     # Jupyter Notebook has no panel of the course: it opens the course's first page in place of the list of files.

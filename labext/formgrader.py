@@ -4,16 +4,13 @@ from __future__ import annotations
 
 import contextlib
 from dataclasses import dataclass
-from pathlib import Path
 from typing import Any
 
 from markupsafe import escape
 from tornado import web
 
-from labext.workspace import CONFIG, SUBMISSIONS, Workspace, is_trusted
-
-# No scripts, and an origin of its own: a page from a submission can't ask the server for anything as its reader.
-POLICY = "sandbox; default-src 'none'; img-src 'self' data:; style-src 'unsafe-inline'; frame-ancestors 'self'"
+from labext.served_pages import POLICY, refuse_parts_of_pages
+from labext.workspace import CONFIG, Workspace, may_configure
 
 
 def protect_formgrader(workspace: Workspace) -> None:
@@ -38,8 +35,10 @@ def protect_formgrader(workspace: Workspace) -> None:
 
         def get_trusted(handler: Any) -> Any:
             path = handler.get_argument("path", "")
-            if path and not may_configure(Path(path), workspace.root):
-                raise web.HTTPError(403, f"{path} belongs to someone else, so its {CONFIG} is not run")
+            if path:
+                refuse_parts_of_pages(handler)
+            if path and not may_configure(path, workspace.root):
+                raise web.HTTPError(403, f"{path} is no course of this server's, so its {CONFIG} is not run")
             return get(handler)
 
         FormgraderHandler.get = get_trusted
@@ -70,13 +69,3 @@ def escape_names(values: dict[str, Any]) -> dict[str, Any]:
     names = {name: value for name, value in values.items() if name.endswith("_id") or name == "filename"}
     resources = {"resources": escape_texts(values["resources"])} if "resources" in values else {}
     return values | escape_texts(names) | resources
-
-
-def may_configure(folder: Path, root: Path) -> bool:
-    """Whether this folder's configuration may run: it, and what is above it, is only its owner's to change."""
-    try:
-        folder = folder.resolve()
-        paths = [folder, *folder.parents, *(path for path in folder.iterdir() if path.name.startswith("nbgrader_"))]
-        return not SUBMISSIONS.intersection(folder.parts) and all(is_trusted(path, root) for path in paths)
-    except (OSError, ValueError, RuntimeError):
-        return False

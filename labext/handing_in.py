@@ -10,6 +10,7 @@ import html
 import os
 import re
 import sys
+import tempfile
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -35,13 +36,14 @@ class NotHandedIn(Exception):
 
 @dataclass(frozen=True)
 class Class:
-    """A class whose exchange takes this lab. root: the folder that JupyterLab shows, where nbgrader runs."""
+    """A class whose exchange takes this lab. root: the folder that JupyterLab shows. runs_config: see Workspace."""
 
     lab: str
     course: str
     exchange: Path
     cache: Path
     root: Path
+    runs_config: bool
 
 
 def class_of(notebook: Path, workspace: Workspace) -> Class | None:
@@ -52,7 +54,9 @@ def class_of(notebook: Path, workspace: Workspace) -> Class | None:
         return None
     course = str(workspace.config.CourseDirectory.get("course_id", ""))
     exchange = Exchange(config=workspace.config)
-    found = Class(notebook.stem, course, Path(exchange.root), Path(exchange.cache), workspace.root)
+    found = Class(
+        notebook.stem, course, Path(exchange.root), Path(exchange.cache), workspace.root, workspace.runs_config
+    )
     offered = found.exchange / course / "outbound" / found.lab
     is_fetched = notebook.parent == workspace.fetched / found.lab
     return found if course and is_fetched and offered.is_dir() else None
@@ -64,14 +68,16 @@ async def hand_in(to: Class, notebook: Path, wait: float = WAIT_SECONDS) -> dict
     marked: False where none came in time, or one that says why there is no mark.
     """
     before = set(_cached(to))
-    options = [f"--course={to.course}", f"--Exchange.root={to.exchange}", f"--Exchange.cache={to.cache}"]
-    process = await asyncio.create_subprocess_exec(
-        *(sys.executable, "-m", "nbgrader", "submit", to.lab, *options),
-        cwd=to.root,
-        stdout=asyncio.subprocess.PIPE,
-        stderr=asyncio.subprocess.STDOUT,
-    )
-    told, _ = await process.communicate()
+    places = {"root": to.exchange, "cache": to.cache, "assignment_dir": to.root}
+    options = [f"--course={to.course}", *(f"--Exchange.{name}={place}" for name, place in places.items())]
+    with tempfile.TemporaryDirectory() as empty:
+        process = await asyncio.create_subprocess_exec(
+            *(sys.executable, "-P", "-m", "nbgrader", "submit", to.lab, *options),
+            cwd=to.root if to.runs_config else empty,  # nbgrader runs the configurations of where it starts
+            stdout=asyncio.subprocess.PIPE,
+            stderr=asyncio.subprocess.STDOUT,
+        )
+        told, _ = await process.communicate()
     new = sorted(set(_cached(to)) - before)
     if process.returncode or not new:
         why = ERROR.search(told.decode(errors="replace"))

@@ -61,7 +61,7 @@ class GraderProcess:
 
     async def _start(self, course: Path) -> asyncio.subprocess.Process:
         if self._process is None or self._process.returncode is not None:
-            command = [sys.executable, "-m", "autograder.cli", "mark", "--serve", "--course", str(course)]
+            command = [sys.executable, "-P", "-m", "autograder.cli", "mark", "--serve", "--course", str(course)]
             pipe = asyncio.subprocess.PIPE
             self._process = await asyncio.create_subprocess_exec(
                 *command, stdin=pipe, stdout=pipe, limit=LINE, env=os.environ | {"PYTHONUNBUFFERED": "1"}

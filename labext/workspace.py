@@ -38,13 +38,18 @@ class Workspace:
     def config(self) -> Config:
         """What nbgrader's configuration says here: the user's own files, and the served folder's if it is trusted."""
         config = Config()
-        own = [str(self.root)] if self.places and is_trusted(self.root / CONFIG, self.root) else []
+        own = [str(self.root)] if self.runs_config else []
         for folder in [*reversed(jupyter_config_path()), *own]:
             try:
                 config.merge(PyFileConfigLoader(CONFIG, path=folder).load_config())
             except ConfigFileNotFound:
                 continue
         return config
+
+    @property
+    def runs_config(self) -> bool:
+        """Whether the served folder's configuration may run, and whatever else Jupyter looks for there."""
+        return bool(self.places) and is_closed(self.root, self.root) and is_trusted(self.root / CONFIG, self.root)
 
     @cached_property
     def places(self) -> tuple[Path, ...]:
@@ -106,7 +111,28 @@ def _is_course(folder: Path, root: Path) -> bool:
     source, config = folder / "source", folder / CONFIG
     if not (source.is_dir() and config.is_file()):
         return False
-    return all(is_trusted(path, root) for path in (folder, config, source, *source.rglob("*")))
+    return is_closed(folder, root) and all(is_trusted(path, root) for path in (config, source, *source.rglob("*")))
+
+
+def may_configure(path: str, root: Path) -> bool:
+    """Whether a program started for whoever is logged in may read the configuration in this folder.
+
+    Args:
+        path: As an address names it. What it says is what is run, so no part of it may be a link.
+        root: The served folder. The path must be a course in it, and in no other course.
+    """
+    folder = Path(os.path.abspath(path))
+    try:
+        if folder.resolve() != folder or not folder.is_relative_to(root) or SUBMISSIONS.intersection(folder.parts):
+            return False
+        return [each for each in (folder, *folder.parents) if _is_course(each, root)] == [folder]
+    except (OSError, ValueError, RuntimeError):
+        return False
+
+
+def is_closed(folder: Path, root: Path) -> bool:
+    """Whether no one else can put a file into this folder, which a program that starts there would run."""
+    return is_trusted(folder, root) and not (hasattr(os, "getuid") and folder.stat().st_mode & stat.S_IWOTH)
 
 
 def is_trusted(path: Path, root: Path) -> bool:

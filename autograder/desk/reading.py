@@ -115,14 +115,16 @@ def _students(gradebook: Any, lab: str) -> Sequence[Any]:
 
 def _answer(desk: Desk, place: GradedPlace, plain: bool, student: str, name: str, mark: DeskMark) -> ReadAnswer:
     cells = written(desk.autograded(place.lab, student, place.notebook), place, plain)
+    shown = _shown(cells[:MOST_CELLS])
+    seen = [f"{each.source}\n{each.words}\n{each.text}\n{each.pictures}" for each in shown]
     return ReadAnswer(
         student,
         name,
-        _shown(cells[:MOST_CELLS]),
+        shown,
         () if place.by_hand else _checks(desk, place, student, plain),
         mark,
         order=digest(place.key, student)[:16],
-        same=digest_answer(cells),
+        same=digest(digest_answer(cells), *seen)[:16],
     )
 
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Collection, Iterable, Sequence
 from pathlib import Path
 
 import nbformat
@@ -16,6 +16,7 @@ from autograder.grading.plain_submission import plain_marks
 from autograder.grading.task import HandedInNotebook, Settings, Task
 from autograder.handed_in import SECRET
 from autograder.intake.read import Refused, read_file
+from autograder.intake.run_names import name_as_handed_in
 from autograder.plain.assignment import PlainAssignment, source_notebooks
 from autograder.result import Result
 
@@ -51,9 +52,13 @@ def read_beside(
     found: dict[str, bytes] = {}
     given = set()
     large, size = [], 0
+    paths = list(paths)
+    own = {path.relative_to(folders[1]).as_posix() for path in paths if path.is_relative_to(folders[1])}
     for path in paths:
         folder = next(folder for folder in folders if path.is_relative_to(folder))
         where = path.relative_to(folder).as_posix()
+        if folder == folders[0] and not _is_in_the_way(name_as_handed_in(where), own):
+            where = name_as_handed_in(where)  # it runs where it can do no harm
         size += path.stat().st_size
         if size > MAX_FILE:
             large.append(where)
@@ -62,6 +67,11 @@ def read_beside(
             given |= {where} if folder == folders[1] else set()
     words = f"Files over {MAX_FILE >> 20} MiB together were not there for your cells: {', '.join(large[:10])}."
     return tuple(found.items()), frozenset(given), (words,) if large else ()
+
+
+def _is_in_the_way(path: str, given: Collection[str]) -> bool:
+    """Whether a file at this path would be in the place of one of these, or of a folder with one, or below one."""
+    return any(f"{each}/".startswith(f"{path}/") or path.startswith(f"{each}/") for each in given)
 
 
 def _handed_in(path: Path, asked: Sequence[Path]) -> HandedInNotebook:

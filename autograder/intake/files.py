@@ -100,7 +100,7 @@ def notes_on(path: Path, content: bytes, asked: Sequence[Path] = ()) -> list[str
         notes.append(f"Links and pipes in your folder were taken out: {_names(aside, path)}.")
     if settings:
         names = _names(settings, path)
-        notes.append(f"Settings of tools, and files named like installed modules, are not used: {names}.")
+        notes.append(f"Files that a tool could run have other names on your instructor's computer: {names}.")
     if out:
         notes.append(f"Files that are too many, too large or cannot be read were left out: {_names(out, path)}.")
     if path.with_name(f"{TIMESTAMP}{UNREADABLE}").exists():

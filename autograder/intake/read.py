@@ -14,6 +14,7 @@ from nbformat.v4.convert import upgrade_cell
 from autograder.intake.decode import AGAIN, Refused, decode
 from autograder.intake.files import notes_on
 from autograder.intake.submitted_cells import new_cell, new_notebook
+from autograder.words import readable
 
 __all__ = ["MAX_BYTES", "MAX_CELLS", "MAX_SOURCE", "Refused", "read_submission"]
 
@@ -166,7 +167,7 @@ def _dict(value: Any) -> dict[str, Any]:
 
 
 def _name(value: Any) -> str:
-    return value[:200].encode("utf-8", "replace").decode() if isinstance(value, str) else ""
+    return readable(value[:200]) if isinstance(value, str) else ""
 
 
 def _pictures(attachments: Any) -> dict[str, dict[str, str]]:

@@ -16,19 +16,29 @@ from autograder.words import fitting, readable
 
 NOT_RUN = ".not-run"  # the ending under which such a file is kept
 CHECKPOINTS = ".ipynb_checkpoints"  # JupyterLab's own copies, which nobody needs of a submission
-# Of nbgrader and Jupyter, of tools that look where they are started and run what they find there, and of editors, git
-# and shells, whose names begin with a dot. Any folder with a file HEAD can be a git repository, and one with pyvenv.cfg
-# a Python installation, which editors start to ask for its version.
+# Whole families, since there is always one more tool. Where a submission's cells run, files have their own names again,
+# so a data set that is called like a configuration costs no mark.
 CONFIGURATION = re.compile(
-    r"\.?(nbgrader|jupyter|ipython)[\w.-]*config[\w.-]*"
-    r"|conftest\.py|pytest\.ini|tox\.ini|setup\.cfg|pyproject\.toml|noxfile\.py|mypy\.ini|pylintrc[\w.-]*"
-    r"|matplotlibrc|(site|user)customize\.py|jupytext[\w.-]*|[\w.-]+\.code-workspace"
-    r"|HEAD|commondir|gitdir|pyvenv\.cfg|[\w.-]+\.config\.[cm]?[jt]s"
-    r"|\.(?!DS_Store$|_)(?!.*\.ipynb$).+",
+    r"\.?(nbgrader|jupyter|ipython)[\w.-]*config[\w.-]*"  # of what an instructor starts here
+    r"|.+\.(toml|ini|cfg|conf|config|properties|ya?ml|lock|code-workspace|sublime-\w+|service|desktop)"  # of tools
+    r"|.+\.([cm]?[jt]sx?|cmd|bat|ps1|vbs|lnk|url)"  # programs of tools and desktops that look into folders
+    r"|.+\.(j2|jinja2?|tpl)|conf\.json"  # nbconvert's templates, which are programs
+    r"|.+\.(dist|egg)-(info|link)"  # installed packages, whose plugins tools load
+    r"|(package|composer|[jt]sconfig|pyrightconfig)\.json|jupytext[\w.-]*"
+    r"|(conftest|noxfile|(site|user)customize)\.py|[\w-]{3,}rc"
+    r"|(pip|proc|jenkins|vagrant|docker|container|gnumake|make|just|rake|gem)file"
+    # Any folder with a file HEAD can be a git repository, and one with pyvenv.cfg a Python that editors start.
+    r"|HEAD|commondir|gitdir|_darcs"
+    r"|\.(?!DS_Store$|_)(?!.*\.ipynb$).+",  # of editors, git and shells
     re.IGNORECASE | re.DOTALL,
 )
 MODULES = (".py", ".pyc", ".pyw", ".so", ".pyd")
 PACKAGE = "__init__"
+
+
+def name_as_handed_in(path: str) -> str:
+    """The path that a file or folder had before name_as_data() changed its names."""
+    return "/".join(part.removesuffix(NOT_RUN) for part in path.split("/"))
 
 
 def name_as_data(name: str, folder: str = "", starts: bool = False) -> str:

@@ -32,7 +32,7 @@ from autograder.intake.releases import read_releases, releases_of, remember_rele
 from autograder.intake.repair import blank, notes_of, repair
 from autograder.metadata import WRITE_HERE, clear_hidden, is_built, name_among
 from autograder.plain.assignment import is_plain, upgraded
-from autograder.reports.feedback import feedback_page
+from autograder.reports.feedback import NO_SOLUTIONS, page_or_bare
 from autograder.result import Result
 from autograder.sandbox import Limits
 from autograder.sandbox.kernel_limits import limit_memory_on
@@ -193,7 +193,7 @@ class FeedbackExporter(HTMLExporter):  # type: ignore[misc]
         coursedir, ids = generate_feedback.coursedir, resources["nbgrader"]
         result = read_result(coursedir.db_url, Path(coursedir.root), ids["assignment"], ids["student"])
         tell = read_term(Path(coursedir.root)).lab(ids["assignment"]).tell
-        page = feedback_page(result, read_notebook(Path(filename)), tell, part=ids["notebook"])
+        page = page_or_bare(result, read_notebook(Path(filename)), tell, NO_SOLUTIONS, ids["notebook"])
         return page, {**resources, "output_extension": ".html"}
 
 

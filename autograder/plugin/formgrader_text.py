@@ -25,7 +25,7 @@ from autograder.course import Kind
 from autograder.metadata import facts_of
 from autograder.reports.picture_size import MAX_PIXELS, pixels
 from autograder.reports.prose import PIXELS_OF_PAGE, Budget, bound_page, prose
-from autograder.reports.safe_svg import is_safe
+from autograder.reports.safe_svg import safe_pixels
 
 MAX_COLOURED = 100_000  # characters of code in a page, and lines: the highlighter's time grows with their square
 MAX_LINES = 500
@@ -64,10 +64,9 @@ class BoundPictures(Preprocessor):  # type: ignore[misc]
             data = output.get("data", {})
             for kind in [kind for kind in data if kind.startswith("image/")]:
                 picture = data[kind]
-                if kind == "image/svg+xml":
-                    size = 0 if isinstance(picture, str) and is_safe(picture, MAX_PIXELS) else None
-                else:
-                    size = pixels(picture) if isinstance(picture, str) else None
+                size = None
+                if isinstance(picture, str):
+                    size = safe_pixels(picture, MAX_PIXELS) if kind == "image/svg+xml" else pixels(picture)
                 if size is None or size > min(left, MAX_PIXELS):
                     del data[kind]
                     data["text/plain"] = f"{data.get('text/plain', '')}\n(a picture is left out)"

@@ -27,7 +27,7 @@ from autograder.reports.picture_size import MAX_PIXELS, pixels
 from autograder.reports.plain_cells import part_of, plain_cells
 from autograder.reports.prose import bound_page, prose, takes_pixels
 from autograder.reports.render import render
-from autograder.reports.safe_svg import is_safe
+from autograder.reports.safe_svg import safe_pixels
 from autograder.reports.standing import duration
 from autograder.reports.student_view import EXCUSED, as_told, known_inside, student_view
 from autograder.term import Tell, Term, plain_utc, read_term
@@ -82,12 +82,12 @@ def write_feedback(
             page = folder / f"{name}.html"
             notebook = read_notebook(autograded / f"{name}.ipynb")
             worked = NO_SOLUTIONS if result.student in working else solutions
-            page.write_text(_page_or_bare(result, notebook, tell, worked, name, standing), encoding="utf-8")
+            page.write_text(page_or_bare(result, notebook, tell, worked, name, standing), encoding="utf-8")
             pages.append(page)
     return pages
 
 
-def _page_or_bare(result: SubmissionResult, notebook: Any, *rest: Any) -> str:
+def page_or_bare(result: SubmissionResult, notebook: Any, *rest: Any) -> str:
     """The page, without what the student wrote when that can't be shown: a student's mark must reach its page."""
     with bound_page():
         try:
@@ -233,7 +233,8 @@ def shown_cell(cell: Any) -> Shown:
             shown.text += f"{output.ename}: {output.evalue}\n"
         else:
             picture, drawing = output.data.get("image/png"), output.data.get("image/svg+xml")
-            if isinstance(drawing, str) and is_safe(drawing, MAX_PIXELS):
+            area = safe_pixels(drawing, MAX_PIXELS) if isinstance(drawing, str) else None
+            if area is not None and takes_pixels(area):
                 encoded = base64.b64encode(drawing.encode()).decode()
                 shown.pictures.append((f"data:image/svg+xml;base64,{encoded}", str(output.data.get("text/plain", ""))))
             elif isinstance(picture, str):

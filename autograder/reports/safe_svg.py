@@ -16,7 +16,7 @@ THEME = "@media(prefers-color-scheme:dark)"  # in labkit's pictures
 # A browser takes seconds for a few others, and a list of what is harmless is shorter than that of what isn't.
 PROPERTIES = frozenset(
     """background fill fill-opacity fill-rule stroke stroke-width stroke-opacity stroke-linecap stroke-linejoin
-    stroke-miterlimit stroke-dasharray stroke-dashoffset opacity color font font-family font-size font-style font-
+    stroke-miterlimit opacity color font font-family font-size font-style font-
     weight font-variant text-anchor text-decoration dominant-baseline alignment-baseline letter-spacing word-
     spacing white-space display visibility shape-rendering text-rendering vector-effect paint-order""".split()
 )
@@ -28,29 +28,46 @@ SVG = "{http://www.w3.org/2000/svg}"
 ELEMENTS = frozenset(
     SVG + name for name in "svg g title desc style rect circle ellipse line polyline polygon path text tspan".split()
 )
+# A browser draws each dash: only lines from point to point have some, as labkit's.
+DASHED = re.compile(r"M-?\d{1,4}(\.\d+)? -?\d{1,4}(\.\d+)?L-?\d{1,4}(\.\d+)? -?\d{1,4}(\.\d+)?")
+DASHES = re.compile(r"([2-9]|[1-9]\d)( ([2-9]|[1-9]\d))*")
+DASH, MAX_DASHED = "stroke-dasharray", 200
 REFERS = re.compile(r"url\s*\(|@import|@font-face|\\|expression", re.IGNORECASE)
 
 
 def is_safe(svg: str, most_pixels: int) -> bool:
-    """Whether this is SVG of known elements only, without entities, links and handlers, and of a bounded size."""
+    """Whether this may stand in a page."""
+    return safe_pixels(svg, most_pixels) is not None
+
+
+def safe_pixels(svg: str, most_pixels: int) -> int | None:
+    """Width times height of SVG of known elements only, without entities, links and handlers, and of a bounded size.
+
+    None for any other.
+    """
     if len(svg) > MAX_CHARACTERS or "<!" in svg or "<?" in svg:
-        return False
+        return None
     try:
         root = ElementTree.fromstring(svg)
         size = float(root.get("width", "")) * float(root.get("height", ""))
     except (ElementTree.ParseError, ValueError):
-        return False
+        return None
     elements = list(root.iter())
     if root.tag != SVG + "svg" or len(elements) > MAX_ELEMENTS or not 0 < size <= most_pixels:
-        return False
+        return None
     if len(elements) * size > MAX_PAINTED or _depth(root) > MAX_DEPTH:
-        return False
-    return all(element.tag in ELEMENTS and _is_plain(element) for element in elements)
+        return None
+    if sum(DASH in element.attrib for element in elements) > MAX_DASHED:
+        return None
+    return int(size) if all(element.tag in ELEMENTS and _is_plain(element) for element in elements) else None
 
 
 def _is_plain(element: ElementTree.Element) -> bool:
     """Whether it has known attributes and properties only, and refers to nothing."""
-    named = all(_is_known(name.rpartition("}")[2].lower()) for name in element.attrib)
+    named = all(_is_known(name.rpartition("}")[2].lower()) for name in element.attrib if name != DASH)
+    if DASH in element.attrib:
+        named &= element.tag == SVG + "path" and DASHED.fullmatch(element.get("d", "")) is not None
+        named &= DASHES.fullmatch(element.attrib[DASH]) is not None
     texts = (*element.attrib.values(), element.text or "", element.tail or "")  # a style can go on after an element
     styles = [element.get("style", ""), *([element.text or ""] if element.tag == SVG + "style" else [])]
     return named and not any(map(REFERS.search, texts)) and all(map(_is_plain_style, styles))

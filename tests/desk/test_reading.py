@@ -2,6 +2,7 @@
 
 from pathlib import Path
 
+import nbformat
 import pytest
 from nbgrader.api import Gradebook
 
@@ -90,6 +91,21 @@ def test_answers_are_the_same_only_if_all_that_is_shown_of_them_is(course: Path)
     )
     same = {answer.student: answer.same for answer in read(course, LAB, LAB, QUESTION).answers}
     assert same["cleo"] != same["dan"]
+
+
+@pytest.mark.parametrize("printed", ["accuracy 0.99", "accuracy 0.01"])
+def test_what_a_cell_of_an_answer_printed_counts_too(course: Path, printed: str) -> None:
+    for student, text in (("cleo", "accuracy 0.99"), ("dan", printed)):
+        path = autograded_path(course, LAB, student)
+        notebook = nbformat.read(path, as_version=4)
+        (place,) = [n for n, cell in enumerate(notebook.cells) if cell.get("id") == "question-why"]
+        own = nbformat.v4.new_code_cell(
+            "report(model)", id="own", outputs=[nbformat.v4.new_output("stream", text=text)]
+        )
+        notebook.cells.insert(place + 1, own)
+        nbformat.write(notebook, path)
+    same = {answer.student: answer.same for answer in read(course, LAB, LAB, QUESTION).answers}
+    assert (same["cleo"] == same["dan"]) == (printed == "accuracy 0.99")
 
 
 def test_an_exercise_shows_its_code_and_the_checks_that_failed(course: Path) -> None:

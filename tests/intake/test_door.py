@@ -368,3 +368,15 @@ def _small_lab() -> Lab:
         (root / "labs" / "course.toml").write_text('title = "t"\n')
         new_lab(root, "01_squares")
         return next(read_labs(read_course(root)))
+
+
+def test_no_name_in_a_notebook_reaches_a_terminal_or_a_page_with_controls(tmp_path: Path) -> None:
+    control = "\x1b]0;x\x07\x1b[2J\u202e"
+    cell = {"cell_type": "code", "source": "x = 1", "id": control, "metadata": {"nbgrader": {"grade_id": control}}}
+    kernel = {"kernelspec": {"language": f"r{control}"}}
+    path = tmp_path / "n.ipynb"
+    path.write_text(json.dumps({"nbformat": 4, "nbformat_minor": 5, "metadata": kernel, "cells": [cell]}))
+    read = read_submission(path)
+    claims = read.cells[0].metadata["claims"]
+    assert all(text.isprintable() for text in (*read.metadata["notes"], claims["grade_id"], claims["id"]))
+    assert any("kernel for r" in note for note in read.metadata["notes"])

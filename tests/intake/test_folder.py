@@ -110,7 +110,7 @@ def test_a_configuration_is_renamed_once_and_said(tmp_path: Path) -> None:
     settle(tmp_path, "n")
     assert [p.name for p in (tmp_path / "x").iterdir()] == ["nbgrader_config.py.not-run"]
     (note,) = notes_on(tmp_path / "n.ipynb", b"{}")
-    assert note == "Settings of tools, and files named like installed modules, are not used: x/nbgrader_config.py."
+    assert note == "Files that a tool could run have other names on your instructor's computer: x/nbgrader_config.py."
 
 
 def test_what_a_tool_runs_where_it_is_started_is_renamed(tmp_path: Path) -> None:
@@ -125,14 +125,23 @@ def test_what_a_tool_runs_where_it_is_started_is_renamed(tmp_path: Path) -> None
         "HEAD",
         "pyvenv.cfg",
         "eslint.config.mjs",
-        "data.ini",
+        "pytest.toml",
+        "lab/index.html.j2",
+        "lab/conf.json",
+        "x.dist-info/entry_points.txt",
+        "Makefile",
+        "data.csv",
+        "words",
+        "numbers.json",
+        "model.pth",
     )
     for name in (*files, ".git/config", ".vscode/tasks.json", ".DS_Store", "a.code-workspace", "..n..ipynb"):
         (tmp_path / name).parent.mkdir(exist_ok=True)
         (tmp_path / name).write_text("{}")
     settle(tmp_path, "n")
     kept = sorted(p.relative_to(tmp_path).as_posix() for p in tmp_path.iterdir() if not p.name.endswith(".not-run"))
-    assert kept == ["..n..ipynb", ".DS_Store", "data.ini", "n.ipynb", "x"]
+    assert kept == ["..n..ipynb", ".DS_Store", "data.csv", "lab", "model.pth", "n.ipynb", "numbers.json", "words", "x"]
+    assert sorted(p.name for p in (tmp_path / "lab").iterdir()) == ["conf.json.not-run", "index.html.j2.not-run"]
     assert [p.name for p in (tmp_path / "x").iterdir()] == ["pyproject.toml.not-run"]
 
 

@@ -2,14 +2,16 @@
 
 import json
 import os
+import shutil
 import urllib.error
+import urllib.request
 from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
 from nbgrader.api import Gradebook
 
-from labext.formgrader import may_configure
+from labext.workspace import may_configure
 from tests.lab_server import DIRECT, LabServer, lab_server
 
 LAB = "01_squares"
@@ -40,12 +42,22 @@ def test_no_file_of_a_submission_is_a_page_that_may_run_a_script(server: LabServ
         gradebook.add_notebook(LAB, LAB)
         gradebook.add_student("mallory")
         submission = gradebook.add_submission(LAB, "mallory").notebooks[0].id
-    for name in FILES:
-        with DIRECT.open(server.address(f"formgrader/submissions/{submission}/{name}")) as response:
+    (server.folder / "own.html").write_text(SCRIPT)
+    paths = [
+        f"{start}/{name}"
+        for name in FILES
+        for start in (f"formgrader/submissions/{submission}", f"files/autograded/mallory/{LAB}")
+    ]
+    for name in paths:
+        with DIRECT.open(server.address(name)) as response:
             assert response.read().decode() == SCRIPT
             policies = [each.strip() for each in response.headers["Content-Security-Policy"].split(";")]
             assert "sandbox" in policies and "default-src 'none'" in policies, name
             assert response.headers["X-Content-Type-Options"] == "nosniff"
+    with DIRECT.open(server.address("files/own.html")) as response:
+        assert "sandbox allow-scripts" in response.headers["Content-Security-Policy"]
+    with pytest.raises(urllib.error.HTTPError, match="403"):
+        DIRECT.open(urllib.request.Request(server.address("logout"), headers={"Sec-Fetch-Dest": "image"}))
 
 
 @pytest.mark.slow
@@ -82,19 +94,56 @@ def test_no_address_makes_it_run_a_configuration_of_someone_elses(server: LabSer
         folder.mkdir(parents=True)
         (folder / "nbgrader_config.py").write_text(f"open({str(trace)!r}, 'w')\n")
     shared.chmod(0o777)
-    for folder in (handed_in, shared):
+    (server.folder / "source" / "link").symlink_to(shared)
+    for name in ("jupyter_config.py", "nbgrader_config.py"):
+        (shared / name).write_text(f"open({str(trace)!r}, 'w')\n")
+    for path in (handed_in, shared, f"{shared}/../shared", server.folder / "source" / "link", server.folder / "source"):
         with pytest.raises(urllib.error.HTTPError, match="403"):
-            DIRECT.open(f"{server.address('formgrader')}&path={folder}")
+            DIRECT.open(f"{server.address('formgrader')}&path={path}")
+    own = f"{server.address('formgrader')}&path={server.folder}"
+    with pytest.raises(urllib.error.HTTPError, match="403"):
+        DIRECT.open(urllib.request.Request(own, headers={"Sec-Fetch-Dest": "image"}))
+    DIRECT.open(own).close()
     assert not trace.exists()
 
 
-def test_a_folder_of_the_servers_own_user_may_configure_it(tmp_path: Path) -> None:
-    course, theirs = tmp_path / "course", tmp_path / "theirs"
-    for folder in (course, theirs, tmp_path / "submitted"):
-        folder.mkdir()
-        (folder / "nbgrader_config.py").touch()
-    assert may_configure(course, tmp_path)
-    assert not may_configure(tmp_path / "submitted", tmp_path) and not may_configure(tmp_path / "missing", tmp_path)
-    if os.getuid() == 0:
-        os.chown(theirs / "nbgrader_config.py", 12345, 12345)
-        assert not may_configure(theirs, tmp_path)
+@pytest.fixture
+def course(tmp_path: Path) -> Path:
+    """A course in a served folder."""
+    (tmp_path / "course" / "source").mkdir(parents=True)
+    (tmp_path / "course" / "nbgrader_config.py").touch()
+    return tmp_path / "course"
+
+
+def test_a_course_in_the_served_folder_may_configure_the_formgrader(course: Path) -> None:
+    assert may_configure(str(course), course) and may_configure(f"{course}/source/..", course.parent)
+    assert not may_configure(str(course), course / "source")
+
+
+@pytest.mark.parametrize("mode", [0o777, 0o1777])
+def test_no_folder_that_others_write_may(course: Path, mode: int) -> None:
+    course.chmod(mode)
+    assert not may_configure(str(course), course.parent)
+
+
+def test_no_course_in_another_one_or_among_submissions_may(course: Path) -> None:
+    inner = course / "autograded" / "mallory" / LAB
+    for folder in (inner, course / "source" / "x"):
+        shutil.copytree(course, folder, ignore=shutil.ignore_patterns("x", "autograded"))
+        assert not may_configure(str(folder), course.parent)
+
+
+def test_no_link_in_a_path_is_followed(course: Path) -> None:
+    """nbgrader takes `link/..` away as text, and reads what is beside the link."""
+    theirs = course.parent / "theirs"
+    theirs.mkdir()
+    (theirs / "link").symlink_to(course / "source")
+    (course.parent / "to_it").symlink_to(course)
+    for path in (theirs / "link" / "..", course.parent / "to_it"):
+        assert not may_configure(str(path), course.parent)
+
+
+@pytest.mark.skipif(os.getuid() != 0, reason="a file of another user's needs root")
+def test_no_configuration_of_someone_elses_may(course: Path) -> None:
+    os.chown(course / "nbgrader_config.py", 12345, 12345)
+    assert not may_configure(str(course), course.parent)

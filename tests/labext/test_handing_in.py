@@ -99,3 +99,20 @@ def test_without_an_exchange_that_offers_the_lab_there_is_no_class(student: Path
     other = student / "02_other" / "02_other.ipynb"
     assert class_of(other, Workspace(student)) is None
     assert class_of(student / LAB / f"{LAB}.ipynb", Workspace(tmp_path)) is None
+
+
+@pytest.mark.slow
+def test_nbgrader_runs_no_file_of_a_folder_that_others_write(student: Path, tmp_path: Path) -> None:
+    """Slow: nbgrader submits in a process of its own."""
+    trace, own = tmp_path / "it_ran", tmp_path / "own"
+    own.mkdir()
+    (student / "nbgrader_config.py").rename(own / "nbgrader_config.py")
+    for name in ("nbgrader_config.py", "jupyter_config.py", "sqlalchemy.py", "nbgrader.py"):
+        (student / name).write_text(f"open({str(trace)!r}, 'w')\n")
+    student.chmod(0o777)
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setenv("JUPYTER_CONFIG_DIR", str(own))
+        to = class_of(student / LAB / f"{LAB}.ipynb", Workspace(student))
+        assert to is not None and not to.runs_config
+        assert asyncio.run(hand_in(to, student / LAB / f"{LAB}.ipynb", wait=0.1)) == {"words": LATER, "marked": False}
+    assert not trace.exists() and not [each for each in inbox(student).arrivals([LAB]) if each.wrong]

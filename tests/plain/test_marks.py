@@ -196,6 +196,20 @@ def test_the_courses_own_solution_is_tried_without_files_of_a_students(tmp_path:
     assert dict(files) == {"data.txt": b"the course's", "math.py": b"raise SystemExit"} and given == {"data.txt"}
 
 
+def test_files_have_their_own_names_where_cells_run_unless_the_courses_are_there(tmp_path: Path) -> None:
+    write(tmp_path / "source/ps1/data/numbers.yaml", "the course's")
+    for name in ("settings.yaml.not-run", "data.not-run/x.csv", "data/numbers.yaml.not-run", "data/more.ini.not-run"):
+        write(tmp_path / "submitted/ada/ps1" / name, "own")
+    files, _, _ = read_beside(tmp_path, "ps1", "ada", files_beside(tmp_path, "ps1", "ada", []))
+    assert dict(files) == {
+        "settings.yaml": b"own",
+        "data/x.csv": b"own",
+        "data/numbers.yaml": b"the course's",
+        "data/numbers.yaml.not-run": b"own",
+        "data/more.ini": b"own",
+    }
+
+
 def test_why_a_source_is_refused_is_told_in_nbgraders_words(course: Path, tmp_path: Path) -> None:
     course = Path(shutil.copytree(course, tmp_path, dirs_exist_ok=True))
     write(course / "source/ps5/p.ipynb", notebook(graded("", "assert True")))

@@ -339,7 +339,7 @@ def test_a_drawing_of_labkit_is_shown_as_an_image_with_its_words() -> None:
     ],
 )
 def test_a_drawing_that_refers_to_anything_or_is_too_much_is_left_out(inside: str) -> None:
-    assert is_safe(PLAIN.format("<g><text>1</text></g>"), MAX_PIXELS)
+    assert is_safe(PLAIN.format("<g><text>1</text><path d='M0 -1.5L9 9' stroke-dasharray='4 4'/></g>"), MAX_PIXELS)
     assert not is_safe(PLAIN.format(inside), MAX_PIXELS)
     for slow in (
         PLAIN.format('<g style="filter:blur(40px)"><rect/></g>'),
@@ -348,6 +348,12 @@ def test_a_drawing_that_refers_to_anything_or_is_too_much_is_left_out(inside: st
         PLAIN.format("<style>rect { animation: x 1s infinite }</style>"),
         PLAIN.format("<style><g/>@import 'x'</style>"),
         PLAIN.format("<g>" * 30 + "</g>" * 30),
+        PLAIN.format("<path d='M0 0L9 9L0 0' stroke-dasharray='4 4'/>"),
+        PLAIN.format("<path d='M0 0L90000 9' stroke-dasharray='4 4'/>"),
+        PLAIN.format("<path d='M0 0L9 9' stroke-dasharray='.1'/>"),
+        PLAIN.format("<path d='M0 0L9 9' style='stroke-dasharray:4 4'/>"),
+        PLAIN.format("<rect width='9' height='9' stroke-dasharray='4 4'/>"),
+        PLAIN.format("<path d='M0 0L9 9' stroke-dasharray='4 4'/>" * 201),
     ):
         assert not is_safe(slow, MAX_PIXELS), slow
     assert not is_safe("<!DOCTYPE svg [<!ENTITY a 'a'>]>" + PLAIN.format("<g/>"), MAX_PIXELS)
